@@ -122,7 +122,7 @@ class Parts:
         """`key`: the column that names the whole. Raises BadInput for a whole that is unknown, and for a part that occurs twice."""
         self.wholes = wholes
         self.of = positions(column(table, key, name), wholes, name, of)
-        # A part that is there twice would count twice: an answer could then state more nuggets than there are.
+        # A part in two rows would count twice: an answer could then state more nuggets than there are.
         ids = units(table.drop(columns="question_id", errors="ignore"), name).ids
         self.units = wholes.parts_of(ids, self.of)
         """The parts, in the questions of their wholes."""

@@ -115,7 +115,7 @@ class _Pairing:
         for score in (first, second):
             # An id that occurs twice would be paired with the first of its namesakes only.
             if not score.units.ids.is_unique:
-                raise BadInput(f"{score.measure}: a unit is there twice")
+                raise BadInput(f"{score.measure}: a unit occurs twice")
         if first.units is second.units:
             position = np.arange(len(first.units))
         else:

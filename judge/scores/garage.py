@@ -209,7 +209,7 @@ def _on_the_same_rows(
     more = int(((r > f) & answerable).sum())
     if more:
         r_notes += (
-            f"{more} answers hold against the relevant passages and not against all: not counted as held",
+            f"{more} answers are grounded in the relevant passages and not in all passages: they count as not grounded",
         )
     # Relevant passages are some of all passages, so RAF cannot exceed factuality on the same rows.
     status = np.where(np.isnan(f), f_status, r_status).astype(np.int8)

@@ -315,7 +315,7 @@ def _rows(
         cells = [Cell(name, s, o) for name, s, o in zip(names, shared[part], on_own_rows[part], strict=True)]
         better = paper.better(measure)
         if lacking[measure]:
-            why = f"no rows are shared: there is nothing of this for {', '.join(lacking[measure])}"
+            why = f"no rows are shared: the measure has no value for {', '.join(lacking[measure])}"
             cells = [replace(c, shared=replace(c.shared, reason=why)) for c in cells]
         # A measure without a better side has no best, so nothing is tested.
         elif better:

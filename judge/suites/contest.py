@@ -137,7 +137,7 @@ def compare(
     reference = resolve(panel, wanted)
     if reference is None:
         raise UsageError(
-            f"'{panel.field}' has no gold and no people's labels: nothing to hold the runs against"
+            f"'{panel.field}' has no gold and no human labels: there is nothing to compare the runs with"
         )
     if reference.name in panel.judges:
         raise UsageError(f"--reference {wanted}: that is a run, and runs are compared against somebody else")

@@ -199,7 +199,7 @@ def _weights(
         # A batch draws units or whole questions, so a weight is of either.
         looked_up = np.array([weights.get(i, weights.get(q, np.nan)) for i, q in pairs], dtype=np.float64)
         if np.isnan(looked_up[labelled & ~known]).any():
-            note = f"{score.measure} is not weighted: units it rests on have no weight, or several"
+            note = f"{score.measure} is not weighted: some of its units have no weight, or several"
         else:
             design_weights = looked_up
     sampled = labelled & ~known

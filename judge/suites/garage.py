@@ -116,7 +116,7 @@ def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
     passage_labels(study)
     study.check()
     if study.last_run is None:
-        raise BadInput("no judge has run garage_relevance, which says what is relevant")
+        raise BadInput("no judge has run garage_relevance, which decides what is relevant")
     return "grounding_relevant", {"relevant": f"{study.last_run.run_id}:{kind}"}
 
 
@@ -172,7 +172,7 @@ def _has_relevant(study: PaperStudy) -> bool:
     if study.rows.has_gold("relevance", "passage"):
         return True
     if study.insists("relevant") or study.insists("raf"):
-        raise BadInput(f"no passage of '{study.dataset}' has a gold label 'relevance', which RAF rests on")
+        raise BadInput(f"no passage of '{study.dataset}' has a gold label 'relevance', which RAF needs")
     study.note("no passage has a gold label 'relevance': RAF is left out")
     return False
 

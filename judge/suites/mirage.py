@@ -94,7 +94,7 @@ def _correct(study: PaperStudy, by_condition: dict[str, pd.DataFrame]) -> dict[s
 
     aliases = study.rows.column("reference_answers").map(json.loads, na_action="ignore")
     if not len(aliases):
-        raise BadInput(f"no item of '{study.dataset}' has reference answers, which exact match is against")
+        raise BadInput(f"no item of '{study.dataset}' has reference answers, which exact match needs")
     tables = {}
     for name, table in by_condition.items():
         wanted = [a if isinstance(a, list) else None for a in table["item_id"].map(aliases)]

@@ -51,7 +51,7 @@ async def perform(
         # A step that changes nothing would be performed, and paid for, without end.
         again = {step for step, _ in done.steps} & set(lacking.steps)
         if again:
-            raise AdjudgeError(f"done and still missing: {'; '.join(step.why for step in again)}")
+            raise AdjudgeError(f"performed, and still missing: {'; '.join(step.why for step in again)}")
         for step in lacking.steps:
             report_line(step.why)
             report = None

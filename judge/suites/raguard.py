@@ -30,7 +30,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     gold = study.rows.gold("claim_verdict")
     if not len(gold):
         raise BadInput(
-            f"no item of '{study.dataset}' has a gold label 'claim_verdict', which the scores rest on"
+            f"no item of '{study.dataset}' has a gold label 'claim_verdict', which all scores need"
         )
     judged = study.option("roles") == "judge"
     exam = None
@@ -78,14 +78,16 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
     # Runs that exist decide: other examples would make conditions differ in more than their passages.
     if made is not None:
         if not made.examples:
-            study.note(f"run {made.run_id} was asked without examples, and so are the others")
+            study.note(
+                f"run {made.run_id} was made without examples, so the other conditions show none either"
+            )
         return _shown(study, made.examples)
     every = study.rows.gold("claim_verdict", everywhere=True)
     train = study.rows.meta("split", everywhere=True)
     # Examples from the training part cost no row of the score.
     kept = every[every.index.isin(train[train.isin(["train", "training"])].index)]
     if not len(kept) and len(every) < FEW:
-        study.note(f"{len(every)} claims are too few to take examples from: asked without any")
+        study.note(f"{len(every)} claims are too few to take examples from: none are shown")
         return ""
     chosen = kept if len(kept) else every
     owning = set(study.rows.passages(everywhere=True)["item_id"])
@@ -94,7 +96,7 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
         # The oracle condition shows each example with a document, so it must have one.
         fit = [str(item) for item in chosen[chosen == verdict].index if item in owning]
         if not fit:
-            study.note(f"no {verdict} claim with a document to take as an example: asked without any")
+            study.note(f"no {verdict} claim with a document to take as an example: none are shown")
             return ""
         # The first by name: a random choice would change the prompt, and so the run's identity, from call to call.
         picked.append(min(fit))
@@ -177,7 +179,7 @@ def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, s
     foreign = ~ranked["passage_id"].isin(documents["document_id"])
     # A document outside the sample has no role, and the retriever brought it all the same: it stays in the ranking.
     if foreign.any():
-        study.note(f"{int(foreign.sum())} ranked passages are not among the rows asked about: of no role")
+        study.note(f"{int(foreign.sum())} ranked passages are outside the requested rows: they have no role")
     import pandas as pd
 
     extra = ranked["passage_id"][~ranked["passage_id"].isin(known["document_id"])].unique()

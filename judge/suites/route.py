@@ -117,7 +117,7 @@ def route(
     truth = derive.reference(store, table, field, reference)
     if truth is None:
         raise UsageError(
-            f"'{field}': no gold and no people's label on a unit of these runs: nothing tests a promise"
+            f"'{field}': no gold and no human label on a unit of these runs, so nothing can test a promise"
         )
     judged = table.judged[:, 0]
     sure = np.column_stack([confidences(labels, j) for j in range(len(runs))])
@@ -179,7 +179,7 @@ def route(
     if split is not None:
         notes.append(split.look_note)
     if truth.word != GOLD:
-        notes.append(f"the promise speaks of units on which {truth.word} has a label")
+        notes.append(f"the promise is about units with a label of {truth.word}")
     return Route(
         table, labels, field, truth, agree, confidence, level, look, path_places, steps, holding[-1] if holding else None,
         reached, which, tested, ordered, people, [*notes, *more],
@@ -300,7 +300,7 @@ def _people(
     store: Store, field: str, table: derive.RunTable, agree: float
 ) -> tuple[list[Measure], list[str]]:
     """Return people's agreement with each other, and a note if the promise exceeds it."""
-    unknown = "nobody says how well people agree with each other: there are no labels of two people"
+    unknown = "human-human agreement is unknown: there are no labels of two people"
     people = [name for name, kind in labellers(store.conn, field).items() if kind == AnnotatorKind.HUMAN]
     if len(people) < 2:
         return [], [unknown]

@@ -176,7 +176,7 @@ class RunLabels:
         # A unit that is shown as an example was not asked about.
         self.runs_read.append(RunRead(best[0], Counter(status for status in best[1][1] if status != EXAMPLE)))
         if "rationale" in best[0].options:
-            self.reading.note(f"{best[0].task} was asked with --rationale {best[0].options['rationale']}")
+            self.reading.note(f"{best[0].task} was run with --rationale {best[0].options['rationale']}")
         return best[1]
 
     def equal_settings(self) -> dict[Asker, str]:

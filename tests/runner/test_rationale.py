@@ -134,7 +134,7 @@ def test_a_suite_thinks_first_and_takes_tasks_of_ones_own(judge: Judge, tmp_path
     suite = ("suite", "confirmation", "-m", "scripted/hash", "--part", "answers", "--json")
     judge(*suite)
     done = checked(judge(*suite, "--rationale", "before").out, "score")
-    assert "confirmation.v2 was asked with --rationale before" in done["notes"]
+    assert "confirmation.v2 was run with --rationale before" in done["notes"]
     # The answers are the system's, and were there; only the verdict was asked again.
     assert column("SELECT count(*) FROM runs") == [3]
     plain = checked(judge(*suite, "--rationale", "none").out, "score")

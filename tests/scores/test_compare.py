@@ -74,7 +74,7 @@ def test_measures_of_one_run_only_are_named() -> None:
 
 
 def test_a_unit_twice_is_an_error() -> None:
-    with pytest.raises(BadInput, match="there twice"):
+    with pytest.raises(BadInput, match="occurs twice"):
         compare(score([1.0, 1], ["a", "a"]), score([1.0], ["a"]))
 
 

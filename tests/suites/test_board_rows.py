@@ -79,12 +79,12 @@ def test_a_measure_or_a_stratum_that_one_lacks_is_named(judge: Judge, tmp_path: 
     assert result["slow"]["own"]["n_units"] == 0
     for cell in result.values():
         assert cell["shared"]["value"] is None
-        assert "there is nothing of this for slow" in cell["shared"]["reason"]
+        assert "no value for slow" in cell["shared"]["reason"]
         assert cell["mark"] is None
     assert "eligibility (fast): no rows are shared" in judge("score", "garage", *arguments).out
     for name in ("b.md", "b.html", "b.csv"):
         judge("score", "garage", *arguments, "-o", name)
-        assert "there is nothing of this for slow" in (tmp_path / name).read_text("utf-8")
+        assert "no value for slow" in (tmp_path / name).read_text("utf-8")
 
 
 @pytest.mark.usefixtures("items")

@@ -116,7 +116,7 @@ def test_the_commands_that_are_missing_can_be_typed(judge: Judge, tmp_path: Path
 def test_without_gold_verdicts_there_is_no_score(judge: Judge, tmp_path: Path) -> None:
     items(judge, tmp_path, "own", [{"id": "q", "claim": "So.", "passages": ["So."]}])
     message = judge("score", "raguard", "--dataset", "own", code=1).err
-    assert message == "judge: no item of 'own' has a gold label 'claim_verdict', which the scores rest on\n"
+    assert "no item of 'own' has a gold label 'claim_verdict'" in message
 
 
 def test_examples_are_training_claims_without_documents_where_there_are_none(
