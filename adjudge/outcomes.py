@@ -92,7 +92,7 @@ def calibrated(done: CalibrationOutcome) -> Outcome:
         }
         for before, after, d in done.result.measures
     ]
-    notes = [*done.result.notes, *([f"nothing is kept: {done.why}"] if done.why else [])]
+    notes = [*done.result.notes, *([f"not stored: {done.why}"] if done.why else [])]
     title = f"{done.result.method} calibration of run {done.parent['run_id']} ({done.parent['model']})"
     return Outcome(title, done.as_json(), rows, notes, run_id=done.run_id)
 

@@ -61,14 +61,14 @@ class Start:
                 forecast = self._estimate(name)
                 # Without calls the command was typed again, and nothing has to be confirmed.
                 if forecast.calls and not self._is_wanted(forecast):
-                    note(f"nothing was asked of {self.model}; run the same command again to continue")
+                    note(f"no request was sent to {self.model}; run the same command again to continue")
                     return Exit.DONE
                 if forecast.calls:
                     code = max(code, self._type("judge", "run", name, *self._server()))
                 run = self._newest_run(name)
                 if not run["ok"]:
                     note(
-                        f"no unit has a label; what {self.model} answered: {command('judge runs show', run['run_id'], study=self.db)}"
+                        f"no unit has a label; to read the replies of {self.model}: {command('judge runs show', run['run_id'], study=self.db)}"
                     )
                     return Exit.INCOMPLETE
                 if name == CLAIMS:
@@ -162,7 +162,7 @@ class Start:
             tasks = [task for task in tasks if task == RELEVANT]
         if not tasks:
             reason = (
-                f"no task that ships fits this file; --task NAME names one ({command('judge tasks show')})"
+                f"no shipped task fits this file; --task NAME names another ({command('judge tasks show')})"
             )
             if self.model == EMBEDDED:
                 reason = f"{EMBEDDED} judges passages of questions, and this file has none: -m MODEL names another judge"

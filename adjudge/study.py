@@ -173,9 +173,9 @@ class Study:
         reference: str | None = None,
         keep: bool = True,
     ) -> Outcome:
-        """Find the units that a run may decide alone, with a promise (`judge route`); `run_id` is None if no threshold holds.
+        """Find the units that a run may decide alone, with a guarantee (`judge route`); `run_id` is None if no threshold holds.
 
-        Where the task is split, the sealed test tests the promise, and the look is logged.
+        Where the task is split, the sealed test tests the guarantee, and the look is logged.
         """
         from judge.asking import judges
 

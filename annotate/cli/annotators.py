@@ -41,10 +41,10 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> None:
     # An empty text is a value: it removes the stored one.
     given = {key: value for key, value in values.items() if value is not None}
     if not given:
-        raise UsageError(f"say something about '{name}': --{', --'.join(KEYS)}")
+        raise UsageError(f"name a value for '{name}': --{', --'.join(KEYS)}")
     with Store.open(db, create=False) as store:
         profile = set_profile(store, name, given)
-    profile_text = "; ".join(f"{key}: {value}" for key, value in profile.items()) or "nothing is said"
+    profile_text = "; ".join(f"{key}: {value}" for key, value in profile.items()) or "no values"
     tell("annotator", {"annotator": name, "profile": profile}, f"{name}: {profile_text}", as_json)
 
 

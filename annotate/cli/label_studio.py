@@ -115,7 +115,7 @@ def _tell_push(done: Pushed) -> None:
     note(f"{made}{where}: {done.new:,} units sent, {done.there:,} were there already")
     without = f"{done.without_prediction:,} of the units sent have none"
     for value, message in (
-        (done.updated, "its labelling configuration had been changed there, and is ours again"),
+        (done.updated, "the labelling configuration was changed on the server, and has been restored"),
         (
             done.deleted,
             "{:,} units are left out: their tasks were deleted there (--restore sends them again)",

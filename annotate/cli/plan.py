@@ -90,7 +90,7 @@ def plan(options: PlanAsked) -> None:
     """
     if options.width is None and options.threshold is None and not options.verdict:
         raise UsageError(
-            "plan for what? --width 0.2 (an interval), --threshold 0.667 (a decision) or --verdict (on a judge)"
+            "name a goal: --width 0.2 (an interval), --threshold 0.667 (a decision) or --verdict (on a judge)"
         )
     if not 0 < options.power < 1:
         raise UsageError("--power lies between 0 and 1")

@@ -93,11 +93,11 @@ def import_(
     if name is None and path.suffix.lower() in PACKS:
         if any([batch, task_name, blind, person, field, latest, maps, new_people, skip_bad, options]):
             raise UsageError(
-                f"{path}: a packed study says itself whose labels it has: leave the other options out"
+                f"{path}: a packed study names its batch and its annotator: leave the other options out"
             )
         return _merge(store, path, as_json)
     if batch and task_name:
-        raise UsageError("--batch says the task already: leave --task out")
+        raise UsageError("--batch determines the task: leave --task out")
     name = name or "table"
     bad: list[BadInput] = []
     fields = _maps(maps)

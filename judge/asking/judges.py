@@ -283,7 +283,7 @@ def improve(
 
     if asking.plan.task.spec.raw:
         raise UsageError(
-            f"{asking.plan.task.name} is sent as its file is written (raw): there is no way of asking to improve"
+            f"{asking.plan.task.name} is sent as its file is written (raw): it has no prompt to improve"
         )
     name = field_of(asking.plan.task, field)
 

@@ -126,7 +126,7 @@ def check_rankings(paths: Sequence[Path], outputs: Outputs) -> None:
     likely = "rerank" if "rerank" in names else "top-k" if re.search(r"top[-_]?(k|\d)", names) else "retrieve"
     system = ["--system", outputs.system] if outputs.system else []
     raise UsageError(
-        "where do these lists stand? --stage retrieve (as found), rerank (put in another order) or top-k (what was used); "
+        "name the stage of these rankings: --stage retrieve (as found), rerank (in another order) or top-k (as used); "
         f"try: {command('judge systems import', '--stage', likely, *paths, *system)}"
     )
 

@@ -79,9 +79,9 @@ def calibrate(task_name: str, **options: Any) -> None:
     say(_text(result, done.parent, done.reference))
     notes(result.notes)
     if done.why is not None:
-        say(f"nothing is kept: {done.why}")
+        say(f"not stored: {done.why}")
     else:
-        outcome = "the study has it already, as" if done.known else "kept as"
+        outcome = "the study has it already, as" if done.known else "stored as"
         print(f"{outcome} run {done.run_id}; next: {command('judge runs show', done.run_id)}")
 
 
@@ -103,7 +103,7 @@ def _text(result: Calibrated, run: Any, word: str | None) -> str:
     lines += ["", table(["label", "share before", "after"], [[k, *v] for k, v in result.shares.items()]), ""]
     lines.append(_fit_text(result))
     if result.n_plain:
-        lines.append(f"{result.n_plain:,} units have a label without probabilities: theirs stays as it is")
+        lines.append(f"{result.n_plain:,} units have a label without probabilities, which is unchanged")
     lines += _said(result, word)
     return "\n".join(lines)
 

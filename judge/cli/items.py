@@ -159,7 +159,7 @@ def import_(
         "import", rows, [name for name in columns if name != "answers" or any(row[name] for row in rows)]
     )
     if dry_run:
-        for line in shown or ["no task that ships has a unit in this file"]:
+        for line in shown or ["no shipped task fits this file"]:
             console.say(line)
         console.note("dry run: nothing was stored")
         return

@@ -158,7 +158,7 @@ def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
         nullcontext() if job.base_url is None else _served(store, job, allowed) as service,
     ):
         units, stopped, said = stop(store, job, service, release=release)
-    print(f"job {job.job_id}: {units:,} units given back, {stopped:,} batches asked to stop")
+    print(f"job {job.job_id}: {units:,} units returned to the run, {stopped:,} batches are being cancelled")
     if stopped:
         print(f"next: {command('judge jobs read', job.job_id)}")
     console.notes(said)
@@ -243,7 +243,7 @@ def _print_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool
         cost = "" if job.price is None else f", ${tally.spent.cost:.4f}"
         print(f"{sum(tally.usage[n] for n in ('input_tokens', 'output_tokens')):,} tokens{cost}")
         print(
-            f"{counts['answered']:,} units answered, {counts['open']:,} waited for, {counts['released']:,} given back"
+            f"{counts['answered']:,} units answered, {counts['open']:,} pending, {counts['released']:,} returned to the run"
         )
     console.notes(tally.notes())
     return Exit.INCOMPLETE if counts["open"] or counts["released"] else Exit.DONE

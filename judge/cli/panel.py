@@ -111,7 +111,7 @@ def panel(task_name: str, **options: Any) -> None:
         ]
         print("\n" + table(head, table_rows) + "\n")
     notes([*pooled.notes, *remarks])
-    outcome = "the study has it already, as" if made.known else "kept as"
+    outcome = "the study has it already, as" if made.known else "stored as"
     print(f"{outcome} run {run_id}; next: {command('judge runs show', run_id)}")
 
 

@@ -1,4 +1,4 @@
-"""judge route: where a judge may stand alone, with a promise."""
+"""judge route: the units that a judge can label alone, with a guarantee."""
 
 from __future__ import annotations
 
@@ -109,10 +109,12 @@ def route(task_name: str, **options: Any) -> int:
         write_page(page, lambda: as_html(chosen))
     tell("route", routing.as_json(chosen, kept), _text(chosen), options["as_json"])
     if files.junit or files.summaries:
-        why = f"a promise of {chosen.agree:.0%} at {chosen.confidence:.0%} " + (
+        why = f"a guarantee of {chosen.agree:.0%} at {chosen.confidence:.0%} " + (
             "is shown" if chosen.at is not None else "is shown by no threshold"
         )
-        decide(f"judge route {task_name}", [Gate("the promise is shown", chosen.at is not None, why)], files)
+        decide(
+            f"judge route {task_name}", [Gate("the guarantee is shown", chosen.at is not None, why)], files
+        )
     # Without files no gate is reported, but the exit code is the same.
     if chosen.at is None:
         return Exit.BELOW
@@ -140,10 +142,10 @@ def _gate(again: RouteCheck) -> Gate:
     share = "" if not again.units else f", agreement {1 - again.wrong / again.units:.3f}"
     newer = "" if again.since is None else f" judged since {again.since}"
     why = (
-        f"the promise of {again.agree:.0%} agreement with {again.reference} {result}: {again.units:,} accepted units{newer} with labels "
+        f"the guarantee of {again.agree:.0%} agreement with {again.reference} {result}: {again.units:,} accepted units{newer} with labels "
         f"that did not test it ({again.questions:,} questions), {again.wrong:,} wrong{share}, p {again.p:.4f}, level {again.level:.4g}"
     )
-    return Gate("the route's promise holds", again.holds, why)
+    return Gate("the guarantee of the route holds", again.holds, why)
 
 
 def _text(routing: Route) -> str:
@@ -171,10 +173,10 @@ def _text(routing: Route) -> str:
         ]
         for p, s in zip(routing.places, routing.steps, strict=True)
     ]
-    head = ["judge", "from", "coverage", "units", "tested", "wrong", "agreement", "p", "promise"]
+    head = ["judge", "from", "coverage", "units", "tested", "wrong", "agreement", "p", "guarantee"]
     lines += ["", table(head, rows), ""]
     if routing.at is None:
-        lines.append("no threshold holds: nowhere on this path is the promise shown")
+        lines.append("no threshold holds: the guarantee is not shown for any of them")
     else:
         place = routing.places[routing.at]
         shown = [

@@ -139,7 +139,7 @@ def test_the_page_prints_what_it_assumed() -> None:
 @pytest.mark.parametrize(
     ("args", "complaint", "code"),
     [
-        (("--expect", "0.7"), "plan for what?", 2),
+        (("--expect", "0.7"), "--width 0.2", 2),
         (("--expect", "0.7", "--width", "0.2"), "add --shares", 2),
         (("--expect", "0.7", "--width", "0.2", "--shares", "a,b"), "--shares a,b", 2),
         (("--expect", "0.7", "--width", "0.2", "--shares", "0.5,0.6"), "sum to 1", 1),

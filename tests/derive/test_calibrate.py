@@ -115,7 +115,7 @@ def test_nothing_repairs_a_judge_without_signal() -> None:
 def test_no_signal_is_said_and_nothing_is_kept(tmp_path: Path) -> None:
     store, _ = world(tmp_path / "w.db", signal=0.0)
     done = judge("calibrate", "stance", "-d", store.path)
-    assert "nothing is kept: no signal to repair was found" in done.stdout
+    assert "not stored: no signal to repair was found" in done.stdout
     assert store.conn.execute("SELECT count(*) FROM runs").fetchone() == (1,)
 
 
@@ -138,7 +138,7 @@ def test_equal_shares_do_harm_where_one_label_is_rare(tmp_path: Path) -> None:
     assert known.measures[0][1].value > assumed.measures[0][1].value + 0.05
     done = judge("calibrate", "stance", "--method", "batch", "-d", store.path)
     assert (
-        "only assumed: shown, not recommended" in done.stdout and "nothing is kept: the shares" in done.stdout
+        "only assumed: shown, not recommended" in done.stdout and "not stored: the shares" in done.stdout
     )
 
 
@@ -214,9 +214,9 @@ def test_the_command_keeps_a_run_once_and_says_what_it_did(tmp_path: Path) -> No
 def test_without_labels_batch_is_kept_where_the_shares_are_given(tmp_path: Path) -> None:
     store, _ = world(tmp_path / "w.db", gold=False)
     done = judge("calibrate", "stance", "-d", store.path)
-    assert "no labels to compare with" in done.stdout and "nothing is kept: the shares" in done.stdout
+    assert "no labels to compare with" in done.stdout and "not stored: the shares" in done.stdout
     kept = judge("calibrate", "stance", "--prior", "support=.3,refute=.3,neutral=.4", "-d", store.path)
-    assert "kept as run" in kept.stdout
+    assert "stored as run" in kept.stdout
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_a_panel_of_calibrated_judges_is_not_calibrated_again_and_says_what_they
     runs = [calibrated(store, biased(store, *own)) for own in ((21, (2, 0, 0)), (22, (0, 0, 2)))]
     done = judge("panel", "stance", "--run", runs[0], "--run", runs[1], "--method", "mean", "-d", store.path)
     assert "not calibrated" not in done.stderr
-    panel = done.stdout.split("kept as run ")[1].split(";")[0]
+    panel = done.stdout.split("stored as run ")[1].split(";")[0]
     folds = "SELECT count(*), count(fold) FROM fitted_on WHERE run_id = ?"
     assert store.conn.execute(folds, [panel]).fetchone() == (40, 40)
     # A question's labels are in the parents' probabilities of the other folds, so they would come back to it.
@@ -137,7 +137,7 @@ def test_a_run_that_was_fitted_on_nothing_is_exported_as_ever(store: Store) -> N
 def test_without_intervals_a_signal_is_still_seen(store: Store) -> None:
     run = biased(store, 21, (2, 0, 0))
     done = judge("calibrate", "stance", "--run", run, "--interval", "none", "-d", store.path)
-    assert "no signal" not in done.stdout and "kept as run" in done.stdout
+    assert "no signal" not in done.stdout and "stored as run" in done.stdout
     assert "rose is not told without an interval" in done.stdout
     same = judge("calibrate", "stance", "--run", run, "--method", "temperature", "-d", store.path)
     assert "no label changed on the units that 'gold' labels" in same.stdout and "rose" not in same.stdout

@@ -219,7 +219,7 @@ def test_a_batch_that_is_stopped_keeps_what_was_done(server: Batching, db: Path,
     server.late = 3
     write_batch(db, server)
     submit(db)
-    assert "1 batches asked to stop" in judge("jobs", "cancel").out
+    assert "1 batches are being cancelled" in judge("jobs", "cancel").out
     assert states(db) == {"open": UNITS}, "what was done by then has results"
     while "open" in states(db):
         judge("jobs", "read", code=4)
@@ -233,7 +233,7 @@ def test_a_batch_that_is_stopped_keeps_what_was_done(server: Batching, db: Path,
 
 def test_what_was_not_posted_is_given_back(server: Batching, db: Path, judge: Judge) -> None:
     write_batch(db, server)
-    assert f"{UNITS} units given back" in judge("jobs", "cancel").out
+    assert f"{UNITS} units returned to the run" in judge("jobs", "cancel").out
     submit(db)
     assert server.created == 0
     judge(*batch(server))

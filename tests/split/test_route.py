@@ -351,7 +351,7 @@ def test_the_promise_is_tested_on_labels_that_did_not_test_it(
     assert broken["wrong"] == n and broken["broken"] is True and broken["holds"] is False
     words = ("route", "stance", "-d", db)
     assert (
-        "the promise of 80% agreement with gold is broken"
+        "the guarantee of 80% agreement with gold is broken"
         in judge(*words, "--check", result["run"], code=5).stderr
     )
     assert "no route" in judge(*words, "--check", run, code=2).stderr
