@@ -4,11 +4,10 @@ A distractor is an answer to its item: system = its author, condition `distracto
 text = the wrong option, meta = its fake document and the kind of similarity. A task on answers (distractor_check) can
 therefore label it, by a model or by people.
 
-URAG (arXiv 2603.19281) calls a question challenging when an entailment check detects at least one distractor
-that the
-correct answer entails; all other questions get new distractors. Taken literally, that keeps questions with an
-option
+URAG (arXiv 2603.19281) calls a question challenging when an entailment check detects at least one distractor that the
+correct answer entails. All other questions get new distractors. Taken literally, that keeps questions with an option
 that is also right. Therefore both readings are implemented:
+
     entailed       at least one distractor of the iteration is entailed (the words of the paper)
     not-entailed   no distractor of the iteration is entailed, so every option is wrong
 """
@@ -233,8 +232,7 @@ def choice_rows(
 def urag_document(choices: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Json]:
     """Return the rows as one URAG document; half of the questions, drawn with the seed, are for calibration.
 
-    Raises BadInput for a question that contains an option mark such as 'A.': a reader could not separate the
-    two.
+    Raises BadInput for a question with an option mark such as 'A.', because a reader could not tell it from the options.
     """
     order = sorted(range(len(choices)), key=lambda n: random.Random(f"{seed}:{choices[n]['id']}").random())
     calibration = set(order[: round(len(choices) / 2)])

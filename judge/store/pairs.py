@@ -23,9 +23,7 @@ CONSENSUS = 0.73
 
 @dataclass(frozen=True, slots=True)
 class NewPair:
-    """A counter claim written for an item; `changed` names the changed relation, `run_id` the run that wrote
-    it.
-    """
+    """A counter claim that the run `run_id` wrote for an item; `changed` names the relation that differs."""
 
     item_id: str
     counter: str

@@ -40,109 +40,47 @@ def write_langfuse() -> None:
         common = {"id": name, "traceId": trace, "type": kind, "name": name, "startTime": at(second)}
         return ObservationsView(**common, **empty, level="DEFAULT", environment="default", **more)
 
-    def documents(query: str) -> list[dict[str, object]]:
-        return [{"page_content": text, "metadata": {"source": "kb"}} for text in DOCUMENTS[query]]
+    def search(name: str, trace: str, second: int, query: str, **more: object) -> ObservationsView:
+        output = [{"page_content": text, "metadata": {"source": "kb"}} for text in DOCUMENTS[query]]
+        return observation(name, trace, "RETRIEVER", second, input=query, output=output, **more)
 
-    def score(kind: type, trace: str, name: str, value: float, source: str, **more: object) -> object:
+    def call(name: str, trace: str, second: int, output: object, **more: object) -> ObservationsView:
+        return observation(name, trace, "GENERATION", second, model="gpt-5-mini", output=output, **more)
+
+    def score(kind: type, name: str, value: float, source: str, **more: object) -> object:
         times = {"timestamp": at(60), "createdAt": at(60), "updatedAt": at(60)}
-        own = {"id": f"{trace}-{name}", "traceId": trace, "name": name, "value": value, "source": source}
+        own = {"id": f"{first}-{name}", "traceId": first, "name": name, "value": value, "source": source}
         return kind(**own, **times, environment="default", metadata=None, **more)
 
     first, second = "trace-1", "trace-2"
+    by_ana = {"stringValue": "True", "authorUserId": "ana", "comment": "short"}
+    by_judge = {"observationId": "call-1", "comment": "one claim open"}
     scores = [
-        score(
-            ScoreV1_Boolean,
-            first,
-            "helpful",
-            1,
-            "ANNOTATION",
-            stringValue="True",
-            authorUserId="ana",
-            comment="short",
-        ),
-        score(
-            ScoreV1_Numeric,
-            first,
-            "faithfulness",
-            0.75,
-            "EVAL",
-            observationId="call-1",
-            comment="one claim open",
-        ),
-        score(ScoreV1_Numeric, first, "relevance", 0.5, "API", observationId="search-1"),
+        score(ScoreV1_Boolean, "helpful", 1, "ANNOTATION", **by_ana),
+        score(ScoreV1_Numeric, "faithfulness", 0.75, "EVAL", **by_judge),
+        score(ScoreV1_Numeric, "relevance", 0.5, "API", observationId="search-1"),
     ]
     one = [
         observation("guard-1", first, "GUARDRAIL", 0, input=ASKED[0], output="guardrail ok"),
-        observation("search-1", first, "RETRIEVER", 1, input=ASKED[0], output=documents(ASKED[0])),
-        observation(
-            "call-1",
-            first,
-            "GENERATION",
-            2,
-            model="gpt-5-mini",
-            output={"role": "assistant", "content": ANSWERS[0]},
-        ),
+        search("search-1", first, 1, ASKED[0]),
+        call("call-1", first, 2, {"role": "assistant", "content": ANSWERS[0]}),
     ]
+    below = {"parentObservationId": "agent-2"}
     two = [
         observation("agent-2", second, "AGENT", 0, input={"question": ASKED[1]}, output=ANSWERS[1]),
         # The later span stands first: exports do not promise an order.
-        observation(
-            "call-3",
-            second,
-            "GENERATION",
-            5,
-            model="gpt-5-mini",
-            output=ANSWERS[1],
-            parentObservationId="agent-2",
-        ),
-        observation(
-            "call-2",
-            second,
-            "GENERATION",
-            1,
-            model="gpt-5-mini",
-            output="search",
-            parentObservationId="agent-2",
-        ),
-        observation(
-            "search-2",
-            second,
-            "RETRIEVER",
-            2,
-            input="moons of Venus",
-            output=documents("moons of Venus"),
-            parentObservationId="agent-2",
-        ),
-        observation(
-            "search-3",
-            second,
-            "RETRIEVER",
-            3,
-            input="moons of Mercury",
-            output=documents("moons of Mercury"),
-            parentObservationId="agent-2",
-        ),
+        call("call-3", second, 5, ANSWERS[1], **below),
+        call("call-2", second, 1, "search", **below),
+        search("search-2", second, 2, "moons of Venus", **below),
+        search("search-3", second, 3, "moons of Mercury", **below),
     ]
     with (HERE / "langfuse.jsonl").open("w") as file:
-        for name, asked, answer, found, given in (
-            (first, ASKED[0], ANSWERS[0], one, scores),
-            (second, None, None, two, []),
+        for own in (
+            {"id": first, "input": ASKED[0], "output": ANSWERS[0], "observations": one, "scores": scores},
+            {"id": second, "input": None, "output": None, "observations": two, "scores": []},
         ):
-            trace = TraceWithFullDetails(
-                id=name,
-                timestamp=at(0),
-                name="rag",
-                input=asked,
-                output=answer,
-                htmlPath="",
-                latency=3.0,
-                totalCost=0.0,
-                observations=found,
-                scores=given,
-                environment="default",
-                tags=[],
-                public=False,
-            )
+            common = {"timestamp": at(0), "name": "rag", "htmlPath": "", "latency": 3.0, "totalCost": 0.0}
+            trace = TraceWithFullDetails(**own, **common, environment="default", tags=[], public=False)
             file.write(json.dumps(json.loads(trace.json())) + "\n")
 
 
