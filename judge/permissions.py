@@ -1,8 +1,8 @@
 """What a file from somebody else may configure. Nothing else decides it (docs/security.md).
 
-Tasks, labels, weights and options are accepted from any file. Three things are accepted from the user only, that is from
-the command line, a Python call, the environment or the configuration folder, and never from a recipe, a task file or a
-study by itself: the server that is asked, the environment variables that it receives, and the folder of a job.
+Tasks, labels, weights and options are accepted from any file. Three things are accepted from the user only: the server
+that is asked, the environment variables that it receives, and the folder of a job. The user names them on the command line,
+in a Python call, in the environment or in the configuration folder. A recipe, a task file or a study alone is not enough.
 
 Servers and variables are permitted in pairs, so that a key that was given to one server does not reach another one. A
 server that a file names is permitted when it is
@@ -140,9 +140,7 @@ def check_server(
 
 
 def is_permitted(vendor: str, base_url: str) -> bool:
-    """Return whether a server that a file names may be called without an option: printed commands name no
-    other.
-    """
+    """Return whether a server that a file names may be called without an option. Printed commands name no other."""
     try:
         return _is_permitted(server(base_url), vendor, NOTHING_ALLOWED)
     except UsageError:
@@ -219,9 +217,7 @@ def _may_receive(at: ServerAddress | None, vendor: str, variable: str, allowed: 
 
 
 def _with_usual_key(at: ServerAddress, vendor: str, allowed: Allowed) -> bool:
-    """Return whether a server may have the vendor's usual key: the vendor's, the environment's, or an allowed
-    one.
-    """
+    """Return whether a server may get the vendor's usual key: the vendor's own, the environment's, or an allowed one."""
     usual = _USUAL.get(vendor)
     is_vendors = usual is not None and at.origin.startswith("https:") and at.is_within(usual.domain)
     if is_vendors or allowed.has(at):

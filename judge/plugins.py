@@ -45,9 +45,7 @@ class PluginFailed(AdjudgeError):
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One entry point: its kind, name and package, and (after `judge plugins` has loaded it) what is wrong
-    with it.
-    """
+    """An entry point: its kind, name and package and, once `judge plugins` has loaded it, what is wrong with it."""
 
     kind: str
     name: str
@@ -111,9 +109,7 @@ def _points(kind: str) -> list[EntryPoint]:
 
 @cache
 def _points_on(kind: str, path: tuple[str, ...]) -> list[EntryPoint]:
-    """Return the entry points, cached: reading the metadata of all packages takes longer than a paper's
-    report.
-    """
+    """Return the entry points, cached, because reading every package's metadata takes longer than a report."""
     from importlib.metadata import entry_points
 
     return sorted(entry_points(group=f"adjudge.{kind}"), key=lambda point: (point.name, _package(point)))

@@ -57,9 +57,7 @@ def unlike_replies(store: Store, run: str) -> Iterator[Unlike]:
 def _expected(
     task: Task, options: Mapping[str, Json], reply: str, stored: Mapping[str, sqlite3.Row]
 ) -> dict[str, str]:
-    """Return field -> label in the reply, derived fields included; empty if it cannot be parsed without its
-    request.
-    """
+    """Return field -> label in the reply, with derived fields; empty if the reply needs its request to be parsed."""
     # A distribution was stored because it decided: the sampled token of the reply may be another one.
     parsed = _answers(task, options, reply)
     labels = dict(parsed)

@@ -49,9 +49,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class ToolScore:
-    """A score that another tool gave before the import: `tool` becomes the model of a run, `value` a label of
-    `field`.
-    """
+    """A score of another tool. `tool` becomes the model of a run, and `value` a label of `field`."""
 
     tool: str
     field: str
@@ -228,8 +226,8 @@ class LabelDistribution:
     `probabilities` has every label of the domain. Its sum and `unassigned`, the probability of tokens that are not
     labels, add up to 1.
 
-    If the server restricted the answer to the labels (a mask), `unassigned` is 0, and `outside` is the probability that
-    the model gave to other tokens before the mask. `outside` is None without a mask.
+    A server with a mask restricts the answer to the labels: `unassigned` is then 0, and `outside` is the probability of
+    other tokens before the mask. Without a mask, `outside` is None.
     """
 
     probabilities: Mapping[str, float]

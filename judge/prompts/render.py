@@ -1,9 +1,8 @@
 """Render a task and a unit as chat messages: the constant part first, the unit's own text last.
 
-Values of inputs are marked as untrusted and reach the prompt only through `finalize`, which fences
-them. A template cannot show one without its fence, because `judge.prompts.check` refuses every filter that would
-remove the mark. The fence's code is derived from the fenced text, so it is the same when the
-request is repeated, and yet nobody can write it into that text beforehand.
+Values of inputs are marked as untrusted and reach the prompt only through `finalize`, which fences them. A template cannot
+show one without its fence, because `judge.prompts.check` refuses every filter that would remove the mark. The fence's code
+is derived from the fenced text, so a repeated request has the same code. Nobody can write it into that text beforehand.
 """
 
 import hashlib

@@ -1,6 +1,4 @@
-"""Copy the rows of an attached study `src` into `main`: new rows are added, rows with a known id must be
-equal.
-"""
+"""Copy the rows of an attached study `src` into `main`. A row whose key `main` already has must be equal."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -73,9 +71,7 @@ def _key(conn: Connection, table: str) -> list[str]:
 
 
 def add_texts(conn: Connection) -> Iterator[str]:
-    """Add imports, items, passages, answers, units, tasks, rankings and people; yield what differs under one
-    id.
-    """
+    """Add imports, texts, units, tasks, rankings and people; yield the differences between rows with the same id."""
     for name in BY_CONTENT:
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
     yield from _keyed(conn, "items")
@@ -294,9 +290,7 @@ def _unique(conn: Connection, table: str) -> list[str]:
 
 
 def _mapped(conn: Connection, sql: str) -> str:
-    """Return an SQL expression that replaces the ids of joined runs in a text: 26 characters, which match
-    nothing else.
-    """
+    """Return SQL that replaces the ids of joined runs in a text. An id has 26 characters and matches nothing else."""
     for old, new in conn.execute("SELECT old, new FROM temp.run_map WHERE old <> new").fetchall():
         # The ids come from somebody else's file and may contain a quote.
         old, new = (name.replace("'", "''") for name in (old, new))

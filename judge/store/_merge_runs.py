@@ -76,9 +76,7 @@ def _models(run: dict[str, Any], other: dict[str, Any]) -> str | None:
 
 
 def _is_vendors(*runs: dict[str, Any]) -> bool:
-    """Return whether a vendor serves the model: its alias moves on to new models, and the old one cannot be
-    requested again.
-    """
+    """Return whether a vendor serves the model. Its alias moves on to newer models, and the old one is gone."""
     return any(json.loads(run["provider"]).get("own_server") for run in runs)
 
 

@@ -1,6 +1,4 @@
-"""Import answers: one row per item, system and condition, and a unit for each answer, sentence, citation and
-claim.
-"""
+"""Import answers: a row for each item, system and condition; a unit for each answer and each of its parts."""
 
 from __future__ import annotations
 
@@ -33,8 +31,8 @@ def add_answers(
 ) -> ImportReport:
     """Store everything that `rows` yields, and what `beside` writes, in one transaction; see `add_rows`.
 
-    A row is bad if its item is not in the study, if the same system has another answer under the same condition, or
-    if a `cited` or `context` passage does not exist. A marker in the text that matches no passage is stored with its
+    A row is bad if its item or one of its `cited` or `context` passages is not in the study. It is also bad if the same
+    system has another answer under the same condition. A marker in the text that matches no passage is stored with its
     sentence, because the system wrote it.
     """
     return add_rows(store, AnswerAdder(store.conn, dataset=info.dataset), rows, info, skipped, bad, beside)
@@ -245,9 +243,7 @@ def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
 
 
 class Citable:
-    """The passages that an answer to one item can cite: its context, or, if that is unknown, all of the
-    item's passages.
-    """
+    """The passages that an answer to an item can cite: its context or, if that is unknown, all passages of the item."""
 
     def __init__(self, conn: sqlite3.Connection, item_id: str, context: Sequence[str] | None = None) -> None:
         query = "SELECT passage_id FROM passages WHERE item_id = ? ORDER BY position"

@@ -59,9 +59,7 @@ class Derivation:
     """Of a route: for each step [share of units accepted, units that tested it, errors, agreement, passed]."""
 
     def as_json(self) -> dict[str, Json]:
-        """Return the derivation as stored in `runs.derived_from`; the questions are in the table `fitted_on`
-        instead.
-        """
+        """Return the derivation as `runs.derived_from` has it, without the questions, which are in `fitted_on`."""
         f = self.fitted
         return {
             **attributes(self, "kind", "method"),

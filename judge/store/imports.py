@@ -1,6 +1,4 @@
-"""One import: its row in `imports`, its transaction, its human and gold labels, and values that cannot be
-stored.
-"""
+"""An import: its row in `imports`, its transaction, its labels, and the check for values that cannot be stored."""
 
 import json
 import sqlite3
@@ -35,9 +33,7 @@ class ImportInfo:
 
 @dataclass(slots=True)
 class ImportReport:
-    """The result of an import: `counts` of new rows by name (items, passages, labels ...) and of `unchanged`
-    ones.
-    """
+    """The result of an import: the number of new rows by table, and of `unchanged` ones."""
 
     import_id: str
     counts: Counter[str]

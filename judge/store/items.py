@@ -224,16 +224,12 @@ class _ItemAdder(Adder[Row]):
 
 
 def question_id(item: Item) -> str:
-    """Return the cluster of the item's units: its question within the data set, or the item itself if it has
-    none.
-    """
+    """Return the cluster of the item's units: its question within the data set, or the item itself without one."""
     return item.item_id if item.question_id is None else f"{item.dataset}:{item.question_id}"
 
 
 def passage_id(item: Item, passage: Passage) -> str:
-    """Return `item/source_pid`; without a source id, the first 16 hex digits of the sha256 of the NFC text
-    replace it.
-    """
+    """Return `item/source_pid`, or `item/HASH` (16 digits of the sha256 of the text) for a passage without an id."""
     if passage.source_id:
         return f"{item.item_id}/{passage.source_id}"
     # The same text with composed or decomposed accents is one passage.

@@ -63,9 +63,7 @@ FACTS = ("answers", "asked_as", "base_url", "max_output_tokens", "recipe", "sett
 
 
 def identity(options: Mapping[str, Json]) -> str:
-    """Return the identity of a run beside its task and model: every option that changes the meaning of an
-    answer.
-    """
+    """Return what identifies a run beside its task and model: every option that changes what an answer means."""
     return canonical({name: value for name, value in options.items() if name not in FACTS})
 
 
@@ -284,9 +282,7 @@ def begin_run(
 
 
 def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
-    """Update the facts about the run's server (what it refused, its model's name) and keep its other
-    addresses.
-    """
+    """Update the facts about the run's server, such as its model's name, and keep the run's other addresses."""
     with store.transaction() as conn:
         query = "SELECT run_id, options, provider, resolved_model FROM runs WHERE run_id = ?"
         same_id, options, known, resolved = conn.execute(query, [run_id]).fetchone()

@@ -162,9 +162,7 @@ def _drop_selection(conn: sqlite3.Connection) -> None:
 
 
 def _usable(task: Task, selection: Selection) -> str:
-    """Return the SQL condition that a unit can be shown: it has all inputs and is none of the task's
-    examples.
-    """
+    """Return the SQL condition for a unit that can be shown: it has all inputs and is not an example of the task."""
     # An example gives away its own answer.
     examples = [quoted(e.item_id) for e in task.spec.examples if e.item_id]
     return " AND ".join(
@@ -176,9 +174,8 @@ def _usable(task: Task, selection: Selection) -> str:
 
 
 def _other_text(task: Task, example: Example) -> str:
-    """Return the SQL condition that a unit differs from an example in its text: the item of an example may be
-    in the study under another id.
-    """
+    """Return the SQL condition for a unit whose inputs differ from those of an example."""
+    # By text and not only by id: the study may have the example's item under another id.
     inputs = example.inputs.items()
     same = [f"{column(task, name)} IS {quoted(value)}" for name, value in inputs if isinstance(value, str)]
     return f"NOT ({' AND '.join(same)})" if len(same) == len(example.inputs) else "1"
