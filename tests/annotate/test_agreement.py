@@ -24,7 +24,7 @@ from tests.annotate.agreement_helpers import (
     write_csv,
 )
 from tests.real import require
-from tests.stats.published import COHEN, fleiss_1971, krippendorff_2011, two_annotators
+from tests.stats.published import COHEN, krippendorff_2011, two_annotators
 
 NONE = ("--interval", "none")
 
@@ -59,19 +59,6 @@ def test_krippendorffs_table(tmp_path: Path, options: tuple[str, ...], alpha: fl
     table = wide(tmp_path / "t.csv", krippendorff_2011())
     outcome = document("agreement", *table, *options, *NONE)
     assert values(outcome, "A", "B", "C", "D")["krippendorff_alpha"] == pytest.approx(alpha, abs=1e-6)
-
-
-def test_gwets_and_fleiss_values(tmp_path: Path) -> None:
-    outcome = values(document("agreement", *wide(tmp_path / "k.csv", krippendorff_2011()), *NONE), *"ABCD")
-    assert outcome["gwet_ac1"] == pytest.approx(0.77544, abs=1e-5)
-    assert outcome["fleiss_kappa"] == pytest.approx(0.76117, abs=1e-5)
-    order = ("--level", "ordinal:1,2,3,4,5")
-    ordered = document("agreement", *wide(tmp_path / "k.csv", krippendorff_2011()), *order, *NONE)
-    assert values(ordered, *"ABCD")["gwet_ac2 (quadratic)"] == pytest.approx(0.91400, abs=1e-5)
-    outcome = values(document("agreement", *wide(tmp_path / "f.csv", fleiss_1971()), *NONE), *"abcdef")
-    assert outcome["fleiss_kappa"] == pytest.approx(0.430245, abs=1e-6)
-    assert outcome["krippendorff_alpha"] == pytest.approx(0.43341, abs=1e-5)
-    assert outcome["gwet_ac1"] == pytest.approx(0.44788, abs=1e-5)
 
 
 def test_cohens_table_plain_and_weighted(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from annotate.exchange import base
 from annotate.exchange.files import MARK, Out, json_records
 from annotate.store import open_study
 from judge.errors import BadInput, UsageError, WriteFailed
+from judge.files import stop
 from tests.annotate.agreement_helpers import annotate, document
 from tests.annotate.exchange_helpers import (
     all_labels,
@@ -75,11 +76,7 @@ BAD = [
     (own("U", spans="passage"), "field 'spans'", "must be a list of"),
     ("[1]", "bad.jsonl:2", "a row must be an object"),
     ("{", "bad.jsonl:2", "not JSON"),
-    ('{"unit": NaN}', "bad.jsonl:2", "not JSON"),
-    ('{"unit": 1e400}', "bad.jsonl:2", "not JSON: the number 1e400 is too large"),
-    ('{"unit": "a", "unit": "b"}', "bad.jsonl:2", "the key 'unit' occurs twice"),
     ('{"unit": ' + "[" * 100_000, "bad.jsonl:2", "not JSON: nested too deeply"),
-    ("[" * 100_000, "bad.jsonl:2", "nested too deeply"),
     (b"\xff\xfe", "bad.jsonl:2", "not UTF-8"),
 ]
 
@@ -419,7 +416,7 @@ def test_answers_in_sentences_and_passages_in_lists_go_out_and_come_in(tmp_path:
             )
             for i in range(2)
         ]
-        add_answers(store, rows, ImportInfo("test", {}), [], _fail)
+        add_answers(store, rows, ImportInfo("test", {}), [], stop)
     batch(path, "grounding", n=4, annotators=["alice"])
     export(path, tmp_path / "u.jsonl", "jsonl")
     result = read_lines(tmp_path / "u.jsonl")
@@ -445,10 +442,6 @@ def test_answers_in_sentences_and_passages_in_lists_go_out_and_come_in(tmp_path:
     assert rows_of(path, "SELECT DISTINCT field, value FROM labels") == [(field, label)]
     marked = rows_of(path, "SELECT DISTINCT spans FROM assignments WHERE spans <> '[]'")
     assert marked == [('[["answer",0,11]]',)]
-
-
-def _fail(error: Exception) -> None:
-    raise error
 
 
 def test_a_sheet_runs_no_formula(tmp_path: Path) -> None:

@@ -63,24 +63,21 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     reader = Reader(layout, _check(layout), reading.inputs, author)
     # In a first pass, because a prediction in the last task makes all labels of the file assisted.
     blind = _blind(path)
-    for line, task in json_records(path, reading.bad):
-        try:
-            unit, annotations = _parts(task)
-        except BadInput as e:
-            reading.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
-            continue
+
+    def read_task(task: Mapping[str, Any], where: Where) -> Iterator[Response]:
+        unit, annotations = _parts(task)
         # With --latest the last response counts, so the latest annotation has to come last.
-        for annotation in sorted(annotations, key=_updated):
-            try:
-                response, problems = reader.response(
-                    annotation, unit, blind=blind, where=Where(str(path), line), data=task["data"]
-                )
-            except BadInput as e:
-                reading.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
-                continue
-            for problem in problems:
-                reading.bad(BadInput(problem, path=str(path), line=line))
-            yield response
+        rows = ((where.line, (unit, task["data"], one)) for one in sorted(annotations, key=_updated))
+        return reading.each(path, rows, read_annotation)
+
+    def read_annotation(row: tuple[str, Mapping[str, Any], Any], where: Where) -> list[Response]:
+        unit, data, annotation = row
+        response, problems = reader.response(annotation, unit, blind=blind, where=where, data=data)
+        for problem in problems:
+            reading.bad(BadInput(problem, path=where.path, line=where.line))
+        return [response]
+
+    yield from reading.each(path, json_records(path, reading.bad), read_task)
 
 
 def _check(layout: ConfigLayout) -> Check | None:
