@@ -41,7 +41,6 @@ def choices(
             [[letter in available.get(unit, ()) for letter in letters] for unit in table[name]],
             dtype=bool,
         ).reshape(len(table), len(letters))
-    # An option of probability 0 has the logarithm -inf: it is impossible, which is no error.
     logits = _logits(study, table, run, field, letters)
     # Imported probabilities belong to imported answers. A run has its own.
     if run is None and imported:
@@ -92,6 +91,7 @@ def _logits(
         if row is not None:
             masses = json.loads(text)
             masses_of_units[row] = [masses.get(letter, np.nan) for letter in letters]
+    # An option of probability 0 has the logarithm -inf: it is impossible, which is no error.
     with np.errstate(divide="ignore"):
         logs: FloatArray = np.log(masses_of_units)
     return logs

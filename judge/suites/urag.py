@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TASK, FIELD = "urag_choice", "choice"
 _SHOWN = ("accuracy", "coverage", "set_size")
 AWARE_TASK = "urag_aware"
-# Section 5.2 reports these two. Coverage has a target, so its change means little.
+# A second pass is compared by these two. Coverage has a target, so its change is neither good nor bad.
 _CHANGES = ("accuracy", "set_size")
 Questions = Mapping[str, tuple[tuple[str, ...], str | None]]
 """The letters of each item, and the correct one."""
