@@ -137,9 +137,7 @@ def test_equal_shares_do_harm_where_one_label_is_rare(tmp_path: Path) -> None:
     assert assumed.measures[0][2].high < 0
     assert known.measures[0][1].value > assumed.measures[0][1].value + 0.05
     done = judge("calibrate", "stance", "--method", "batch", "-d", store.path)
-    assert (
-        "only assumed: shown, not recommended" in done.stdout and "not stored: the shares" in done.stdout
-    )
+    assert "only assumed: shown, not recommended" in done.stdout and "not stored: the shares" in done.stdout
 
 
 def test_a_temperature_changes_no_label_and_mends_the_calibration(tmp_path: Path) -> None:
