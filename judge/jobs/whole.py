@@ -140,9 +140,9 @@ class _Batched:
     def _write(self, report: RunReport | None = None) -> write.Written:
         """Write the pending units, within what remains of the limits."""
         tokens, cost = self.plan.max_tokens, self.plan.max_cost
-        # Earlier jobs may use up to their maximum, too. In the first round the run is not known yet, so they
-        # are searched for.
-        earlier_jobs = self._earlier_jobs() if report is None else self._open(report.run_id)
+        # Earlier jobs may use up to their maximum, too. In the first round their run is not known yet.
+        run_ids = matching_runs(self.store, self.plan, self.provider) if report is None else [report.run_id]
+        earlier_jobs = [job for run_id in run_ids for job in self._open(run_id)]
         if tokens is not None:
             tokens = max(0, tokens - self._spent[0] - sum(j.most_tokens for j in earlier_jobs))
         if cost is not None:
@@ -159,9 +159,6 @@ class _Batched:
         """Tokens and US dollars of all invocations of the run."""
         tokens, cost = self.plan.before
         return tokens + self.tally.spent.tokens, cost + self.tally.spent.cost
-
-    def _earlier_jobs(self) -> list[Job]:
-        return [job for run in matching_runs(self.store, self.plan, self.provider) for job in self._open(run)]
 
     def _follow(self, report: RunReport) -> bool:
         """Post, wait and read until no batch of the run is open; False if a limit ends it before."""

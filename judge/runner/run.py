@@ -33,7 +33,7 @@ from judge.runner.writer import Attempts, Writer
 from judge.store import jobs, runs, selection
 from judge.store.aside import take_in
 from judge.store.study import Store, explained
-from judge.types import Json, Status, Unit
+from judge.types import Json, Status
 
 GRACE_SECONDS = 10.0
 """How long calls in flight may take after an interrupt or an error: their replies are paid for."""
@@ -215,7 +215,7 @@ class _Run:
     async def _feed_repeat(self, repeat: int) -> None:
         units = selection.pending(self.store, self.plan.task, self.report.run_id, repeat, self.plan.retry)
         while ahead := list(islice(units, AHEAD)):
-            questions = [self._question(unit, repeat) for unit in ahead]
+            questions = [UnitRequest(unit, *self.asker.request(unit, repeat)) for unit in ahead]
             self.identical.look_up(questions)
             # Requests in an open provider batch are skipped, because they would be paid for twice.
             waiting = jobs.reserved(self.store.conn, [q.sha for q in questions])
@@ -225,9 +225,6 @@ class _Run:
                 else:
                     await self._start(question)
             self.begun.set()
-
-    def _question(self, unit: Unit, repeat: int) -> UnitRequest:
-        return UnitRequest(unit, *self.asker.request(unit, repeat))
 
     async def _start(self, question: UnitRequest) -> None:
         while self._crowded():
@@ -256,7 +253,8 @@ class _Run:
         except BaseException:
             self.identical.given_up(question)
             raise
-        self._put(question, attempts, self._call(question))
+        asker, limit = self.asker, question.request.max_tokens
+        self._put(question, attempts, CallFacts(limit, asker.base_url, asker.timeout, self.report.price))
         for other in self.identical.answered(question, attempts[-1]):
             self._put(other, [replace(attempts[-1], record=other.record)])
 
@@ -268,10 +266,6 @@ class _Run:
                 for n, a in enumerate(attempts, unit.attempts + 1)
             ]
         )
-
-    def _call(self, question: UnitRequest) -> CallFacts:
-        asker = self.asker
-        return CallFacts(question.request.max_tokens, asker.base_url, asker.timeout, self.report.price)
 
     def _acknowledged(self, batch: list[Attempts]) -> None:
         for attempts in batch:
