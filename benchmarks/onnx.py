@@ -50,26 +50,26 @@ def main() -> None:
 async def _measure(path: Path, options: argparse.Namespace) -> tuple[float, float, int]:
     """Processor seconds of the run, of its batches by themselves, and how many those are."""
     fed: list[dict[str, Any]] = []
-    feed = sessions.Session.feed
-
-    def kept(self: sessions.Session, texts: Any) -> dict[str, Any]:
-        fed.append(feed(self, texts))
-        return fed[-1]
-
     provider = base.get(options.model, base.Settings(options={"threads": str(options.threads)}))
     await provider.open()
-    sessions.Session.feed = kept  # type: ignore[method-assign]
+    session = _session(provider)
+    run = session._session.run
+
+    def kept(outputs: list[str], arrays: dict[str, Any]) -> Any:
+        fed.append(arrays)
+        return run(outputs, arrays)
+
+    session._session.run = kept
     with Store.open(path) as store:
         begun = time.process_time()
         report = await run_task(store, Plan(load_task(options.task), "m", sampling=Sampling()), provider)
         seconds = time.process_time() - begun
         assert report.labelled == options.units, report
-    session = _session(provider)
     again = []
     for _ in range(3):
         begun = time.process_time()
         for one in fed:
-            session._session.run([session._output], one)
+            run([session._output], one)
         again.append(time.process_time() - begun)
     await provider.close()
     return seconds, median(again), len(fed)
