@@ -76,6 +76,7 @@ def _table(judge: str, test: AltTest, i: int, closeness: str) -> Table:
 def latent(subject: Subject) -> Section:
     """Return prevalences, everybody's estimated accuracy, and the judge against the estimated classes."""
     title = "Dawid and Skene: estimated classes"
+    # The model of two annotators has more parameters than their table can determine.
     if len(subject.panel.people) < 3 or subject.panel.numeric:
         why = f"it takes three people or more; {_people_count(subject)}"
         if subject.panel.numeric:
@@ -108,6 +109,7 @@ def latent(subject: Subject) -> Section:
     # If units are weighted, unsampled units are not in the table.
     classified = np.isin(subject.panel.table.units, table.units)
     codes[classified] = model.codes
+    # An annotator can have any name.
     while name in subject.panel.table.annotators:
         name += "es"
     wider = subject.panel.table.with_annotator(name, codes)

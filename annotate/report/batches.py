@@ -35,6 +35,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
     for batch, task_name, purpose, seed, text, reveal, created, closed in store.conn.execute(query):
         task = stored_task(store, task_name)
         if name not in (None, batch) or field not in task.fields:
+            # It has no block of its own, but later batches leave out its units.
             drawn.append((batch, task_name, purpose))
             continue
         plan = BatchPlan.from_json(text)
@@ -71,6 +72,7 @@ def revealed(store: Store, name: str | None, field: str) -> set[str]:
 
 def _sampling(purpose: str, seed: int, plan: BatchPlan, earlier: list[tuple[str, str]]) -> str:
     """Describe how the units were drawn; `earlier` are the batches before, whose units are excluded."""
+    # A route and a queue choose units by what the judge said of them: neither is a sample.
     if plan.from_route:
         return f"units that the route {plan.from_route} left to people: no random sample"
     if purpose == "queue":
@@ -110,6 +112,7 @@ def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: J
         return f"no: people are shown gold ({', '.join(task.spec.shows_gold)}) while they label"
     if assisted:
         return f"no: people see predictions in {assisted}"
+    # Sessions of an import have its name in their version (`standing.new_session`).
     here, elsewhere = store.conn.execute(
         "SELECT coalesce(sum(version NOT LIKE '% import %'), 0), coalesce(sum(version LIKE '% import %'), 0) FROM sessions "
         "WHERE batch = ? AND annotator_id <> 'adjudicated'",
@@ -191,6 +194,7 @@ def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]
 
 def _by_policy(store: Store, batch: str, policy: Policy) -> str:
     """Describe the decisions without a lead, as the end of a sentence."""
+    # A lead can decide again what the policy has decided, so all events of a unit must be the policy's.
     n = store.conn.execute(
         "SELECT count(*) FROM (SELECT e.position FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
         "ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position WHERE e.batch = ? "
@@ -241,6 +245,7 @@ def _cautions(
     low, high = store.conn.execute(
         "SELECT min(weight), max(weight) FROM batch_units WHERE batch = ? AND role = 'sample'", [batch]
     ).fetchone()
+    # Weights of a draw with equal probabilities differ by rounding only.
     if low is None or high <= low * (1 + 1e-9):
         return []
     return [

@@ -79,6 +79,7 @@ def _document(store: Store, subject: Subject) -> Document:
         origin.runs(store, subject),
         origin.imports(store, subject),
     ]
+    # Last, because it has the works that the other sections cite.
     sections.append(origin.citations(subject, sections))
     return Document(
         title=_title(subject),
@@ -136,6 +137,7 @@ def _beside(subject: Subject) -> str:
 
 def _in_order(sections: list[Section]) -> list[Section]:
     """Return the sections with content, then those without, then the citations."""
+    # What the report cannot say is listed behind what it can say.
     with_content = [s for s in sections if s.blocks and s.key != "citations"]
     without = [s for s in sections if not s.blocks]
     return [*with_content, *without, *(s for s in sections if s.key == "citations" and s.blocks)]
@@ -174,6 +176,7 @@ def in_words(subject: Subject) -> list[tuple[str, str]]:
     """Return the settings as pairs, for the head of the report."""
     options, interval, clusters = subject.options, IntervalSettings(), _resampled(subject)
     epsilon = f"{options.epsilon:g}" + (f" ({options.epsilon_name})" if options.epsilon_name else "")
+    # Level .05 / 2^k of look k needs more digits than 95 does.
     sure = "".join(f", {100 * at:.6g} % of {judge}" for judge, at in _looked_at(subject).items())
     return [
         ("settings", f"epsilon {epsilon}, margin {options.margin:g}, threshold {options.threshold:g}"),

@@ -77,6 +77,7 @@ def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
     sure = subject.panel.distributions.get(judge)
     if sure is not None:
         # Rounded to steps of 0.05, so that a difference in the third digit does not outweigh the labels of people.
+        # A label without a probability comes after those that have one.
         keys.append(np.round(np.nan_to_num(sure[differ, judged[differ]], nan=-1.0) * 20))
         criteria.append("by the judge's probability for its label (in steps of 0.05)")
     if len(subject.panel.people) > 1 and not subject.panel.numeric:
@@ -118,6 +119,7 @@ def _label(store: Store, subject: Subject, name: str, u: int) -> CaseLabel:
     code = int(subject.panel.labels_of(name)[u])
     sure = subject.panel.distributions.get(name)
     probability = "" if sure is None or np.isnan(sure[u, code]) else f"probability {sure[u, code]:.2f}"
+    # Reasons are stored under the run's id, and the report calls a judge by its model.
     who = subject.run_ids.get(name, name)
     why = relation.rationale(store.conn, who, subject.panel.field, subject.panel.table.units[u])
     return CaseLabel(name, subject.panel.domain[code], probability, _cut(why))

@@ -46,6 +46,7 @@ def grid(table: Table) -> Grid:
         text: _mark(i)
         for i, text in enumerate(dict.fromkeys(t for m in table.measures() for t in _remarks(m)))
     }
+    # Without clusters, a column of questions would repeat that of units.
     clustered = any(m.n_clusters not in (None, m.n_units) for m in table.measures())
     heads: list[str] = []
     numbers: list[bool] = []
@@ -111,6 +112,7 @@ def number(value: float | None) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     text = f"{value:.3f}"
+    # Rounding a small negative number leaves its sign.
     return "0.000" if text == "-0.000" else text
 
 
@@ -127,9 +129,10 @@ def in_a_cell(value: Json, none: str = "") -> str:
 
 
 def share(value: float | None) -> str:
-    """Format a share in per cent; 100 % means all and 0 % means none, whatever rounding says."""
+    """Format a share in per cent."""
     if value is None:
         return ""
+    # 100 % must mean all and 0 % none: 9,999 of 10,000 would be rounded to 100.0 %.
     if 0 < value < 1:
         return f"{min(99.9, max(0.1, value * 100)):.1f} %"
     return f"{value * 100:.0f} %"

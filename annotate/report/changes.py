@@ -49,6 +49,7 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
         (unit, f"repeat {repeat}", value if value in domain else None, question)
         for unit, repeat, value, question in answers
     ]
+    # Each repeat takes the place of an annotator, so agreement with oneself is measured as that of two people.
     return Ratings.from_rows(rows, subject.panel.domain), most + 1
 
 
@@ -92,6 +93,7 @@ def _revised(subject: Subject, person: str, judge: str, later: Mapping[str, str]
         away[i] = first != second and first == shown
     clusters = subject.panel.table.clusters[used]
 
+    # Shares of the same units, so that towards and away can be compared.
     def rate(name: str, values: FloatArray) -> Cell:
         return mean(
             values, measure=name, clusters=clusters, field=subject.panel.field, annotators=(person, judge)

@@ -41,6 +41,7 @@ def confusions(subject: Subject) -> Section:
     pairs = [(judge, reference) for judge in subject.panel.judges]
     if subject.majority and subject.reference_kind != "majority" and subject.decided is None:
         pairs.append((subject.majority, reference))
+    # The confusions of two people with each other show which labels are hard for anybody.
     if len(subject.panel.people) == 2:
         pairs.append((subject.panel.people[1], subject.panel.people[0]))
     for i, (predicted, truth) in enumerate(pairs, 1):
@@ -65,9 +66,11 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
     columns = heads("text", f"{truth} (rows) / {predicted} (columns)") + heads("number", *labels, "all")
     caption = f"{predicted} against {truth}: {cells.n_units:,} of {counted(cells.n_asked, 'unit')} that both were asked about"
     right = int(np.trace(cells.matrix))
+    # Without the diagonal, where both gave the same label.
     wrong = cells.matrix * (1 - np.eye(len(labels), dtype=np.int64))
     text = f"Confusion matrix. On {right:,} of {counted(cells.n_units, 'unit')} both gave the same label."
     notes: list[str] = []
+    # Only units that were drawn with unequal probabilities have shares beside the counts.
     if cells.shares is not None:
         text += f" Of all units these are an estimated {np.trace(cells.shares):.1%}: the drawn ones stand for different numbers."
         columns += heads("share", *(f"{label}, of all" for label in labels))
@@ -158,12 +161,14 @@ def class_shares(subject: Subject) -> Section:
     if len(subject.panel.people) > 1:
         of_people = subject.panel.weighted(subject.panel.among_people)
         total = int(of_people.counts.sum())
+        # A label of a drawn unit counts for as many units as the unit stands for.
         weights = np.ones(of_people.n_units) if of_people.weights is None else of_people.weights
         counts = weights @ of_people.counts
         shares = (counts / counts.sum()).tolist() if total else []
         rows.append(["all people's labels", *shares, total])
         drawn.append({"name": "all people's labels", "shares": shares, "n": total})
     for person in subject.panel.people:
+        # Bars of more people would fill a page.
         add(person, person, draw=len(subject.panel.people) <= MANY)
     columns = heads("text", "given by") + heads("share", *subject.panel.domain) + heads("number", "labels")
     table = Table("shares", "Share of each label among the labels given", columns, rows, fold=SHOWN)
@@ -225,6 +230,7 @@ def reliability(subject: Subject) -> Section:
 def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[Block]:
     mask = subject.panel.asked_units[judge] & subject.panel.asked_units[reference]
     weights = subject.panel.design_weights(judge, reference)
+    # A unit outside the draw stands for no other unit.
     if weights is not None:
         mask = mask & np.isfinite(weights)
         weights = weights[mask]
@@ -251,6 +257,7 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
         notes.append(
             "Units were drawn with unequal probabilities: every number here is weighted, and has no interval."
         )
+    # Above 1 it flattens the probabilities: the judge was surer than it was right.
     scale, why = temperature(probabilities, codes, weights)
     if scale is not None:
         way = "over" if scale > 1 else "under"

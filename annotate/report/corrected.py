@@ -62,9 +62,11 @@ def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]
     stated = np.full(len(judged), np.nan)
     sure = subject.panel.distributions.get(judge)
     if sure is not None:
+        # Some probability can be on tokens that stand for no label.
         stated[given] = sure[given, judged[given]] / sure.sum(axis=1)[given]
     right = np.where(given & subject.has_label(reference), (judged == true).astype(np.float64), np.nan)
     name = f"accuracy of the judge against {subject.reference_text}"
+    # With few labels, a corrected share can leave 0 to 1.
     yield replace(_beside(subject, name, stated, right), bounds=(0.0, 1.0))
 
 
@@ -227,11 +229,13 @@ def paper_measures(store: Store, subject: Subject, judge: str) -> PaperMeasures:
             try:
                 sides = _sides(store, paper, several, run, place, reference, weights)
             except NothingToScore:
+                # The run has units of this data set, but none that the paper scores.
                 continue
             except AdjudgeError as e:
                 collected.notes.append(f"{paper.name}: {e}")
                 continue
             suffix = place.distinction(places)
+            # Two papers can share a measure, and it has the same value in both.
             known = {estimand.measure for estimand in collected.measures}
             new = [
                 replace(estimand, measure=f"{paper.readable(estimand.measure)}{suffix}") for estimand in sides
@@ -275,6 +279,7 @@ def _places(store: Store, run: Run) -> list[_Place]:
         "FROM judgements AS j JOIN units AS u USING (unit_id) WHERE j.run_id = ?) AS x "
         "JOIN items AS i ON i.item_id = x.item_id LEFT JOIN answers AS a ON a.answer_id = x.answer_id ORDER BY 1, 2, 3"
     )
+    # A distractor is an answer that was made to mislead, and no system gave it.
     places = [_Place(*row) for row in store.conn.execute(query, [run.run_id])]
     return [p for p in places if p.system is None or not (p.system == HUMAN or p.system.startswith(PREFIX))]
 

@@ -76,6 +76,7 @@ def _table(
         n_unlisted = len(subject.panel.people) - len(most)
     rows: list[list[Cell]] = []
     drawn: list[dict[str, Json]] = []
+    # They share a note: a row for each would have an undefined value on no unit.
     apart = [o for o in listed if not (subject.has_label(judge) & subject.has_label(o)).any()]
     for other in (other for other in listed if other not in apart):
         measured = subject.measure(judge, other, *names)
@@ -149,6 +150,7 @@ def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
         text += f" The best value with a judge is {best['value']:.2f} ({best['label']})."
     if len(known) < len(rows):
         text += f" It is undefined for {counted(len(rows) - len(known), 'pair')}."
+    # With two or more people, the verdict compares the judge with their agreement, and not with a threshold.
     decides = (
         ""
         if len(subject.panel.people) > 1

@@ -80,6 +80,7 @@ class Table:
 
     def measures(self) -> Iterator[Measure]:
         """Yield the Measures of the cells, row by row, each once."""
+        # A Measure stands in two cells of its row: as value with interval, and as counts.
         seen: set[int] = set()
         for row in self.rows:
             for cell in row:
@@ -89,6 +90,7 @@ class Table:
 
     def shown(self) -> int:
         """The number of rows that a renderer without folding shows."""
+        # Two rows more take no more room than the note on them would.
         return len(self.rows) if self.fold is None or len(self.rows) <= self.fold + 2 else self.fold
 
     def left_out(self) -> list[str]:
@@ -103,6 +105,7 @@ class Table:
 
 def _is_undefined(row: Sequence[Cell]) -> bool:
     measures = [cell for cell in row if isinstance(cell, Measure)]
+    # A row with another number, such as how many units somebody labelled, has something to say.
     others = [cell for cell in row[1:] if not isinstance(cell, Measure)]
     return bool(measures) and all(m.value is None and not m.n_units for m in measures) and not any(others)
 
@@ -259,6 +262,7 @@ class Document:
 
     def measures(self) -> list[tuple[str, Measure]]:
         """Return every Measure of the report with the key of its section, each once."""
+        # By identity: two measures with the same numbers can be of two sections.
         by_identity: dict[int, tuple[str, Measure]] = {}
         for ruling in self.rulings:
             for m in ruling.measures:

@@ -32,6 +32,7 @@ class Work:
 def cited(keys: Iterable[str]) -> Sequence[Work]:
     """Return the works of these keys, each once, in the order of the file."""
     used = set(keys)
+    # Read as data, so that a work is added without a change of code.
     works = tomllib.loads((Path(__file__).parent / "works.toml").read_text("utf-8"))
     return [Work(**work) for key, work in works.items() if key in used]
 
@@ -99,6 +100,7 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
 
 def _examples(task: Task, options: Mapping[str, Json]) -> str:
     """Return the number of examples that a run was shown: its own, or the task's."""
+    # A run without the option was shown the examples of its task file.
     chosen = options.get("examples")
     n = (
         len(task.spec.examples)

@@ -29,7 +29,7 @@ from judge.stats.metrics import shown
 from judge.store import Store
 from judge.types import AnnotatorKind, Measure
 
-# What a reviewer asks about annotators: the report says which of these the study does not record.
+# What a reviewer asks about annotators.
 KNOWN = ("qualification", "training", "paid", "consent")
 SHOWN = 12
 OF_A_TABLE = (
@@ -60,6 +60,7 @@ def who(store: Store, subject: Subject) -> Section:
     blocks: list[Block] = []
     if subject.panel.people:
         blocks.append(Paragraph(_people_in_words(subject, [labelled[p] for p in subject.panel.people])))
+    # Reviewers ask for these facts, so the report says which of them are missing.
     missing = [k for k in KNOWN if k not in keys]
     if missing and subject.panel.people:
         blocks.append(Paragraph(f"The study does not record of its people: {', '.join(missing)}.", "note"))
@@ -98,6 +99,7 @@ def _people_in_words(subject: Subject, labelled: Sequence[int]) -> str:
         return text + "."
     each = (subject.panel.among_people.codes != MISSING).sum(axis=1)
     middle = f"{_span(min(labelled), max(labelled))} unit{'s' if max(labelled) != 1 else ''}"
+    # A median of equal numbers would be said twice.
     if min(labelled) != max(labelled):
         middle += f", median {int(np.median(labelled)):,}"
     apiece = f"{_span(int(each.min()), int(each.max()))} label{'s' if each.max() > 1 else ''} a unit"
@@ -171,6 +173,7 @@ def ceiling(subject: Subject) -> Section:
         if subject.panel.numeric and len(subject.panel.people) <= MANY:
             blocks.append(_pairs(subject))
         if not subject.panel.numeric:
+            # Fleiss' kappa has no weights, so it would treat near grades as it treats far ones.
             cites += ["cohen", "specific"] + (
                 ["fleiss"] if subject.panel.level == "nominal" else ["weighted"]
             )
@@ -212,6 +215,7 @@ def _by_label(subject: Subject) -> Table:
 
 def _overall(subject: Subject) -> Table:
     names: tuple[str, ...] = CEILING if subject.panel.level == "nominal" else ORDERED_CEILING
+    # Numbers are seldom equal to the last digit, so their percent agreement says nothing.
     if subject.panel.numeric:
         names = (subject.panel.coefficient,)
     measured = subject.panel.measure(subject.panel.people, subject.panel.keys(names))
@@ -283,6 +287,7 @@ def _against(subject: Subject, source: str, other: str) -> Table:
     measured = subject.measure(source, other, *names)
     rows: list[list[Cell]] = [[_name(m), m, m] for m in measured]
     caption = f"{'The majority of people' if source == subject.majority else source} against {other}"
+    # Without a majority, each person has a table, and keys must differ.
     key = (
         f"people_{other}"
         if subject.majority or len(subject.panel.people) == 1

@@ -20,7 +20,9 @@ from judge.types import Json
 COLOUR = {name: colour for colour, name in MARKERS.items()}
 _SETTINGS: Any = {
     "svg.fonttype": "none",
+    # Without a salt, ids are random, and no two reports would be equal.
     "svg.hashsalt": "adjudge",
+    # A label with two dollar signs is not a formula.
     "text.parse_math": False,
     "font.size": 10.0,
     "text.color": COLOUR["ink"],
@@ -116,6 +118,7 @@ def _heat_map(figure: Any, data: Mapping[str, Json]) -> None:
 
 
 def _forest(figure: Any, data: Mapping[str, Json]) -> None:
+    # The axis counts from below, and people read from above.
     rows = list(reversed(data["rows"]))
     axes = _axes(figure, WIDTH, 0.9 + 0.4 * len(rows))
     axes.axvline(0, color=COLOUR["rule"], linewidth=0.8, zorder=0)
@@ -165,6 +168,7 @@ def _histogram(figure: Any, data: Mapping[str, Json]) -> None:
     values = data["values"]
     low = -1.0 if min(values) < -0.5 else -0.5 if min(values) < 0 else 0.0
     edges = [low + 0.1 * i for i in range(round((1 - low) / 0.1) + 1)]
+    # Perfect agreement belongs to the last bin, whatever rounding made of its edge.
     axes.hist(values, bins=[*edges[:-1], 1.0 + 1e-9], color=COLOUR["people"], rwidth=0.92)
     axes.set_xlabel(_short(data["label"], 48))
     axes.set_ylabel("pairs")
@@ -193,6 +197,7 @@ def _bars(figure: Any, data: Mapping[str, Json]) -> None:
         )
         handles.append(bars)
         for y, (start, share) in enumerate(zip(left, width, strict=True)):
+            # A narrower part has no room for the number.
             if share >= 0.06:
                 _centred(axes, start + share / 2, y, f"{share:.0%}", 8, color=COLOUR["on"])
     axes.set_xlim(0, 1)
@@ -257,6 +262,7 @@ def _power(figure: Any, data: Mapping[str, Json]) -> None:
     lines = (("decided", "ink", "-", "decided"), ("trusted", "judge", "--", "trust"))
     for key, colour, style, label in (*lines, ("distrusted", "people", ":", "do not trust")):
         axes.plot(units, data[key], style, marker="o", color=COLOUR[colour], markersize=3, label=label)
+    # On a linear axis, the first points of such a range would lie on each other.
     if min(units) > 0 and max(units) > 20 * min(units):
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")

@@ -52,6 +52,7 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
             verdict = replace(verdict, decision="undecided", because=reason, held_up=reason)
         if verdict.alt_test:
             tests[judge] = verdict.alt_test
+        # In the list of all measures, those of several judges must be told apart.
         measures = tuple(replace(m, annotators=m.annotators or (judge,)) for m in verdict.measures)
         rulings.append(
             Ruling(
@@ -90,6 +91,7 @@ def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
 
 def _because(verdict: Verdict) -> str:
     text = verdict.because
+    # The first condition is the evidence, whose counts are those of the verdict.
     n = verdict.conditions[0]
     on = f"{counted(n.n_units, 'unit')} of {counted(n.n_clusters, 'question')}"
     text = f"{text[:1].upper()}{text[1:]} (n = {on})"
@@ -101,6 +103,7 @@ def _because(verdict: Verdict) -> str:
 
 def _like(subject: Subject, verdict: Verdict) -> str:
     """Return the error rates of the rule in simulated studies like this one."""
+    # The simulated studies have labels, so nothing is known about numbers.
     return "" if subject.panel.numeric else like_this(verdict)
 
 
@@ -304,6 +307,7 @@ def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
     options = subject.options
     by_margin = ruling.curve[0].threshold is None
     limit_name = "margin" if by_margin else "threshold"
+    # In the order of the curve: without epsilon there is one column.
     rows = list(dict.fromkeys(p.margin if by_margin else p.threshold for p in ruling.curve))
     across = list(dict.fromkeys(p.epsilon for p in ruling.curve))
     decisions = {(p.margin if by_margin else p.threshold, p.epsilon): p.decision for p in ruling.curve}

@@ -152,6 +152,7 @@ def load(store: Store, options: ReportOptions) -> Subject:
 def _short_names(panel: Panel) -> dict[str, str]:
     """Return the shortest unique name of each judge: the model, or the model and the end of the run's id."""
     models = {name: name.rpartition(" · ")[0].rpartition(" · ")[0] for name in panel.shown.values()}
+    # A person may have the name of a model.
     uses = Counter([*models.values(), *(n for n in panel.ratings.annotators if n not in models)])
     return {
         name: model if model and uses[model] == 1 else f"{model} · {name.rpartition(' · ')[2]}"
@@ -167,6 +168,7 @@ def _choose(store: Store, options: ReportOptions) -> tuple[str | None, str, list
         raise UsageError(
             f"{store.path}: {conflicts or 'there are no labels yet: ' + command('judge run TASK -m MODEL')}"
         )
+    # A field can come from another program, without any task that defines it.
     if options.field is not None and options.task is None:
         return None, options.field, []
     task = (

@@ -57,6 +57,7 @@ def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
     title = "The verdict in numbers"
     if not rulings:
         return Section(KEY, title, absent="there is no verdict")
+    # All judges share the row of the human ceiling.
     rows = [row for r in rulings if r.numbers for row in r.numbers.rows]
     blocks: list[Block] = [_numbers(NUMBERS, list({id(row): row for row in rows}.values()))]
     blocks += [_labels(subject, r, i) for i, r in enumerate(rulings, 1) if r.labels]
@@ -77,6 +78,7 @@ def _agreements(subject: Subject, ruling: Ruling) -> list[list[Cell]]:
     pooled = next((m for m in ruling.measures if m.measure == "pooled_kappa"), None)
     if pooled is not None:
         rows.append([f"{ruling.judge} with people", POOLED, pooled, pooled])
+        # The verdict has two: the judge with people, then people with each other.
         among = [m for m in ruling.measures if m.measure == "pooled_kappa"][-1]
         if among.value is not None:
             rows.append(["people with each other, on the same units", POOLED, among, among])
@@ -174,6 +176,7 @@ def with_the_others(
     measure = subject.measured.get(key)
     if measure is None:
         ratings = subject.panel.ratings
+        # An annotator can have any name.
         column = OTHERS if OTHERS not in ratings.annotators else f"{OTHERS} "
         pair = ratings.select([who]).with_annotator(column, others).subset(used)
         pair = subject.panel.weighted(pair, person, who)
@@ -182,6 +185,7 @@ def with_the_others(
         (measure,) = measures(
             pair, keys, level=subject.panel.level, pairwise=False, field=subject.panel.field, confidence=sure
         )
+        # The table has only the units that are used, so its own coverage would always be 1.
         measure = replace(measure, coverage=float(used.sum() / judged.sum()) if judged.any() else None)
         subject.measured[key] = measure
     return measure
@@ -197,12 +201,14 @@ def _others(subject: Subject, person: str) -> IntArray:
 def short(document: Document) -> Document:
     """Return a paper's paragraph and one table: each number with its n."""
     section = next((s for s in document.sections if s.key == KEY and s.blocks), None)
+    # Without a verdict there is nothing to report but its reason, which the renderers add.
     if section is None:
         return replace(document, sections=[], about=[], reading=[])
     table = next(iter(section.tables()))
     agreements = [
         f"{row[0]}: {row[1]} {_in_words(m)}" for row in table.rows for m in [row[2]] if isinstance(m, Measure)
     ]
+    # The head of a report has `judge` or `judges`, by their number.
     about = dict(document.about)
     start = (
         f"The field {document.facts['field']} ({about.get('labels', '')}) was labelled by {about.get('judge') or about.get('judges')} "
@@ -272,6 +278,3 @@ def _in_words(m: Measure) -> str:
     if m.n_clusters not in (None, m.n_units):
         n += f" of {counted(int(m.n_clusters or 0), 'question')}"
     return f"{value} ({interval}; {n})" if interval else f"{value} ({n})"
-
-
-__all__ = ["OTHERS", "most_labelled", "short", "summary", "with_numbers", "with_the_others"]

@@ -31,6 +31,7 @@ WIDE = 600
 
 def inline(document: str, key: str, title: str, text: str) -> str:
     """Return a figure as an <svg> element with title and description; `key` makes its ids unique."""
+    # Otherwise each element gets a prefix, and HTML does not know it as SVG.
     ET.register_namespace("", SVG[1:-1])
     root = ET.fromstring(document)
     for parent in list(root.iter()):
@@ -47,12 +48,14 @@ def inline(document: str, key: str, title: str, text: str) -> str:
         if XLINK in element.attrib:
             element.set("href", element.attrib.pop(XLINK).replace("#", f"#{key}-"))
     _, _, width, height = (float(v) for v in root.attrib["viewBox"].split())
+    # matplotlib measures in points, of which there are 72 in an inch; CSS has 96 pixels in an inch.
     pixels = width * 4 / 3
     root.attrib.update({"width": f"{pixels:.0f}", "height": f"{height * 4 / 3:.0f}"})
     if pixels > WIDE:
         root.set("class", "wide")
     root.set("role", "img")
     root.set("aria-labelledby", f"{key}-title {key}-desc")
+    # Each is put first, so the title comes before the description. Screen readers read both.
     for tag, content in (("desc", text), ("title", title)):
         element = ET.Element(f"{SVG}{tag}", {"id": f"{key}-{tag}"})
         element.text = visible(content)
@@ -67,6 +70,7 @@ def _restyle(element: ET.Element) -> None:
     classes = []
     for name, value in declared.items():
         name, value = name.strip(), value.strip()
+        # The page's own font: the reader may not have matplotlib's.
         if name == "font-family":
             continue
         if name in ("fill", "stroke") and value in MARKERS:

@@ -49,6 +49,7 @@ def next_block(store: Store, name: str) -> NextBlock:
         return NextBlock(0, info.closed is not None, (f"batch '{name}' is closed",))
     rulings = rule(store, load(store, ReportOptions(task=info.task.name, field=field)))[0]
     messages = [f"{ruling.judge}: {ruling.decision}. {_at(ruling)}" for ruling in rulings]
+    # The verdict uses complete units from the first on, so an open unit in front holds up all behind it.
     if waiting := len(sequence.units) - sequence.complete:
         messages.append(f"{waiting:,} units from the first open one on are not complete yet")
         return NextBlock(0, False, tuple(messages))
@@ -62,6 +63,7 @@ def next_block(store: Store, name: str) -> NextBlock:
             True,
             (*messages, "decided" if not undecided else "no look is left; the batch is closed undecided"),
         )
+    # The numbers of units at the looks count the whole sequence, which can have begun in an earlier batch.
     to = min(until, size + place - len(sequence.units))
     done = extend_batch(store, name, to=to)
     people = max(1, info.plan.each)

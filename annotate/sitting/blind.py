@@ -10,10 +10,8 @@ Judgements, gold, `meta`, other people's labels, ATTACH, PRAGMA, new schema and 
     my_judge   the judge, for units locked after commit      my_key      the key of locked training units
     my_sources adjudication only: the labels to decide between, without names
 
-A view may be read only under a name that is random and known to nobody outside this module: SQLite
-tells the authorizer the name of the innermost view, and a common table expression could borrow it.
-The honest limit: whoever owns the file can open it with another program. `annotate export --for`
-is the separation that holds.
+The limit: whoever owns the file can open it with another program. Only a pack (`annotate export --for`) keeps
+people apart in any case.
 """
 
 import hashlib
@@ -44,6 +42,7 @@ _WITH = re.compile(r"\bWITH\b", re.IGNORECASE)
 _HIDDEN_COLUMNS = {"meta", "correct", "polarity", "pair_id", "import_id", "content_sha"}
 _TEXT_TABLES = {"items", "passages", "units", "answers", "json_each"}
 _ITEM_INPUTS = {"question", "question_date", "claim", "reference_answers", "options"}
+# Neither reads a column: columns are asked for one by one, as SQLITE_READ.
 _HARMLESS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
 
 
@@ -77,6 +76,7 @@ class Blind:
         conn.execute(f"PRAGMA busy_timeout = {busy_ms}")
         conn.execute("PRAGMA temp_store = MEMORY")
         inside, public, texts = _make_views(conn, seat, task)
+        # In this order: from here on neither this module nor anybody else can create a view or set a PRAGMA.
         conn.execute("PRAGMA query_only = ON")
         conn.set_authorizer(_authorizer(inside, public, texts, set(task.input_names)))
         self.__conn, self.__path = conn, store.path
@@ -108,6 +108,7 @@ def explained_to_a_person(path: Path) -> Iterator[None]:
         except sqlite3.IntegrityError as e:
             raise StudyError(str(e)) from e
         except sqlite3.OperationalError as e:
+            # An annotator can mend these two: a full disk, and a program that holds the lock.
             text = str(e)
             if "full" in text or "disk I/O" in text:
                 raise WriteFailed(
@@ -134,6 +135,7 @@ def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]
             return deny if b in ("load_extension", "fts3_tokenizer", "writefile", "readfile") else ok
         if action != sqlite3.SQLITE_READ:
             return deny
+        # `source` is the innermost view that reads the column; None if the statement itself does.
         if source in inside:
             return ok
         if source is None:
@@ -141,6 +143,7 @@ def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]
         if source in public:
             return ok if a in inside or a in public or a == texts else deny
         if source == texts and a in _TEXT_TABLES:
+            # The view of texts names all inputs. A refusal would close it whole, so hidden ones read as NULL.
             hidden = b in _HIDDEN_COLUMNS or (a == "items" and b in _ITEM_INPUTS - inputs)
             return null if hidden else ok
         return deny
@@ -157,6 +160,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     public: set[str] = set()
     batch, who = quoted(seat.batch), quoted(seat.annotator)
     mine = f"a.batch = {batch} AND a.annotator_id = {who}"
+    # Nobody decides about their own labels, unless the lead insists (--allow-own).
     if not seat.show_own:
         mine += (
             f" AND NOT EXISTS (SELECT 1 FROM main.assignments AS o WHERE o.batch = {batch} "
@@ -170,11 +174,14 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     conn.execute(f"CREATE TEMP VIEW {texts} AS {_AS.split(row[0], maxsplit=1)[1]}")
 
     def view(name: str, body: str) -> None:
+        # Tables can be read only through a view with a random name. SQLite tells the authorizer the name of the
+        # innermost view, and a common table expression could borrow a name that is known.
         inside.add(hidden := f"s{secrets.token_hex(16)}")
         conn.execute(f"CREATE TEMP VIEW {hidden} AS {body.replace('main.unit_texts', texts)}")
         conn.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {hidden}")
         public.add(name)
 
+    # Attention checks and hidden repeats must look like every other unit.
     role = "CASE WHEN a.role IN ('training', 'adjudication') THEN a.role ELSE 'unit' END AS role"
     view(
         "my_units",

@@ -77,11 +77,9 @@ class Desk(Queue):
                 ensure_human(conn, [person])
         else:
             _check_assigned(store, batch, person, returning)
-        lock = store.run_lock(_lock_name(batch, annotator))
-        try:
-            lock.__enter__()
-        except StudyError as e:
-            raise _taken(batch, "adjudicating" if adjudicate else f"labelling as {person}") from e
+        doing = "adjudicating" if adjudicate else f"labelling as {person}"
+        lock = store.run_lock(_lock_name(batch, annotator), _taken(batch, doing))
+        lock.__enter__()
         try:
             session = str(ULID())
             with store.transaction() as conn:
@@ -93,6 +91,7 @@ class Desk(Queue):
             wait = BUSY_MS if busy_ms is None else busy_ms
             desk = cls(info, seat, Blind(store, seat, info.task, wait), store.clone(), wait, lock)
         except BaseException:
+            # Also after Ctrl+C: otherwise nobody could open the queue before this process ends.
             lock.__exit__(None, None, None)
             raise
         return desk
@@ -109,6 +108,7 @@ class Desk(Queue):
         return sheet
 
     def _note_seen(self) -> None:
+        # Each transaction writes the exposures that wait.
         with self._transaction(wait_ms=0):
             pass
 
@@ -116,6 +116,7 @@ class Desk(Queue):
         for position in self._unnoted:
             self._note(conn, position, exposure.rows_shown(self.task, _HERE))
             if self.seat.is_deciding:
+                # The labels of the annotators are on a lead's screen from the beginning.
                 self._note(conn, position, _SHOWN_LABELS)
 
     def _note(self, conn: Connection, position: int, rows: str) -> None:
@@ -211,6 +212,7 @@ class Desk(Queue):
 
     def undo(self) -> int | None:
         """Undo the latest event that can be undone. Return its position, None if there is none."""
+        # A first label stands once the judge or the key was shown: undo passes it by, and takes what came before.
         kinds = ",".join(f"'{k}'" for k in UNDOABLE)
         first = ",".join(f"'{k}'" for k in FIRST_LAYER)
         query = (
@@ -259,6 +261,7 @@ class Desk(Queue):
                 # judge's label, or the key, cannot decide blind, and the judge must not be measured against it.
                 seen = exposure.is_exposed(conn, self.task, seat.person, unit, deciding=seat.is_deciding)
                 event = event._replace(reason=ASSISTED if seen else None)
+            # A measure of how fast people label: a note or a flag says nothing about it.
             on_screen = spent.shown_ms if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE) else None
             append(conn, *place, event, seat.session, shown_ms=on_screen)
             if kind == Kind.SHOWN:
@@ -290,6 +293,8 @@ class Desk(Queue):
         try:
             with explained_to_a_person(self._study.path):
                 conn.execute(f"PRAGMA busy_timeout = {self._busy_ms if wait_ms is None else wait_ms}")
+                # A deferred transaction takes the lock after it has read the log. If another program has written
+                # meanwhile, SQLite then fails at once, without waiting.
                 conn.execute("BEGIN IMMEDIATE")
                 yield conn
                 self._write_seen(conn)
@@ -298,6 +303,7 @@ class Desk(Queue):
         except BaseException:
             if conn.in_transaction:
                 conn.execute("ROLLBACK")
+            # Units are counted along with each commit, so what is rolled back must not stay counted.
             self._tally = tally
             raise
 
@@ -307,7 +313,7 @@ def check_available(store: Store, batch: str, person: str) -> None:
     _open_batch(store, batch)
     _check_assigned(store, batch, person, returning=False)
     if store.is_running(_lock_name(batch, person)):
-        raise _taken(batch, f"labelling as {person}")
+        raise StudyError(_taken(batch, f"labelling as {person}"))
 
 
 def _open_batch(store: Store, batch: str) -> BatchInfo:
@@ -321,10 +327,8 @@ def _lock_name(batch: str, annotator: str) -> str:
     return f"annotate {batch} {annotator}"
 
 
-def _taken(batch: str, doing: str) -> StudyError:
-    return StudyError(
-        f"batch '{batch}': another terminal or browser tab is {doing} at this moment; continue there, or close it first"
-    )
+def _taken(batch: str, doing: str) -> str:
+    return f"batch '{batch}': another terminal or browser tab is {doing} at this moment; continue there, or close it first"
 
 
 def _check_assigned(store: Store, batch: str, person: str, returning: bool) -> None:

@@ -42,6 +42,7 @@ STOPPED = "stopped"
 """The layer of labels of somebody whom a lead has stopped in the batch: no number uses them."""
 BLIND, ASSISTED, UNDECLARED = "blind", "assisted", "undeclared"
 """Reasons of label events made elsewhere: whether suggestions were visible. The last two are layers too."""
+# SHOWN is not among them: what somebody has seen stays seen.
 UNDOABLE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.KEEP, Kind.REVISE)
 
 
@@ -99,6 +100,7 @@ def fold(events: Iterable[Event]) -> State:
     undone = {e.undoes for e in rows if e.kind == Kind.UNDO}
     state = State()
     for e in rows:
+        # The time of a label that was undone was spent all the same.
         state.active_ms += e.active_ms
         state.idle_ms += e.idle_ms
         if e.event_id not in undone:
@@ -113,11 +115,13 @@ def why_refused(events: Sequence[Event], new: Event, fields: Sequence[str]) -> s
     if new.kind in FIRST_LAYER and state.locked:
         return stands
     if new.kind == Kind.SHOWN and state.status(fields) is not UnitStatus.DONE:
+        # Otherwise the judge could be read before the person has answered.
         return "answer every question first"
     if new.kind in (Kind.KEEP, Kind.REVISE) and not state.locked:
         return "nothing has been shown for this unit"
     if new.kind == Kind.UNDO:
         target = next((e for e in events if e.event_id == new.undoes), None)
+        # The second undo of one event would undo nothing, and say that it did.
         is_undone = any(e.undoes == new.undoes for e in events)
         if target is None or target.kind not in UNDOABLE or is_undone:
             return "there is nothing like that to undo"
@@ -178,6 +182,7 @@ def _layer(state: State, name: str, reason: str | None) -> None:
     if reason in (ASSISTED, UNDECLARED):
         state.layers[name] = str(reason)
     elif reason == BLIND:
+        # A file that declares it blind ends the doubt about an undeclared label.
         state.layers.pop(name, None)
 
 
@@ -193,6 +198,7 @@ class NewLabel(NamedTuple):
 
 def label_rows(state: State, task: Task) -> list[NewLabel]:
     """The labels that follow from a state, with those that need no gold to be derived."""
+    # A skip wins over answers given before it: the person decided that the unit cannot be judged.
     if state.skipped:
         return []
     rows = [NewLabel(f, state.layers.get(f, "first"), v) for f, v in state.answers.items()]

@@ -23,6 +23,7 @@ from judge.store.label_rows import quoted
 from judge.store.study import dumps, now
 from judge.types import GOLD
 
+# The text alone is no answer. Other people's labels make a label assisted, but a draw only prints a note on them.
 REFUSED = ("gold", "judge")
 """What keeps a person out of a batch unless that is allowed."""
 WORDS = {
@@ -58,6 +59,7 @@ def rows_shown(task: Task, where: str) -> str:
     """Return the query of (unit_id, what, field) that the screen of the assignments `a` shows before any answer."""
     parts = [f"SELECT a.unit_id AS unit_id, 'text' AS what, '' AS field FROM assignments AS a WHERE {where}"]
     gold = f"l.annotator_id = '{GOLD}' AND l.layer = 'first' AND l.repeat = 0"
+    # The unit that has the gold label is noted: a verdict shown on one passage answers all passages of its claim.
     start = "SELECT l.unit_id, 'gold', l.field FROM assignments AS a JOIN units AS u ON u.unit_id = a.unit_id"
     for name in dict.fromkeys(task.gold_inputs.values()):
         parts.append(
@@ -99,6 +101,7 @@ def is_exposed(
     Gold that the task shows as its input is no exposure to itself; other people's labels are none to who is `deciding`
     between them. Where the ledger is empty nothing is known against a label.
     """
+    # A lead decides between people's labels, so having seen them cannot make the decision assisted.
     seen = "'judge'" if deciding else "'judge', 'labels'"
     gold_fields = ", ".join(quoted(f) for f in own_gold(task)) or "''"
     query = (
@@ -113,6 +116,7 @@ def note_rows(
     conn: sqlite3.Connection, person: str, rows: str, batch: str, how: str, **values: str | int
 ) -> None:
     """Note that the person was shown what a query of (unit_id, what, field) returns; `values` are its parameters."""
+    # The first time counts: labels given after it are not blind, and the table is append-only.
     conn.execute(
         "INSERT OR IGNORE INTO exposures (person, unit_id, what, field, batch, how, at) "
         f"SELECT :person, unit_id, what, field, :batch, :how, :at FROM ({rows})",
@@ -162,16 +166,19 @@ def against(store: Store, task: Task, person: str, units: Sequence[str], name: s
     conn = store.conn
     counts: Counter[tuple[str, str]] = Counter()
     gold_fields, drawn = set(own_gold(task)), set(units)
+    # One parameter for all units: SQLite allows 32,766 of them, and a batch can be larger.
     mine = "SELECT unit_id, item_id FROM units WHERE unit_id IN (SELECT value FROM json_each(?))"
     of_item: dict[str, set[str]] = {}
     for unit, item in conn.execute(mine, [dumps(sorted(drawn))]):
         of_item.setdefault(item, set()).add(unit)
+    # The ledger, and what an open batch will show, can name the same unit.
     seen: set[tuple[str, str, str]] = set()
     ledger = "SELECT unit_id, what, field, batch FROM exposures WHERE person = ?"
     rows = conn.execute(ledger, [person]).fetchall() + _planned(store, person, name)
     for unit, content, field, batch in rows:
         if content == "gold" and field in gold_fields:
             continue
+        # Gold of an item answers all its units, and gold of one unit only that unit.
         for exposed in (drawn & {unit}) | (of_item.get(unit, set()) if content == "gold" else set()):
             if (exposed, content, batch) not in seen:
                 seen.add((exposed, content, batch))
@@ -211,6 +218,7 @@ def _would_show(store: Store, task: Task, person: str, name: str) -> Counter[str
         gold_fields = own_gold(other)
         judged = {unit for unit, content, _ in shows if content == "judge"}
         keys = {unit for unit, content, field in shows if content == "gold" and field not in gold_fields}
+        # A label that is given already cannot be influenced any more.
         rows = store.conn.execute(
             "SELECT a.unit_id, u.item_id FROM assignments AS a JOIN units AS u ON u.unit_id = a.unit_id "
             "WHERE a.batch = ? AND a.annotator_id = ? AND a.status = 'open'",
@@ -257,11 +265,11 @@ def unknown_batches(conn: sqlite3.Connection) -> list[str]:
 
 
 def waiting(conn: sqlite3.Connection) -> set[str]:
-    """Units whose labels nobody may show without a note: somebody must still label them, or a unit of their item, blind.
+    """Return the units, and their items, that somebody must still label blind: pages leave out their labels.
 
-    An open or skipped seat of an open batch waits, whichever task it is of: a skip can be taken back. Gold of an item
-    concerns all its units, so an item waits with them. A lead who has still to decide waits as well.
+    An open or skipped seat of an open batch waits, whichever task it is of. A lead who has still to decide waits as well.
     """
+    # A skip can be taken back, so a skipped unit waits too. Gold of an item answers all its units, so the item waits.
     query = (
         "SELECT u.unit_id, u.item_id FROM assignments AS a JOIN batches AS b USING (batch) "
         "JOIN units AS u ON u.unit_id = a.unit_id WHERE a.status <> 'done' AND b.closed IS NULL AND NOT EXISTS "
@@ -272,6 +280,7 @@ def waiting(conn: sqlite3.Connection) -> set[str]:
 
 def note_view(conn: sqlite3.Connection, person: str) -> None:
     """Note that the person reads a page with all labels of the selected units (`judge.store.selection`)."""
+    # One's own label is no exposure.
     rows = (
         "SELECT l.unit_id, CASE a.kind WHEN 'judge' THEN 'judge' WHEN 'gold' THEN 'gold' ELSE 'labels' END AS what, "
         "CASE a.kind WHEN 'gold' THEN l.field ELSE '' END AS field "

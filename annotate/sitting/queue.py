@@ -84,6 +84,7 @@ class Queue:
     def inputs(self, position: int) -> dict[str, Any]:
         """Return the inputs of one unit, in the task's order, without empty lists of passages."""
         names = [n for n in self.task.input_names if n not in LIST_INPUTS]
+        # A task whose inputs are all lists has no column here, and a SELECT needs one.
         columns = ", ".join(f'"{n}"' for n in names) or "position"
         values = self._blind.rows(f"SELECT {columns} FROM my_texts WHERE position = ?", [position])[0]
         inputs = {
@@ -117,7 +118,7 @@ class Queue:
             "ORDER BY n, position"
         )
         rows = self._blind.rows(query, [answer])
-        # A hidden repeat takes the place of the same unit seen before: what was said then is not shown.
+        # A hidden repeat takes the place of the same unit seen before: what was said then must not be seen again.
         here = [r for r in rows if r[1] != sheet.unit_id]
         state = sheet.state
         this_part = AnswerPart(
@@ -154,6 +155,7 @@ class Queue:
             return
         query = "SELECT status, count(*), sum(active_ms), max(position) FROM my_units WHERE position > ? GROUP BY status"
         for status, n, ms, last in self._blind.rows(query, [self._last]):
+            # The pace is that of finished units.
             self._tally[status] += n
             self._tally["ms"] += ms if status == UnitStatus.DONE else 0
             self.total += n
@@ -187,7 +189,7 @@ class Queue:
     def listing(
         self, only: str = "all", search: str = "", *, offset: int = 0, limit: int = 100
     ) -> list[ReviewLine]:
-        """A page of the own queue; `only` is all, open, done, skipped, flagged, noted, or one of `kinds`."""
+        """Return a page of the queue; `only` is all, open, done, skipped, flagged, noted, or one of `kinds`."""
         where, values = self._where(only, search)
         text = self._line()
         query = (
@@ -217,6 +219,7 @@ class Queue:
         }
         where, values = conditions[only], []
         if search:
+            # The search is for text: % and _ are no wildcards.
             like = "%" + search.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
             columns = [f"t.\"{n}\" LIKE ? ESCAPE '\\'" for n in self._text_columns()] + [
                 "u.note LIKE ? ESCAPE '\\'"
@@ -225,8 +228,9 @@ class Queue:
         return where, values
 
     def _line(self) -> str:
-        """The SQL of what a row of the list shows: the claim or question, then the text that it is about."""
+        """Return the SQL of a row of the list: the claim or question, then the text that it is about."""
         names = self._text_columns()
+        # Passages of one claim are told apart by the passage, those of several by the claim: a row needs both.
         about = next((n for n in ("claim", "question") if n in names), None)
         text = next((n for n in names if n != about), None)
         both = [
@@ -257,7 +261,7 @@ class Queue:
         return dict(self._blind.rows(query, [position]))
 
     def second_open(self) -> int | None:
-        """The first unit whose judge was or is to be shown and whose keep or revise is missing; None when none is."""
+        """Return the first unit whose keep or revise is missing, after the judge was shown or before; None if none is."""
         if not self.info.reveal:
             return None
         missing = " OR ".join(f"instr(u.revised, '{dumps(f)}:') = 0" for f in self.fields)
@@ -266,6 +270,7 @@ class Queue:
             f"AND ({missing}) ORDER BY u.position"
         )
         for position, revised, locked in self._blind.rows(query):
+            # A judge without a label leaves nothing to revise. Such units would be loaded again at every call.
             if position in self._unjudged:
                 continue
             if not locked or self.judge(position).keys() - json.loads(revised).keys():
@@ -282,10 +287,10 @@ class Queue:
         ]
 
     def kinds(self) -> dict[str, list[int]]:
-        """When adjudicating: the labels between which people differ, as "refute / support" -> positions; else nothing.
+        """Return, when adjudicating, the labels between which people differ, such as "refute / support" -> positions.
 
         A unit that differs in several questions is of several kinds, and each names its question. Numbers and texts
-        that differ are one kind, because almost every unit would have one of its own.
+        that differ are one kind.
         """
         if self._kinds is None:
             given: dict[int, list[dict[str, str]]] = {}
@@ -300,6 +305,7 @@ class Queue:
         return self._kinds
 
     def _kind(self, field: str, values: set[str]) -> str:
+        # Texts of people are not printed: nearly each would be a filter of its own, and they are untrusted.
         difference = " / ".join(sorted(values)) if self.task.domain(field) else DIFFERENT
         return f"{field}: {difference}" if len(self.fields) > 1 else difference
 

@@ -42,11 +42,13 @@ def settle(
     columns = ", ".join(f"{c} = ?" for c in STANDING if c != "locked")
     values["updated"] = now()
     locked = values.pop("locked")
+    # A lock never opens: what was shown stays shown.
     conn.execute(
         f"UPDATE assignments SET {columns}, locked = max(locked, ?) WHERE batch = ? AND annotator_id = ? AND position = ?",
         [*(values[c] for c in STANDING if c != "locked"), locked, *seat],
     )
     if role in KEPT:
+        # All labels of the unit are written again, because an undo can take back any of them.
         clear(conn, seat[1], *unit, source_of(seat[0], seat[1]), task.fields)
         add(conn, rows)
 
@@ -72,28 +74,17 @@ def follow(
     labels = [
         r._replace(rationale=r.rationale or reason)
         for r in label_rows(state, task)
+        # Reports count the layer `revised`, and no number may use labels of a stopped person.
         if not (stopped and r.layer == "revised")
     ]
     labels += _from_gold(conn, task, unit[0], labels)
     source, given = source_of(seat[0], seat[1]), _given(conn, seat)
     rows: list[Sequence[Json]] = []
     for r in labels:
+        # A derived label is as old as the label that it follows from.
         at = given[r.derived_from or r.field, r.layer == "revised"]
-        rows.append(
-            (
-                unit[0],
-                r.field,
-                seat[1],
-                r.layer,
-                unit[1],
-                r.value,
-                r.rationale,
-                r.derived_from,
-                source,
-                at,
-                at,
-            )
-        )
+        label = (unit[0], r.field, seat[1], r.layer, unit[1], r.value, r.rationale, r.derived_from)
+        rows.append((*label, source, at, at))
     return values, rows
 
 
@@ -167,6 +158,7 @@ def new_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, op
 
 def people_of(conn: sqlite3.Connection, batch: str) -> list[str]:
     """Return the annotators of a batch by name, without those whose units were all handed over."""
+    # A lead's decisions are a queue as well.
     query = (
         "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"
     )
@@ -191,6 +183,7 @@ def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[N
     for name, rule in task.spec.derive.items():
         if not rule.gold:
             continue
+        # Gold of the unit itself comes before gold of its item.
         query = (
             f"SELECT value FROM {FIRST} WHERE annotator_id = ? AND field = ? "
             "AND unit_id IN (?, (SELECT item_id FROM units WHERE unit_id = ?)) ORDER BY unit_id <> ? LIMIT 1"

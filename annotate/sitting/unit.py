@@ -16,6 +16,8 @@ class TimeSpent(NamedTuple):
     `shown_ms` are those since the unit was painted: 0 for a key before the paint, None without a screen.
     """
 
+    # The report names people who label faster than people read, by `shown_ms`.
+
     active_ms: int = 0
     idle_ms: int = 0
     shown_ms: int | None = None
@@ -39,6 +41,8 @@ class ShownPassage(NamedTuple):
 
 class Source(NamedTuple):
     """The labels of one annotator of a unit for adjudication, under a letter in place of the name."""
+
+    # Without names, a lead decides by what is said and not by who says it.
 
     letter: str
     answers: dict[str, str]

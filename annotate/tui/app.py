@@ -33,6 +33,7 @@ class AnnotateApp(App[None]):
 
     CSS_PATH = "app.tcss"
     TITLE = "annotate"
+    # Textual would take Escape before the queue does.
     ESCAPE_TO_MINIMIZE = False
 
     def __init__(
@@ -70,6 +71,7 @@ class AnnotateApp(App[None]):
             remember_theme(self._first_theme)
         self.theme_changed_signal.subscribe(self, lambda theme: remember_theme(theme.name))
         await self.push_screen(self.labelling)
+        # Keys that were typed before wait in the queue until the screen is there.
         self.run_worker(self._work(), group="typed")
 
     async def on_event(self, event: Event) -> None:
@@ -94,6 +96,7 @@ class AnnotateApp(App[None]):
             if valid:
                 await self._do(intention)
             else:
+                # It is counted although it is dropped: a key held down through a refusal is still held.
                 self.labelling.is_held(intention)
                 self._show_dropped()
             if self._exit:
@@ -107,6 +110,7 @@ class AnnotateApp(App[None]):
             await intention.act()
         elif intention.event is None:
             return
+        # It may have been Escape and a key (see `escape`), and each could do harm in place of the other.
         elif _is_alt(intention.key) and not self.labelling.knows(intention.key):
             self._refuse("Esc or Alt and a key at once did nothing")
         elif not (isinstance(screen, (LabelScreen, Dialog, Review)) and await screen.take(intention)):
@@ -132,6 +136,7 @@ class AnnotateApp(App[None]):
     async def _delivered(self, screen: Screen[object]) -> None:
         """Wait until Textual has handled a key in all widgets that it bubbles through, with their messages."""
         # Otherwise the next key could be handled before this one: two paths give two orders.
+        # Handling a key can post messages to the same widgets, so they are waited for again; the menu needs more rounds.
         for _ in range(4 if isinstance(screen, CommandPalette) else 2):
             start = screen.focused or screen
             for node in start.ancestors_with_self:
@@ -169,9 +174,11 @@ class AnnotateApp(App[None]):
                 yield entry
 
     def _chosen(self, command: str) -> None:
+        # Before the keys in the queue: they were typed after the Enter that chose the command.
         self.typed.put(Intention(act=self.labelling.commands.by_id[command]), first=True)
 
 
+# With Alt, terminals send sequences of their own for these keys: no Escape can have been meant.
 _NO_LETTER = {"left", "right", "up", "down", "home", "end", "pageup", "pagedown", "insert", "delete"}
 
 
@@ -192,6 +199,7 @@ def run_app(
     """
     app = AnnotateApp(desk, keymap=keymap, theme=theme, held_ms=held_ms)
     app.run()
+    # After a fault, Textual prints it and returns as usual. Only this code tells that the session did not end well.
     if app.return_code:
         raise AdjudgeError(
             "an error of the program ended the session (it is printed above; please report it): everything that was shown as done is stored"

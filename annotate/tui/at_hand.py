@@ -13,8 +13,7 @@ IDLE_AFTER = 60.0
 
 
 class Clock:
-    """Counts working and idle time since the last `take`. A terminal without focus is idle, and so is the part of a
-    pause after the first minute."""
+    """Counts working and idle time since the last `take`."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic, idle_after: float = IDLE_AFTER) -> None:
         self._now, self._idle_after = now, idle_after
@@ -41,6 +40,7 @@ class Clock:
     def _count(self) -> None:
         now = self._now()
         gap, self._last = now - self._last, now
+        # Reading needs no key, so the first minute of a pause is work. A terminal without focus is not read.
         if self._away:
             self._idle += gap
         elif gap > self._idle_after:
@@ -76,6 +76,7 @@ class AtHand:
 
     def go(self, position: int) -> None:
         """Load another unit, or the same one again."""
+        # Time on a unit that is left without an event goes to the next event on that unit.
         if hasattr(self, "unit"):
             self.give_back(self.clock.take())
         else:

@@ -27,13 +27,14 @@ def own_colours(variables: Mapping[str, str]) -> dict[str, str]:
     """Return `quiet` and `mark` for a theme's variables.
 
     Quiet is the text's colour moved towards the ground as far as it stays readable. Mark is the accent moved towards
-    the text's colour until it is readable. For a theme of the terminal's own colours nothing can be computed.
+    the text's colour until it is readable.
     """
     text = variables["foreground"]
     try:
         front, accent, *grounds = [Color.parse(variables[n]) for n in ("foreground", "accent", *GROUNDS)]
     except ColorParseError:
         return {"quiet": text, "mark": text}
+    # The terminal decides how its own colours look, so their contrast is not known here.
     if any(colour.ansi is not None for colour in (front, accent, *grounds)):
         return {"quiet": text, "mark": variables["accent"]}
     quiet = [front.blend(grounds[0], p / 100) for p in range(40, 0, -2)]

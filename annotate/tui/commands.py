@@ -95,6 +95,7 @@ class Commands:
             Content(f"{key['review']}  your list   {key['undo']}  undo   Esc  stay here   Enter  quit")
         )
         ways = {k: self.by_id[name] for name in ALWAYS for k in hand.keys[name]}
+        # These keys may have been typed ahead: they mean the same on every screen.
         always = frozenset(ways)
         ways["enter"] = self._quit
         if counts["skipped"]:
@@ -117,6 +118,7 @@ class Commands:
     async def undo(self) -> None:
         """Undo the last action, also one before a restart."""
         place = self._place
+        # The desk would pass this unit by, and undo something on a unit that nobody is looking at.
         if self._hand.phase != "label" and not self._hand.unit.state.revised:
             place.refuse("it has been shown: your first label of this unit stands")
             return
@@ -158,6 +160,7 @@ class Commands:
             if not text and name == "flag":
                 view.say("no reason, no flag")
                 return None
+            # An unchanged text is no event: the log would record a change that nobody made.
             if text != before and not await self._place.commit(at, store, text):
                 desk.keep_draft(position, name, text)
                 return f"not stored: {self._place.refused}. Your text is kept: Enter tries again."

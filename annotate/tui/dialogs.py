@@ -22,6 +22,7 @@ class Dialog(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Note when the box is painted."""
+        # Until it is painted, every key counts as typed ahead.
         self._painted = math.inf
         self.call_after_refresh(self._seen)
 
@@ -76,6 +77,7 @@ class Ask(Dialog):
         """Yield a title, an input, and room for an error."""
         with Vertical(id="ask-box"):
             yield Static(Content(self._title), id="ask-title")
+            # A text that is selected would be lost with the first key: here that is a draft or the last note.
             yield Input(
                 self._value,
                 type="number" if self._kind == "number" else "text",
@@ -107,6 +109,7 @@ class Ask(Dialog):
             if self._then is not None:
                 await self._then()
         else:
+            # A click may have taken the focus from the input.
             if self.focused is not box:
                 self.set_focus(box)
             return False
@@ -151,7 +154,9 @@ class Help(Dialog):
 
     def compose(self) -> ComposeResult:
         """Yield the text."""
+        # With the focus, the box would handle keys itself: a second path beside the queue.
         with VerticalScroll(id="help-box", can_focus=False):
+            # Guidelines can come from somebody else: a click must not open an address in a browser.
             yield Markdown(self._text, open_links=False)
 
     async def take(self, intention: Intention) -> bool:
@@ -167,9 +172,10 @@ class Finished(Dialog):
     """The end of a batch: counts, and the possible next steps.
 
     `ways` maps a key to a command of the labelling screen. Keys in `always` do the same there and here. The others
-    answer this box, so `refuse` is called for one that was typed before it could be read. No key is a letter, because
-    letters are labels.
+    answer this box, so `refuse` is called for one that was typed before it could be read.
     """
+
+    # No key is a letter: a label typed ahead for the next unit would choose something here.
 
     def __init__(
         self,

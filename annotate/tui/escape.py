@@ -2,8 +2,7 @@
 
 A terminal sends one byte for Escape, and the same byte before a key that is pressed with Alt. Textual waits 100 ms for
 the next byte and makes one key of both, so a text that was to be abandoned is stored. This parser distinguishes them by
-how they arrive. A terminal writes Alt and its key at once, so an Escape at the end of a read was pressed alone. Within
-one read it could be either; it becomes an Alt key, which does nothing unless a keymap has it, and the app refuses it.
+how they arrive.
 """
 
 import sys
@@ -20,6 +19,7 @@ from textual.message import Message
 ESC = "\x1b"
 _SEQUENCES = "[O" + ESC
 """The bytes after an Escape that begins a sequence. Before a second Escape, the first was pressed alone."""
+# The kitty protocol writes Escape as a sequence of its own, which Textual's parser understands at once.
 _ALONE = ESC + "[27u"
 _PASTE, _PASTED = ESC + "[200~", ESC + "[201~"
 
@@ -49,6 +49,7 @@ class EscapeParser(XTermParser):
         if self._held_since is not None and data:
             self._held_since = None
             if data[0] in "[O":
+                # A sequence, such as that of an arrow, was split between two reads.
                 data = ESC + data
             else:
                 before = _ALONE
@@ -59,6 +60,7 @@ class EscapeParser(XTermParser):
             return data
         out, at = [], 0
         while at < len(data):
+            # In a pasted text, an Escape is text.
             if self._pasting or data.startswith(_PASTE, at):
                 end = data.find(_PASTED, at)
                 self._pasting = end < 0
@@ -69,6 +71,7 @@ class EscapeParser(XTermParser):
                 out.append(data[at])
                 at += 1
             elif at + 1 == len(data):
+                # A terminal writes Alt and its key at once, so an Escape at the end of a read was pressed alone.
                 self._held_since = monotonic()
                 at += 1
             elif data[at + 1] in _SEQUENCES:
@@ -77,6 +80,7 @@ class EscapeParser(XTermParser):
                 out.append(_ALONE if double else data[at : at + 2])
                 at += 1 if double else 2
             else:
+                # Within one read it could be either. It becomes an Alt key, which the app refuses unless a keymap has it.
                 out.append(f"{ESC}[{ord(data[at + 1])};3u")
                 at += 2
         return "".join(out)

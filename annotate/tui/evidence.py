@@ -19,6 +19,7 @@ class _Text:
         self.words = words(raw)
         self.starts = [start for start, _ in self.words]
 
+    # Only arrow up and down, and Enter without a span, need them: marking begins without splitting a long text.
     @cached_property
     def sentences(self) -> list[tuple[int, int]]:
         return sentences(self._raw) or [(0, len(self._raw))]
@@ -97,7 +98,7 @@ class Evidence:
         self.picker.anchor = None if self.picker.anchor is not None else self.picker.start
 
     def span(self) -> tuple[int, int]:
-        """What Enter marks: from the anchor to the cursor, else the sentence of the cursor."""
+        """Return what Enter marks: from the anchor to the cursor, else the sentence of the cursor."""
         text, picker = self._text, self.picker
         if picker.anchor is None:
             for start, end in text.sentences:
@@ -112,9 +113,10 @@ class Evidence:
 def with_span(
     spans: list[tuple[str, int, int]], name: str, start: int, end: int
 ) -> list[tuple[str, int, int]]:
-    """The spans with one more, those it touches joined to it."""
+    """Return the spans with one more, joined to those that it touches."""
     kept = []
     for other, a, b in spans:
+        # Spans that touch become one: two that overlap could not be unmarked one by one.
         if other == name and a <= end and start <= b:
             start, end = min(a, start), max(b, end)
         else:
@@ -123,7 +125,7 @@ def with_span(
 
 
 def without_span(spans: list[tuple[str, int, int]], name: str, at: int) -> list[tuple[str, int, int]]:
-    """The spans without those that hold `at`; without the last one when none does."""
+    """Return the spans without those around `at`, or without the last one if there is none."""
     kept = [s for s in spans if not (s[0] == name and s[1] <= at < s[2])]
     return kept if len(kept) < len(spans) else spans[:-1]
 
@@ -131,9 +133,9 @@ def without_span(spans: list[tuple[str, int, int]], name: str, at: int) -> list[
 def dragged_over(
     texts: Sequence[Markable], beside: bool, start: int, end: int
 ) -> tuple[str, int, int] | None:
-    """The words that were dragged over: (text, start, end) in its code points; None where there are none.
+    """Return the words that were dragged over as (text, start, end) in its code points; None if there are none.
 
-    `start` and `end` are places in a pane, `beside` says which. Of several texts it is the one that was dragged over most.
+    `start` and `end` are offsets in a pane, `beside` says which. Of several texts, the longest selection counts.
     """
     best: tuple[int, str, int, int] | None = None
     for text in texts:
@@ -141,6 +143,7 @@ def dragged_over(
         if text.beside is not beside or low >= high:
             continue
         a, b = (text.shown.raw(place, len(text.raw)) for place in (low, high))
+        # A word that was dragged over in part is marked whole.
         over = [(x, y) for x, y in words(text.raw) if x < b and a < y]
         if over and (best is None or high - low > best[0]):
             best = high - low, text.name, over[0][0], over[-1][1]

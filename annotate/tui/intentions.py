@@ -69,6 +69,7 @@ class Intentions:
             self._there.clear()
             await self._there.wait()
         intention = self._waiting.popleft()
+        # The time of typing decides, not the time of handling: on a slow machine they are far apart.
         valid = intention.at > self._void_until
         self.dropped += not valid
         return intention, valid
@@ -85,6 +86,7 @@ class Intentions:
 
     def refuse(self) -> None:
         """Make all intentions void that were typed before `seen`."""
+        # Nobody has seen the refusal before it is painted, however long that takes.
         self._void_until = math.inf
         self.dropped = 0
 
@@ -102,10 +104,11 @@ class HeldKeys:
 
     def is_held(self, intention: Intention) -> bool:
         """Return whether this is the third or a later one of a run of the same key."""
-        # Somebody may press a key twice quickly on purpose: two units with the same label.
         name = intention.key
+        # Once held, a longer pause is needed: otherwise a busy machine would let a held key label again.
         within = max(self._within, RELEASED) if self._run >= 3 else self._within
         again = self._within > 0 and name == self._last and intention.at - self._at <= within
         self._run = self._run + 1 if again else 1
         self._last, self._at = name, intention.at
+        # Twice quickly can be on purpose: two units with the same label.
         return self._run >= 3

@@ -27,6 +27,8 @@ class KeyCommand(NamedTuple):
     Every command other than scrolling has a second key that no label can have, such as F4.
     """
 
+    # A task can use any character as the key of a label, and the commands must stay in reach.
+
     id: str
     keys: str
     short: str
@@ -76,6 +78,7 @@ _TAKEN = {
 }
 _SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "return": "enter", "ctrl+space": "ctrl+@"}
 """Keys for which terminals send the same bytes as for another key."""
+# Names such as `<any>` are not keys that a person can press.
 _KNOWN = {str(key.value) for key in Keys if key.value[0] != "<"}
 _MODIFIED = re.compile(r"(alt|ctrl\+alt)\+[a-z0-9]")
 
@@ -156,6 +159,7 @@ def load_keymap(path: Path | None, task: Task) -> dict[str, str]:
     seen: dict[str, str] = {}
     for command in COMMANDS:
         for key in out.get(command.id, command.keys).split(","):
+            # A default key that is a label is left out without a word (`keys_of`); a key that the user chose is refused.
             other = seen.get(key) or (labels.get(symbol(key)) if command.id in out else None)
             if other:
                 raise UsageError(f"{path}: key '{symbol(key)}' of '{command.id}' is that of {other}")

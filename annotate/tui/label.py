@@ -64,8 +64,10 @@ class LabelScreen(Screen[None]):
             refuse("the terminal is too small to label in")
             return True
         if not intention.key:
+            # Each letter of a pasted text could be a label.
             self.view.say("pasted text labels nothing: + opens a note", error=True)
             return True
+        # Before anything is done with the key: every key counts, also while evidence is marked.
         is_repeated = self.is_held(intention)
         label = hand.label_of(intention.character)
         if hand.evidence is not None:
@@ -100,6 +102,7 @@ class LabelScreen(Screen[None]):
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Note when a click began."""
+        # The click itself comes with the release of the button, when another unit may be there.
         self._pressed = event.time
 
     def on_text_selected(self) -> None:
@@ -139,6 +142,7 @@ class LabelScreen(Screen[None]):
         async def checked() -> None:
             if self.view.small or self.app.screen is not self:
                 return
+            # The action waits in the queue: keys before it may have led to another unit.
             if seen and self.hand.unit.position == unit:
                 await act()
             else:

@@ -48,7 +48,7 @@ def label_panel(
             box = f"{'✓' if chosen else ' '}{key} "
             click = Style.from_meta({"@click": f"screen.pick({number}, {place})"})
             style = CHOSEN_STYLE if chosen else KEY_STYLE
-            # A grade is its own key: it is printed once.
+            # A grade is its own key, so it is printed once. A name must not be broken over two rows.
             name = f"{NBSP}{value.replace(' ', NBSP)}" if value != key else ""
             chip = Content.assemble((box, style), name).stylize(click)
             chips.append(chip)

@@ -44,6 +44,7 @@ class _Cell(NamedTuple):
     columns: int
 
 
+# Each key draws the unit again, with the same texts in the same columns.
 @lru_cache(maxsize=64)
 def laid_out(raw: str, columns: int) -> ShownText:
     """Return a text as displayed in `columns`; with 0, tables and code are displayed as they are stored."""
@@ -108,6 +109,7 @@ def _cells(line: _Line) -> list[_Cell]:
 
 def _is_header(line: _Line, under: _Line) -> bool:
     """Return whether a table begins here: a row, and under it a line of dashes with as many cells."""
+    # As in GitHub's Markdown. Without the count, a title over a line of dashes could pass for a header.
     if "-" not in under.text or not _bars(under) or not _bars(line):
         return False
     rule = _cells(under)
@@ -166,6 +168,7 @@ def _hanging(line: _Line, columns: int) -> Iterator[Replacement]:
     code = text.lstrip(" \t")
     indent = min(cell_len(shown(text[: len(text) - len(code)]).text) + HANGING, columns // 2)
     least = len(text) - len(code)
+    # Chinese and Japanese characters take two columns, and escaped ones up to ten.
     widths = [1 if " " <= c <= "~" else cell_len(shown(c).text) for c in text]
     begin, room = 0, columns
     while True:
@@ -176,6 +179,7 @@ def _hanging(line: _Line, columns: int) -> Iterator[Replacement]:
         if at == len(text):
             return
         after_space = max(text.rfind(" ", begin, at), text.rfind("\t", begin, at)) + 1
+        # At least one character goes into each row, also if it is wider than the room that is left.
         begin = after_space if after_space > max(begin, least) else max(at, begin + 1)
         yield line.at + begin, line.at + begin, "\n" + " " * indent
         room = columns - indent

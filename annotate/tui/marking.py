@@ -33,6 +33,7 @@ class Marking:
             self._place.refuse("there is no text to mark in")
             return
         begun = self._place.desk.draft(self._hand.unit.position, BEGUN)
+        # A span that was begun before a restart goes on.
         if begun is not None:
             evidence.resume(json.loads(begun))
         self._hand.evidence, self._view.pane = evidence, "text"
@@ -63,6 +64,7 @@ class Marking:
             self._view.say("")
         else:
             return False
+        # After each key, because a lost connection ends the program without a warning.
         picker = evidence.picker
         begun = None if picker.anchor is None else dumps([picker.name, picker.anchor, picker.start])
         self._place.desk.keep_draft(hand.unit.position, BEGUN, begun)

@@ -44,6 +44,7 @@ class Texts(Horizontal):
 
     def compose(self) -> ComposeResult:
         """Yield the two panes."""
+        # Without the focus: a pane that has it handles keys itself, beside the queue.
         with VerticalScroll(id="body-scroll", can_focus=False):
             yield LongText("", id="body", markup=False)
         with VerticalScroll(id="aside-scroll", can_focus=False):
@@ -120,6 +121,7 @@ class Texts(Horizontal):
         candidates = matches_below(matches, starts, end) if step > 0 else matches_above(matches, starts, top)
         if candidates:
             # At once, because the next key in the queue starts from the new position.
+            # The match comes to a third of the height, with some of the text before it.
             line = row_of(starts, candidates[0 if step > 0 else -1])
             box.scroll_to(y=max(line - box.size.height // 3, 0), animate=False, immediate=True)
         return bool(candidates)
@@ -193,5 +195,6 @@ def scroll_lines(box: VerticalScroll, lines: int) -> None:
         # At once, as for a match.
         box.scroll_to(y=box.max_scroll_y if lines > 0 else 0, animate=False, immediate=True)
         return
+    # Two rows of the page before stay, so that the reader finds the line again.
     step = lines if abs(lines) == 1 else (max(box.size.height - 2, 1) * (1 if lines > 0 else -1))
     box.scroll_relative(y=step, animate=False)

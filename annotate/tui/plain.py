@@ -75,6 +75,7 @@ class Dialogue:
         forget_typed(self._lines)
         try:
             line = self._lines.readline()
+        # Ctrl+C ends the dialogue like the end of the input: everything before it is stored.
         except KeyboardInterrupt:
             line = ""
         self._hand.clock.touch()
@@ -114,6 +115,7 @@ class Dialogue:
         """Do what a line means. Return False to end."""
         chosen = self._label_of(line)
         word, _, rest = line.partition(" ")
+        # In an answer in words, "skip" is a word of the answer: there, only the signs are commands.
         is_text = self._hand.active is not None and not self._hand.labels[self._hand.active]
         sign = word if word in COMMANDS else None if is_text else _BY_WORD.get(word)
         if chosen is not None:

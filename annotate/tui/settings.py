@@ -37,6 +37,7 @@ def remembered_theme() -> str | None:
 def held_ms() -> float | None:
     """Return the milliseconds within which a repeated key counts as held down; None if the person has not set it."""
     value = _settings().get("held_ms")
+    # In Python, true is an integer.
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         return None
     return float(value)

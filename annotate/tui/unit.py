@@ -232,10 +232,12 @@ class _Maker:
         done = [p for p in self.sheet.parts if p.span and p.status == "done"]
         highlighted += [(*p.span, QUIET) for p in done if p.span and p.position != self.sheet.position]
         if self.highlights:
+            # In an answer with parts, the terms are those of the part in question, which is marked as a whole.
             if not self.sheet.parts:
                 highlighted += [(a, b, TERM_STYLE) for a, b in find_terms(raw, self.terms)]
                 highlighted += [(a, b, ANSWER_STYLE) for a, b in find_answers(raw, self.answers)]
                 self.matches += len(highlighted)
+            # Only ids of passages on the screen: other numbers in brackets are text.
             highlighted += [(m.start, m.end, CITED_STYLE) for m in markers(raw, self.cited)]
         part = self.sheet.part
         if part is not None and part.span is not None:
@@ -284,6 +286,7 @@ HEAD = (
 BOLD = ("question", "claim", "counter_claim", "sentence", "answer_claim", "nugget")
 GOLD_STYLE = "bold $text on $warning-muted"
 HERE_STYLE = "bold $text on $primary-muted"
+# An answer can have thousands of sentences, and the head must leave rows to the text.
 MOST_PARTS = 40
 
 

@@ -53,6 +53,7 @@ def shown(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
     """
     # A control character could move the cursor and overwrite the screen. Joiners between emoji are left out, because
     # terminals disagree about the width of joined characters.
+    # What a layout replaces is not shown, so it needs no escape.
     inside = {at for start, end, _ in layout for at in range(start, end)}
     replaced = [(start, end, new, True) for start, end, new in layout if end > start or new]
     for match in _TAKEN_APART.finditer(raw):

@@ -100,6 +100,7 @@ class UnitView:
         self.texts.screen.call_after_refresh(self._is_painted, self._paints)
 
     def _is_painted(self, number: int) -> None:
+        # The callback of an earlier paint may come after the next unit was drawn.
         if number == self._paints and self._painted is None:
             self._painted = monotonic()
 
@@ -225,6 +226,7 @@ class UnitView:
         hidden = not meanings and any(map(label_panel.has_meanings, hand.desk.task.spec.questions))
         self._more += ["labels"] if got.labels < labels or hidden else []
         for name, pane in self.scrolls.items():
+            # At most: a short claim leaves its rows to the text.
             pane.styles.max_height = getattr(got, name)
         if self.pane != "text" and self.pane not in self._more:
             self._more.append(self.pane)
@@ -269,6 +271,7 @@ class UnitView:
         role = {"training": "  training", "adjudication": "  adjudication"}.get(unit.role, "")
         pace, left = "", ""
         active, n = hand.pace
+        # The pace of one or two units would predict nothing.
         if n >= 3 and active:
             per_hour = n * 3_600_000 / active
             pace = f"  {per_hour:.0f}/h"

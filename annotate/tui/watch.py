@@ -84,6 +84,7 @@ class WatchApp(App[None]):
     def on_unmount(self) -> None:
         """Stop to follow the file."""
         self._left.set()
+        # A query over a large batch would keep the program from ending.
         if self._conn is not None:
             # The reading thread may close it at this very moment: then nothing is left to interrupt.
             with suppress(ProgrammingError):
@@ -101,6 +102,7 @@ class WatchApp(App[None]):
                 with open_study(self._path) as store:
                     self._conn = store.conn
                     store.conn.execute("PRAGMA query_only = ON")
+                    # The counter changes with each commit of another program. Reading it takes no look at the data.
                     last_version, file = None, self._path.stat()
                     while not self._left.is_set():
                         start = time.monotonic()

@@ -67,6 +67,7 @@ def _with_scripts(response: Any) -> Any:
 
 async def _only_from_here(request: Any, response: Any) -> None:
     response.headers["Content-Security-Policy"] = POLICY
+    # The address of the first request has the token: neither another site nor the cache may keep it.
     response.headers["Referrer-Policy"] = "no-referrer"
     response.headers["Cache-Control"] = "no-store"
 
@@ -95,6 +96,7 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
         request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         if secrets.compare_digest(request.cookies.get(cookie_name, ""), cookie):
+            # Browsers let any site open a WebSocket to any server, and send the cookie with it.
             host = request.headers.get("Host", "")
             origin = request.headers.get("Origin")
             if origin is not None and origin.partition("://")[2] != host:
@@ -103,6 +105,7 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
             return response
         given = request.query.get("token", "")
         if unspent and secrets.compare_digest(given, unspent[0]):
+            # The address may stay in the history of the browser or of a shell, so it works once.
             unspent.clear()
             home = web.HTTPFound("/")
             home.set_cookie(cookie_name, cookie, httponly=True, samesite="Strict")
@@ -159,6 +162,7 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
             app.on_response_prepare.append(_only_from_here)
             return app
 
+        # textual-serve prints an address without the token, and a log whose tracebacks have the values of variables.
         async def on_startup(self, app: web.Application) -> None:
             return None
 

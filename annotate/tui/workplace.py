@@ -56,6 +56,7 @@ class Workplace:
         if state is None:
             self.hand.give_back(spent)
         else:
+            # Only now: the screen never shows what is not stored.
             unit.state = state
         return state is not None
 
@@ -74,6 +75,7 @@ class Workplace:
                 if waited > TELL_AFTER and not is_shown:
                     is_shown = True
                     self.view.say("waiting for another program that writes to the study; no key is lost")
+                # Meanwhile the screen is painted, and keys go into the queue.
                 await asyncio.sleep(0.001)
             except AdjudgeError as e:
                 self._not_stored(e)
@@ -91,6 +93,7 @@ class Workplace:
     def refuse(self, why: str) -> None:
         """Show why something was not done, and drop the keys that were typed before this could be seen."""
         self.view.say(why, error=True)
+        # Who labels by keys looks at the text, not at the foot of the screen.
         self.view.app.bell()
         self.typed.refuse()
         self.view.app.screen.call_after_refresh(self.typed.seen)

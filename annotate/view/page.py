@@ -1,7 +1,6 @@
 """The page: one file with its style, its script and its data, and a policy that lets it load nothing.
 
-All text is data in JSON. The script puts it on the page as text nodes, so that no markup in it is ever read as such;
-control and direction characters are made visible first.
+All text is data in JSON. The script puts it on the page as text nodes, so that no markup in it is ever read as such.
 """
 
 from __future__ import annotations
@@ -54,8 +53,9 @@ def _data(view: View) -> str:
         "withheld": view.withheld,
         "units": [_unit(unit, texts) for unit in view.units],
     }
-    # A claim that all passages of an item have is there once.
+    # Each text is there once, although all passages of an item have the same claim.
     document["texts"] = [json.loads(text) for text in texts]
+    # A text with `</script>` would otherwise end the element that holds the data.
     return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace(
         "<", "\\u003c"
     )
@@ -81,6 +81,7 @@ def _unit(unit: ShownUnit, texts: dict[str, int]) -> Mapping[str, Json]:
     return {name: value for name, value in row.items() if value not in (None, False, [])}
 
 
+# Control and direction characters could show another text than the one that was labelled, so they are made visible.
 def _piece(piece: Segment) -> Json:
     return visible(piece) if isinstance(piece, str) else [visible(piece[0]), piece[1]]
 

@@ -97,6 +97,7 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
             f"{n:,} units: a page holds at most {MOST:,}; choose some with --where, --batch, or -n {MOST} --sample 0"
         )
     waiting = set() if reveal_to else exposure.waiting(store.conn) | _still_to_draw(store)
+    # Before the page is written: if that fails, too many exposures are noted, and never too few.
     if reveal_to:
         with store.transaction() as conn:
             for person in reveal_to:
@@ -112,15 +113,14 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
 
 
 def _still_to_draw(store: Store) -> set[str]:
-    """Units, with their items, that an open batch will draw unless its verdict is decided before (`--until-decided`).
-
-    The order of such a draw is fixed by its seed, so whoever gets these units labels them blind as well.
-    """
+    """Return the units, and their items, that an open batch will draw unless its verdict is decided before."""
+    # The seed fixes the order of such a draw, so its next block is known. Whoever gets these units labels them blind.
     query = "SELECT batch FROM batches WHERE closed IS NULL AND json_extract(options, '$.until') IS NOT NULL"
     names: set[str] = set()
     for (batch,) in store.conn.execute(query).fetchall():
         info = batch_info(store, batch)
         frame = eligible(store, info.task, info.plan, info.plan.run, batch)
+        # Training and attention units are taken from the frame before the sample is drawn.
         checks = "SELECT unit_id FROM batch_units WHERE batch = ? AND role <> 'sample'"
         frame.leave_out([unit for (unit,) in store.conn.execute(checks, [batch])])
         drawn = [d.unit_id for d in redraw(frame, replace(info.plan, n=info.plan.until))]
@@ -230,6 +230,7 @@ def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
     cuts = sorted({0, len(text), *(at for start, end, _ in marks for at in (start, end))})
     out: list[Segment] = []
     for start, end in pairwise(cuts):
+        # A person's evidence says more than a word of the question.
         kinds = {kind for low, high, kind in marks if low <= start < high}
         piece = text[start:end]
         out.append(piece if not kinds else (piece, EVIDENCE if EVIDENCE in kinds else HIGHLIGHT))
@@ -237,11 +238,12 @@ def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
 
 
 def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: Mapping[str, str]) -> None:
-    """Return the labels of units that do not wait for a blind label, without judges on a test that is sealed for them."""
+    """Add the labels of units that do not wait for a blind label, without judges on a test that is sealed for them."""
     sealed = {run: splits.closed(store, task.task_id, run) for run in runs}
     only_tried = tried(store.conn)
     for row in relation.of_selection(store.conn):
         unit = units[row[0]]
+        # A search or a drift check made these runs, and no number of the study uses them.
         is_hidden = row[2] in only_tried
         if is_hidden or unit.waits or unit.unit_id in sealed.get(row[2], ()):
             continue

@@ -44,6 +44,7 @@ def environment(drawing: Callable[[Figure], Markup], prefix: str = "") -> Enviro
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=StrictUndefined,
+        # Each text passes through it, so no template can forget it.
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -122,6 +122,7 @@ _SPECIAL = {
     '"': r"\symbol{34}",
     "'": r"{\textquotesingle}",
     "`": r"\textasciigrave{}",
+    # TeX makes a dash of two hyphens, and an optional argument of a bracket behind the end of a row.
     "-": r"{-}",
     "[": r"{[}",
     "]": r"{]}",
@@ -244,6 +245,7 @@ def _table(table: Table, caption: str = "") -> Iterator[str]:
             key = key if number == 1 else f"{key}-{number}"
         heads = [_head(cells.heads[i], cells.numbers[i]) for i in layout.indices]
         rows = [[_cell(row[i], layout.stacked) for i in layout.indices] for row in page]
+        # The notes belong to all parts, so they are below the last one.
         yield from _float(key, title, layout, heads, rows, notes if number == len(parts) else [])
 
 
@@ -251,6 +253,7 @@ def _pages(rows: Sequence[Sequence[Shown]], layout: TabularLayout) -> Iterator[S
     """Yield the rows in groups that fit on a page."""
     start, used = 0, 0
     for n, row in enumerate(rows):
+        # A row is as high as its longest paragraph.
         height = max(1 + len(row[i].flat) // layout.room for i in layout.indices)
         if used + height > LINES_OF_A_FLOAT and n > start:
             yield rows[start:n]
@@ -302,6 +305,7 @@ def _long(
     """Yield a table of paragraphs that continues over pages, with space between the groups of rows."""
     yield from ("", rf"{{\{size}", r"\setlength{\tabcolsep}{4pt}", rf"\begin{{longtable}}{{{spec}}}")
     yield rf"\caption{{{text(caption)}}}\label{{tab:{_label(key)}}}\\"
+    # The second pair is for the pages after the first, which need no caption.
     yield from (r"\toprule", r"\endfirsthead", r"\toprule", r"\endhead")
     for i, group in enumerate(groups):
         if i and len(group) > 1:

@@ -63,6 +63,7 @@ def _block(block: Block) -> Iterator[str]:
         yield quoted(block.text) if block.style == "quote" else text(block.text)
     elif isinstance(block, Facts):
         yield from (f"**{text(block.caption)}**", "")
+        # Markdown has no table without a header.
         yield from _pipes(["", ""], [[text(name), text(value)] for name, value in block.rows], [False, False])
     elif isinstance(block, Table):
         yield from _table(block)

@@ -107,6 +107,7 @@ def _section(section: Section) -> Iterator[dict[str, Json]]:
         for note in table.notes:
             yield _text_row(key, table.key, "", "note", note)
         for row in table.rows:
+            # The first cell names the row.
             for column, cell in list(zip(table.columns, row, strict=True))[1:]:
                 if column.kind != "n":
                     location = {"table": table.key, "row": _cell(row[0])["text"], "column": column.title}
