@@ -1,7 +1,6 @@
 """Single units on which judge and reference differ, with their text and everybody's labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,36 +32,29 @@ def disagreements(store: Store, subject: Subject) -> Section:
         return Section("disagreements", title, absent="there is no judge, or nothing to compare it with")
     blocks: list[Block] = []
     for i, judge in enumerate(subject.panel.judges, 1):
-        order = _ranked(subject, judge, reference)
-        if not order.total:
+        differing, how = _ranked(subject, judge, reference)
+        total = len(differing)
+        if not total:
             n = int((subject.has_label(judge) & subject.has_label(reference)).sum())
             blocks.append(
                 Paragraph(f"{judge} differs from {subject.reference_text} on none of {counted(n, 'unit')}.")
             )
             continue
-        cases = [_case(store, subject, judge, reference, int(u)) for u in order.units]
-        shown = (
-            "the one unit"
-            if order.total == 1
-            else f"all {order.total:,} units"
-            if len(cases) == order.total
-            else f"the first {len(cases):,} of {order.total:,} units"
-        )
+        cases = [_case(store, subject, judge, reference, int(u)) for u in differing[:MOST_LISTED]]
+        shown = f"the first {len(cases):,} of {total:,} units"
+        if len(cases) == total:
+            shown = "the one unit" if total == 1 else f"all {total:,} units"
         caption = f"{judge} against {subject.reference_text}: {shown} on which they differ"
-        caption += f", {order.how}" if order.total > 1 else ""
+        caption += f", {how}" if total > 1 else ""
         blocks.append(Cases(f"disagreements_{i}", caption, cases))
     return Section("disagreements", title, blocks)
 
 
-@dataclass(frozen=True, eq=False)
-class _Order:
-    units: IntArray
-    total: int
-    how: str
+def _ranked(subject: Subject, judge: str, reference: str) -> tuple[IntArray, str]:
+    """Rank differing units by distance (numbers), then the judge's probability, then the agreement of people.
 
-
-def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
-    """Rank differing units by distance (numbers), then the judge's probability, then the agreement of people."""
+    Return their indices, and the order in words.
+    """
     judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     differ = np.flatnonzero(subject.has_label(judge) & subject.has_label(reference) & (judged != true))
     keys: list[FloatArray] = []
@@ -89,7 +81,7 @@ def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
     # lexsort sorts by its last key first; equal units keep the order of the study.
     order = np.lexsort([np.arange(len(differ)), *(-k for k in reversed(keys))])
     how = ", then ".join(criteria) + ", largest first" if criteria else "in the order of the study"
-    return _Order(differ[order][:MOST_LISTED], len(differ), how)
+    return differ[order], how
 
 
 def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) -> Disagreement:

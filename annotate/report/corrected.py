@@ -1,13 +1,13 @@
 """The judge's numbers corrected by human labels: PPI++ and Rogan-Gladen.
 
-An estimand is a mean of one value per unit. Those of single labels are made here: a new one is added to
-`ESTIMANDS`. Those of the papers combine several labels (eligibility, factuality, RAF, deflection, SR, CR, CBR, ...).
-They come from `judge.suites`, which computes them once with the judge's labels and once with the reference's.
+An estimand is a mean of one value per unit. Those of single labels are made here. Those of the papers combine several
+labels (eligibility, factuality, RAF, deflection, SR, CR, CBR, ...). They come from `judge.suites`, which computes them
+once with the judge's labels and once with the reference's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,31 +32,24 @@ from judge.types import GOLD
 REPLICATES = 1000
 
 
-def class_shares(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
-    """Yield the share of each label."""
+def _of_labels(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
+    """Yield the share of each label and the judge's accuracy, or the mean of a numeric field."""
     if subject.panel.numeric:
+        values = np.array([float(v) for v in subject.panel.domain])
+        numbers = (
+            np.where(subject.has_label(name), values[subject.panel.labels_of(name)], np.nan)
+            for name in (judge, reference)
+        )
+        yield _beside(subject, f"mean of '{subject.panel.field}'", *numbers)
         return
     for code, label in enumerate(subject.panel.domain):
-        judged, true = (_is(subject.panel.labels_of(name), code) for name in (judge, reference))
-        yield _beside(subject, f"share of '{label}'", judged, true, rate=True)
+        shares = (_is(subject.panel.labels_of(name), code) for name in (judge, reference))
+        yield _beside(subject, f"share of '{label}'", *shares, rate=True)
+    yield _accuracy(subject, judge, reference)
 
 
-def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
-    """Yield the mean of a numeric field."""
-    if not subject.panel.numeric:
-        return
-    values = np.array([float(v) for v in subject.panel.domain])
-    judged, true = (
-        np.where(subject.has_label(name), values[subject.panel.labels_of(name)], np.nan)
-        for name in (judge, reference)
-    )
-    yield _beside(subject, f"mean of '{subject.panel.field}'", judged, true)
-
-
-def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
-    """Yield the judge's accuracy: by its own probability on every unit, by the reference on labelled units."""
-    if subject.panel.numeric:
-        return
+def _accuracy(subject: Subject, judge: str, reference: str) -> Estimand:
+    """Return the judge's accuracy: by its own probability on every unit, by the reference on labelled units."""
     judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     given = subject.has_label(judge)
     stated = np.full(len(judged), np.nan)
@@ -67,14 +60,7 @@ def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]
     right = np.where(given & subject.has_label(reference), (judged == true).astype(np.float64), np.nan)
     name = f"accuracy of the judge against {subject.reference_text}"
     # With few labels, a corrected share can leave 0 to 1.
-    yield replace(_beside(subject, name, stated, right), bounds=(0.0, 1.0))
-
-
-ESTIMANDS: tuple[Callable[[Subject, str, str], Iterator[Estimand]], ...] = (
-    class_shares,
-    mean_number,
-    accuracy,
-)
+    return replace(_beside(subject, name, stated, right), bounds=(0.0, 1.0))
 
 
 def corrected(store: Store, subject: Subject) -> Section:
@@ -89,20 +75,18 @@ def corrected(store: Store, subject: Subject) -> Section:
     notes: dict[str, None] = {}
     for i, judge in enumerate(subject.panel.judges, 1):
         estimands = [
-            _on_judged_units(subject, judge, e, weights)
-            for make in ESTIMANDS
-            for e in make(subject, judge, reference)
+            _on_judged_units(subject, judge, e, weights) for e in _of_labels(subject, judge, reference)
         ]
-        of_papers = paper_measures(store, subject, judge)
-        rows = [_row(e, subject.panel.confidence(judge)) for e in (*estimands, *of_papers.measures)]
+        of_papers, remarks = _paper_measures(store, subject, judge)
+        rows = [_row(e, subject.panel.confidence(judge)) for e in (*estimands, *of_papers)]
         columns = [Column("estimand"), Column("judge only", "brief"), Column("human only", "brief")]
         columns += [Column("PPI++", "brief"), Column("lambda", "number"), Column("Rogan-Gladen", "brief")]
         columns += heads("number", "units judged", "units labelled")
         caption = f"{judge}, corrected by {subject.reference_text}"
         blocks.append(Table(f"corrected_{i}", caption, columns, rows))
-        notes |= dict.fromkeys(of_papers.notes)
-        notes |= {f"Not corrected: {e.refused}.": None for e in of_papers.measures if e.refused}
-        notes |= dict.fromkeys(_weighing([*estimands, *of_papers.measures]))
+        notes |= dict.fromkeys(remarks)
+        notes |= {f"Not corrected: {e.refused}.": None for e in of_papers if e.refused}
+        notes |= dict.fromkeys(_weighing([*estimands, *of_papers]))
     notes |= dict.fromkeys(
         [
             f"Of the units that the judge was asked about. Judge only: those it labelled. Human only: those with "
@@ -200,24 +184,20 @@ def _is(codes: IntArray, code: int) -> FloatArray:
     return values
 
 
-@dataclass(frozen=True)
-class PaperMeasures:
-    """Measures of one judge beside the reference. If there are several scopes, the names have data set and system."""
+def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Estimand], list[str]]:
+    """Compute every mean over units of every paper that uses this judge's run, and notes on papers without one.
 
-    measures: list[Estimand]
-    notes: list[str]
-
-
-def paper_measures(store: Store, subject: Subject, judge: str) -> PaperMeasures:
-    """Compute every mean over units of every paper that uses this judge's run; none if no paper has the task."""
+    If there are several scopes, the names have data set and system.
+    """
+    measures: dict[str, Estimand] = {}
+    notes: list[str] = []
     if judge not in subject.run_ids:
-        return PaperMeasures([], [])
+        return [], notes
     run = next(r for r in chosen.all_runs(store) if r.run_id == subject.run_ids[judge])
-    collected = PaperMeasures([], [])
     weighted = bool(subject.panel.weights) and subject.reference_kind != GOLD
     parts = [(paper, several) for paper in every() for several in _together(paper, run, weighted)]
     if not parts:
-        return collected
+        return [], notes
     word = subject.reference_kind or ""
     reference = ReferenceLabels(store, subject.run_ids.get(word, word), subject.options.batch)
     weights = reference.weights(subject.panel.field)
@@ -232,16 +212,14 @@ def paper_measures(store: Store, subject: Subject, judge: str) -> PaperMeasures:
                 # The run has units of this data set, but none that the paper scores.
                 continue
             except AdjudgeError as e:
-                collected.notes.append(f"{paper.name}: {e}")
+                notes.append(f"{paper.name}: {e}")
                 continue
             suffix = place.distinction(places)
-            # Two papers can share a measure, and it has the same value in both.
-            known = {estimand.measure for estimand in collected.measures}
-            new = [
-                replace(estimand, measure=f"{paper.readable(estimand.measure)}{suffix}") for estimand in sides
-            ]
-            collected.measures.extend(estimand for estimand in new if estimand.measure not in known)
-    return collected
+            for estimand in sides:
+                name = f"{paper.readable(estimand.measure)}{suffix}"
+                # Two papers can share a measure, and it has the same value in both.
+                measures.setdefault(name, replace(estimand, measure=name))
+    return list(measures.values()), notes
 
 
 def _together(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:

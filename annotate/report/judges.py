@@ -14,7 +14,7 @@ from annotate.report.summary import OTHERS, most_labelled, with_the_others
 from judge.stats.metrics import shown
 from judge.store import Store
 from judge.store.derived import stored
-from judge.types import Json, Measure
+from judge.types import Json, Measure, attributes
 
 # With more people than MANY, those who share most units with the judge are listed: each row takes several bootstraps.
 LISTED = 20
@@ -102,15 +102,7 @@ def _table(
 
 
 def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
-    level = m.confidence
-    return {
-        "label": label,
-        "value": m.value,
-        "low": m.low,
-        "high": m.high,
-        "group": group,
-        "confidence": level,
-    }
+    return {"label": label, "group": group, **attributes(m, "value", "low", "high", "confidence")}
 
 
 def _human_pairs(subject: Subject) -> list[dict[str, Json]]:

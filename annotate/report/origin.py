@@ -2,8 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from annotate.report.cells import counted, in_a_cell
@@ -18,23 +17,6 @@ from judge.store.export import run_counts, stored_task
 from judge.store.listing import dicts, list_imports
 from judge.store.runs import SERVERS
 from judge.types import Json, Status
-
-
-@dataclass(frozen=True)
-class Work:
-    """One publication, and the method that it is cited for."""
-
-    use: str
-    reference: str
-    link: str
-
-
-def cited(keys: Iterable[str]) -> Sequence[Work]:
-    """Return the works of these keys, each once, in the order of the file."""
-    used = set(keys)
-    # Read as data, so that a work is added without a change of code.
-    works = tomllib.loads((Path(__file__).parent / "works.toml").read_text("utf-8"))
-    return [Work(**work) for key, work in works.items() if key in used]
 
 
 def runs(store: Store, subject: Subject) -> Section:
@@ -162,8 +144,11 @@ def citations(subject: Subject, sections: Iterable[Section]) -> Section:
                 "note",
             )
         )
-    works = cited(key for section in sections for key in section.cites)
-    rows: list[list[Cell]] = [[work.use, work.reference, work.link] for work in works]
+    used = {key for section in sections for key in section.cites}
+    works = tomllib.loads((Path(__file__).parent / "works.toml").read_text("utf-8"))
+    rows: list[list[Cell]] = [
+        [work["use"], work["reference"], work["link"]] for key, work in works.items() if key in used
+    ]
     columns = heads("text", "for", "cite", "link")
     if rows:
         blocks.append(Table("citations", "Methods used in this report", columns, rows))

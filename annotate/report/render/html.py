@@ -7,15 +7,14 @@ import hashlib
 import re
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2 import Environment, Template
 from markupsafe import Markup, escape
 
 from annotate.report import plots
-from annotate.report.cells import counted, grid
 from annotate.report.model import Document, Figure
+from annotate.report.render.environment import FOLDER, environment
 from judge.console import visible
 
 
@@ -23,8 +22,7 @@ def render(document: Document) -> str:
     """Return the document as a page."""
     # Texts of a study are untrusted. If escaping failed somewhere, the policy would still allow nothing but the style
     # sheet with this hash.
-    folder = Path(__file__).parent
-    style = (folder / "page.css").read_text(encoding="utf-8")
+    style = (FOLDER / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return _page().render(
         document=document,
@@ -35,28 +33,14 @@ def render(document: Document) -> str:
 
 @cache
 def _page() -> Template:
-    return environment(_drawing).get_template("page.html.j2")
+    return _environment(_drawing).get_template("page.html.j2")
 
 
-def environment(drawing: Callable[[Figure], Markup], prefix: str = "") -> Environment:
-    """Return the environment of this folder's templates. `prefix` precedes the ids of tables and figures."""
-    made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        # Each text passes through it, so no template can forget it.
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.globals.update(
-        grid=grid,
-        counted=counted,
-        drawing=drawing,
-        prefix=prefix,
-        quote=_quote,
-        kind=lambda block: type(block).__name__,
-    )
+def _environment(drawing: Callable[[Figure], Markup], prefix: str = "") -> Environment:
+    """Return the environment of HTML. `prefix` precedes the ids of tables and figures."""
+    # Each text passes through `finalize`, so no template can forget it.
+    made = environment(autoescape=True, finalize=_shown)
+    made.globals.update(drawing=drawing, prefix=prefix, quote=_quote)
     return made
 
 
@@ -111,14 +95,14 @@ def piece(document: Document) -> str:
             plots.draw(figure.draw, figure.data, f"{mark}-{figure.key}", figure.caption, figure.text)
         )
 
-    template = environment(drawing, f"{mark}-").get_template("notebook.html.j2")
+    template = _environment(drawing, f"{mark}-").get_template("notebook.html.j2")
     return template.render(document=document, figures=figures, mark=mark, style=Markup(_piece_style()))
 
 
 def _piece_style() -> str:
     """Return the page's style sheet for our element only (CSS nesting), without the rules for a whole page."""
     # Without nesting, the sheet would restyle the notebook around our output.
-    style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+    style = (FOLDER / "page.css").read_text(encoding="utf-8")
     style = _ROOT.sub("&", re.sub(r"@page\s*\{[^}]*\}", "", style))
     frame = "& { padding: .25rem 1rem 1rem; margin: 0; } .title { font-size: 1.3rem; font-weight: 600; }"
     return f".adjudge-report {{\n{style}\n{frame}\n}}"

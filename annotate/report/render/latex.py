@@ -9,10 +9,15 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Environment
 
 from annotate.report.cells import Shown, grid
-from annotate.report.model import Block, Cases, Disagreement, Document, Facts, Figure, Paragraph, Table
+from annotate.report.model import CaseLabel, Document, Figure, Section, Table
+from annotate.report.render.environment import environment
 from judge.console import visible
+from judge.types import Json
 
 LINE = 75
 """The characters of a line of an article in \\small, approximately."""
@@ -100,10 +105,6 @@ def _layout(
     return TabularLayout(tuple(part), f"@{{}}{spec}@{{}}", room, stacked)
 
 
-HEAD = r"""% Tables of an adjudge report, for \input. The preamble needs:
-%   \usepackage{booktabs,longtable,array}
-% Texts may contain any Unicode: compile with lualatex or xelatex and a font that has it
-% (pdflatex does for Latin text)."""
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -136,99 +137,55 @@ LINES_OF_A_FLOAT = 40
 
 def render(document: Document) -> str:
     """Return the verdicts as paragraphs, then the tables, figures and notes of every section."""
-    return "\n".join(_lines(document)) + "\n"
+    return _environment().get_template("page.tex.j2").render(document=document)
 
 
 def short(document: Document) -> str:
     """Return only the blocks of the document, for a paper."""
-    lines = [line for s in document.sections for b in s.blocks for line in _block(b)]
-    return "\n".join([HEAD, *lines, *([text(document.no_ruling)] if document.no_ruling else [])]) + "\n"
+    return _environment().get_template("short.tex.j2").render(document=document)
 
 
-def _lines(document: Document) -> Iterator[str]:
-    yield HEAD
-    yield f"% {' '.join(visible(document.title).split())}"
-    # With long names, TeX cannot fill lines well: loose lines are better than lines in the margin.
-    yield r"\begingroup\sloppy"
-    yield from _facts(Facts("about", document.title, document.about))
-    for ruling in document.rulings:
-        parts = [ruling.sentence, ruling.because + ".", *ruling.warnings, ruling.rule, ruling.like]
-        yield from ("", r"\paragraph{Verdict}", " ".join(text(part) for part in parts))
-    if document.no_ruling:
-        yield from ("", r"\paragraph{Verdict}", text(document.no_ruling))
-    for section in document.sections:
-        if section.blocks:
-            yield from ("", rf"\paragraph{{{text(section.title)}}}")
-            keys = (b.table.key if isinstance(b, Figure) else getattr(b, "key", "") for b in section.blocks)
-            refs = [rf"\ref{{tab:{_label(key)}}}" for key in keys if key]
-            if refs:
-                yield f"({'Tables' if len(refs) > 1 else 'Table'} {', '.join(refs)}.)"
-            for block in section.blocks:
-                yield from _block(block)
-    without_content = [s for s in document.sections if not s.blocks]
-    if without_content:
-        yield from ("", r"\paragraph{What this report cannot say}")
-        yield from (f"{text(s.title)}: {text(s.absent)}." for s in without_content)
-    yield from ("", r"\paragraph{How to read the numbers}")
-    yield from map(text, document.reading)
-    yield r"\par\endgroup"
-
-
-def _block(block: Block) -> Iterator[str]:
-    if isinstance(block, Paragraph):
-        if block.style == "quote":
-            yield from (r"\begin{quote}", *_paragraphs(block.text), r"\end{quote}")
-        else:
-            yield from (text(block.text), "")
-    elif isinstance(block, Facts):
-        yield from _facts(block)
-    elif isinstance(block, Table):
-        yield from _table(block)
-    elif isinstance(block, Figure):
-        yield from (text(block.text), "")
-        yield from _table(block.table, block.caption)
-    elif isinstance(block, Cases):
-        yield from _cases(block)
-
-
-def _paragraphs(value: str) -> Iterator[str]:
-    for block in re.split(r"\n\s*\n", visible(value).strip()):
-        # A line that starts an item starts a line here too.
-        for line in re.split(r"\n(?=[-*] )", block):
-            yield from (text(line), "")
-
-
-def _facts(facts: Facts) -> Iterator[str]:
-    rows = [[text(name), text(value)] for name, value in facts.rows]
-    spec = _two(0.25, 0.7)
-    yield from _long(facts.key, facts.caption, spec, "small", [[row] for row in rows])
-
-
-def _cases(cases: Cases) -> Iterator[str]:
-    groups = [list(_case(number, case)) for number, case in enumerate(cases.rows, 1)]
-    yield from _long(cases.key, cases.caption, _two(0.22, 0.74), "footnotesize", groups)
-
-
-def _case(number: int, case: Disagreement) -> Iterator[list[str]]:
-    yield [rf"\textbf{{{number}}} unit", text(case.unit_id)]
-    labels = (
-        rf"{text(s.who)}: \textbf{{{text(s.label)}}}" + (f" ({text(s.how_sure)})" if s.how_sure else "")
-        for s in case.labels
+@cache
+def _environment() -> Environment:
+    # Jinja's own delimiters are braces, of which LaTeX is full.
+    made = environment(
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        keep_trailing_newline=True,
     )
-    yield ["labels", "; ".join(labels)]
-    for name, value in case.shown:
-        yield [text(name), text(value)]
-    for s in case.labels:
-        if s.rationale:
-            yield [f"{text(s.who)} says why", text(s.rationale)]
+    made.filters |= {
+        "text": text,
+        "label": _label,
+        "said": _said,
+        "flat": lambda value: " ".join(visible(value).split()),
+    }
+    made.globals |= {"parts": _parts, "keys": _keys, "paragraphs": _paragraphs}
+    return made
 
 
-def _two(first: float, second: float) -> str:
-    ragged = r">{\raggedright\arraybackslash}"
-    return rf"@{{}}{ragged}p{{{first}\linewidth}}{ragged}p{{{second}\linewidth}}@{{}}"
+def _keys(section: Section) -> list[str]:
+    """Return the keys of the tables of a section, for its references."""
+    keys = (b.table.key if isinstance(b, Figure) else getattr(b, "key", "") for b in section.blocks)
+    return [key for key in keys if key]
 
 
-def _table(table: Table, caption: str = "") -> Iterator[str]:
+def _paragraphs(value: str) -> list[str]:
+    """Return the lines of somebody else's text that begin a line here, too: paragraphs and items of lists."""
+    blocks = re.split(r"\n\s*\n", visible(value).strip())
+    return [line for block in blocks for line in re.split(r"\n(?=[-*] )", block)]
+
+
+def _said(label: CaseLabel) -> str:
+    sure = f" ({text(label.how_sure)})" if label.how_sure else ""
+    return rf"{text(label.who)}: \textbf{{{text(label.label)}}}{sure}"
+
+
+def _parts(table: Table, caption: str) -> Iterator[dict[str, Json]]:
+    """Yield what the template prints of each part of a table that fits on a page."""
     cells = grid(table)
     shown = cells.rows[: table.shown()]
     notes = [text(note) for note in table.left_out() + list(table.notes)]
@@ -239,14 +196,15 @@ def _table(table: Table, caption: str = "") -> Iterator[str]:
         for page in _pages(shown, layout)
     ]
     for number, (layout, page) in enumerate(parts, 1):
-        title, key = caption or table.caption, table.key
-        if len(parts) > 1:
-            title = f"{title}, part {number} of {len(parts)}"
-            key = key if number == 1 else f"{key}-{number}"
-        heads = [_head(cells.heads[i], cells.numbers[i]) for i in layout.indices]
-        rows = [[_cell(row[i], layout.stacked) for i in layout.indices] for row in page]
-        # The notes belong to all parts, so they are below the last one.
-        yield from _float(key, title, layout, heads, rows, notes if number == len(parts) else [])
+        yield {
+            "key": table.key if number == 1 else f"{table.key}-{number}",
+            "title": f"{caption}, part {number} of {len(parts)}" if len(parts) > 1 else caption,
+            "spec": layout.spec,
+            "heads": [_head(cells.heads[i], cells.numbers[i]) for i in layout.indices],
+            "rows": [[_cell(row[i], layout.stacked) for i in layout.indices] for row in page],
+            # The notes belong to all parts, so they are below the last one.
+            "notes": notes if number == len(parts) else [],
+        }
 
 
 def _pages(rows: Sequence[Sequence[Shown]], layout: TabularLayout) -> Iterator[Sequence[Sequence[Shown]]]:
@@ -276,42 +234,6 @@ def _cell(cell: Shown, stacked: bool) -> str:
 def _stack(place: str, stacked: Iterable[str]) -> str:
     """Stack the lines of a cell that TeX would not break. `place`: the top (t) or bottom (b) line is on the row's baseline."""
     return rf"\begin{{tabular}}[{place}]{{@{{}}r@{{}}}}" + r"\\".join(stacked) + r"\end{tabular}"
-
-
-def _float(
-    key: str,
-    caption: str,
-    layout: TabularLayout,
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    notes: Sequence[str],
-) -> Iterator[str]:
-    yield from ("", r"\begin{table}[htbp]", r"\centering\small", r"\setlength{\tabcolsep}{4pt}")
-    yield rf"\caption{{{text(caption)}}}\label{{tab:{_label(key)}}}"
-    yield r"\par\smallskip"
-    yield rf"\begin{{tabular}}{{{layout.spec}}}"
-    yield from (r"\toprule", " & ".join(heads) + r" \\", r"\midrule")
-    yield from (" & ".join(row) + r" \\" for row in rows)
-    yield from (r"\bottomrule", r"\end{tabular}")
-    if notes:
-        yield r"\par\raggedright"
-        yield from (rf"\par\smallskip {note}" for note in notes)
-    yield from (r"\end{table}", "")
-
-
-def _long(
-    key: str, caption: str, spec: str, size: str, groups: Sequence[Sequence[Sequence[str]]]
-) -> Iterator[str]:
-    """Yield a table of paragraphs that continues over pages, with space between the groups of rows."""
-    yield from ("", rf"{{\{size}", r"\setlength{\tabcolsep}{4pt}", rf"\begin{{longtable}}{{{spec}}}")
-    yield rf"\caption{{{text(caption)}}}\label{{tab:{_label(key)}}}\\"
-    # The second pair is for the pages after the first, which need no caption.
-    yield from (r"\toprule", r"\endfirsthead", r"\toprule", r"\endhead")
-    for i, group in enumerate(groups):
-        if i and len(group) > 1:
-            yield r"\addlinespace"
-        yield from (" & ".join(row) + r" \\" for row in group)
-    yield from (r"\bottomrule", r"\end{longtable}", "}", "")
 
 
 def text(value: str) -> str:

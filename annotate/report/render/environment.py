@@ -1,0 +1,24 @@
+"""The environment of the templates in this folder."""
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from annotate.report.cells import counted, grid
+
+FOLDER = Path(__file__).parent
+
+
+def environment(**options: Any) -> Environment:
+    """Return an environment with the functions that the templates of all formats use; `options` are Jinja's."""
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        # Names of a study are data: a template that misses one is wrong.
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        **options,
+    )
+    made.globals.update(grid=grid, counted=counted, kind=lambda block: type(block).__name__)
+    return made
