@@ -62,7 +62,7 @@ class Desk(Queue):
         *,
         adjudicate: bool = False,
         allow_own: bool = False,
-        busy_ms: int | None = None,
+        busy_ms: int = BUSY_MS,
         returning: bool = False,
     ) -> Desk:
         """Begin a session. `busy_ms` is how long a commit waits for another program before it raises Busy.
@@ -88,8 +88,7 @@ class Desk(Queue):
                     [session, batch, annotator, person, version("adjudge"), now()],
                 )
             seat = Seat(batch, annotator, person, session, show_own=not adjudicate or allow_own)
-            wait = BUSY_MS if busy_ms is None else busy_ms
-            desk = cls(info, seat, Blind(store, seat, info.task, wait), store.clone(), wait, lock)
+            desk = cls(info, seat, Blind(store, seat, info.task, busy_ms), store.clone(), busy_ms, lock)
         except BaseException:
             # Also after Ctrl+C: otherwise nobody could open the queue before this process ends.
             lock.__exit__(None, None, None)
@@ -146,25 +145,25 @@ class Desk(Queue):
 
     def label(self, position: int, field: str, value: str, spent: TimeSpent = NO_TIME) -> State:
         """Answer one question. Raises StudyError if the unit's first labels are locked."""
-        return self._commit(position, spent, Kind.LABEL, field, value, None)
+        return self._commit(position, spent, Kind.LABEL, field, value)
 
     def skip(self, position: int, spent: TimeSpent = NO_TIME) -> State:
         """Skip a unit."""
-        return self._commit(position, spent, Kind.SKIP, None, None, None)
+        return self._commit(position, spent, Kind.SKIP)
 
     def flag(self, position: int, reason: str | None, spent: TimeSpent = NO_TIME) -> State:
         """Flag a unit with a reason, or remove its flag."""
-        return self._commit(position, spent, Kind.FLAG, None, reason or None, None)
+        return self._commit(position, spent, Kind.FLAG, value=reason or None)
 
     def note(self, position: int, text: str | None, spent: TimeSpent = NO_TIME) -> State:
         """Store a note on a unit, or remove it."""
-        return self._commit(position, spent, Kind.NOTE, None, text or None, None)
+        return self._commit(position, spent, Kind.NOTE, value=text or None)
 
     def spans(
         self, position: int, spans: Sequence[tuple[str, int, int]], spent: TimeSpent = NO_TIME
     ) -> State:
         """Store the evidence: (input, start, end) in code points."""
-        return self._commit(position, spent, Kind.SPAN, None, dumps([list(s) for s in spans]), None)
+        return self._commit(position, spent, Kind.SPAN, value=dumps([list(s) for s in spans]))
 
     def draft(self, position: int, kind: str) -> str | None:
         """Return the text that was typed for a unit and not stored, in this session or an earlier one; None for none."""
@@ -200,7 +199,7 @@ class Desk(Queue):
     def lock(self, position: int, shown: str) -> State:
         """Lock the first labels of a finished unit, so that `judge` or `key` returns what is shown now."""
         state = self.state(position)
-        return state if state.locked else self._commit(position, NO_TIME, Kind.SHOWN, None, shown, None)
+        return state if state.locked else self._commit(position, NO_TIME, Kind.SHOWN, value=shown)
 
     def revise(
         self, position: int, field: str, value: str, reason: str | None, spent: TimeSpent = NO_TIME
@@ -226,7 +225,7 @@ class Desk(Queue):
         if not rows:
             return None
         event_id, position = rows[0]
-        self._commit(position, NO_TIME, Kind.UNDO, None, None, None, event_id)
+        self._commit(position, NO_TIME, Kind.UNDO, undoes=event_id)
         return int(position)
 
     def _commit(
@@ -234,9 +233,9 @@ class Desk(Queue):
         position: int,
         spent: TimeSpent,
         kind: Kind,
-        field: str | None,
-        value: str | None,
-        reason: str | None,
+        field: str | None = None,
+        value: str | None = None,
+        reason: str | None = None,
         undoes: str | None = None,
     ) -> State:
         """Append one event, and update the assignment and labels. Raises StudyError if the log does not allow it."""

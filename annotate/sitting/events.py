@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from judge.prompts.load import Task
 from judge.store.study import dumps
+from judge.types import Json
 
 
 class Kind(StrEnum):
@@ -154,25 +155,20 @@ def _apply(state: State, e: Event) -> None:
         state.revised[e.field] = Revision(e.value, e.reason, e.kind == Kind.KEEP)
 
 
-STANDING = ("status", "answers", "revised", "layers", "spans", "flag", "note", "locked", "active_ms",
-            "idle_ms", "updated")  # fmt: skip
-"""The columns of `assignments` that follow from the events of a unit."""
-
-
-def standing(state: State, fields: Sequence[str]) -> list[str | int | None]:
-    """The values of STANDING but for the last, which is the time of writing."""
-    return [
-        str(state.status(fields)),
-        dumps(state.answers),
-        dumps({f: r._asdict() for f, r in state.revised.items()}),
-        dumps(state.layers),
-        dumps([list(s) for s in state.spans]),
-        state.flag,
-        state.note,
-        int(state.locked),
-        state.active_ms,
-        state.idle_ms,
-    ]
+def standing(state: State, fields: Sequence[str]) -> dict[str, Json]:
+    """Return the columns of `assignments` that follow from the events of a unit."""
+    return {
+        "status": str(state.status(fields)),
+        "answers": dumps(state.answers),
+        "revised": dumps({f: r._asdict() for f, r in state.revised.items()}),
+        "layers": dumps(state.layers),
+        "spans": dumps([list(s) for s in state.spans]),
+        "flag": state.flag,
+        "note": state.note,
+        "locked": int(state.locked),
+        "active_ms": state.active_ms,
+        "idle_ms": state.idle_ms,
+    }
 
 
 def _layer(state: State, name: str, reason: str | None) -> None:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from ulid import ULID
 
-from annotate.sitting.events import STANDING, STOPPED, Event, NewLabel, State, fold, label_rows, standing
+from annotate.sitting.events import STOPPED, Event, NewLabel, State, fold, label_rows, standing
 from annotate.store import ADJUDICATED
 from judge.errors import UsageError
 from judge.prompts.load import Task
@@ -39,13 +39,12 @@ def settle(
     `seat` is (batch, annotator, position), `unit` is (id, repeat).
     """
     values, rows = follow(conn, task, seat, role, unit, state)
-    columns = ", ".join(f"{c} = ?" for c in STANDING if c != "locked")
     values["updated"] = now()
-    locked = values.pop("locked")
     # A lock never opens: what was shown stays shown.
+    columns = ", ".join(f"{c} = {'max(locked, ?)' if c == 'locked' else '?'}" for c in values)
     conn.execute(
-        f"UPDATE assignments SET {columns}, locked = max(locked, ?) WHERE batch = ? AND annotator_id = ? AND position = ?",
-        [*(values[c] for c in STANDING if c != "locked"), locked, *seat],
+        f"UPDATE assignments SET {columns} WHERE batch = ? AND annotator_id = ? AND position = ?",
+        [*values.values(), *seat],
     )
     if role in KEPT:
         # All labels of the unit are written again, because an undo can take back any of them.
@@ -66,7 +65,7 @@ def follow(
     if stopped:
         state.layers = state.layers | dict.fromkeys(state.answers, STOPPED)
     fields = [q.field for q in task.spec.questions]
-    values: dict[str, Json] = dict(zip(STANDING[:-1], standing(state, fields), strict=True))
+    values = standing(state, fields)
     if role not in KEPT:
         return values, []
     # A lead gives the reason of a decision in the note of the unit.

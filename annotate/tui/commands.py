@@ -194,6 +194,7 @@ class Commands:
             return None
 
         async def then() -> None:
+            # The numbers have gaps where units were handed over to somebody else.
             number = int(number_text) if number_text.isdecimal() and len(number_text) < LONG else 0
             if number and desk.neighbour(number - 1, 1) == number:
                 self._place.show(number)

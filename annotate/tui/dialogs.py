@@ -31,6 +31,7 @@ class Dialog(ModalScreen[None]):
 
     def ahead(self, intention: Intention) -> bool:
         """Return whether a key was typed before anybody could have read the box."""
+        # Through the module, so that tests can set it to 0.
         return intention.at < self._painted + intentions.SETTLE
 
     async def close(self) -> None:
@@ -64,14 +65,8 @@ class Ask(Dialog):
         kind: str = "text",
     ) -> None:
         super().__init__()
-        self._title, self._done, self._then, self._on_escape, self._typed = (
-            title,
-            done,
-            then,
-            on_escape,
-            typed,
-        )
-        self._value, self._kind = value, kind
+        self._title, self._value, self._kind = title, value, kind
+        self._done, self._then, self._on_escape, self._typed = done, then, on_escape, typed
 
     def compose(self) -> ComposeResult:
         """Yield a title, an input, and room for an error."""
@@ -121,17 +116,31 @@ class Ask(Dialog):
         self.add_class("wrong")
 
 
-class Confirm(Dialog):
+class Told(Dialog):
+    """A text to read once. Enter or Escape closes it."""
+
+    def __init__(self, text: Content) -> None:
+        super().__init__()
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        """Yield one box."""
+        with Vertical(id="told-box"):
+            yield Static(self._text)
+
+    async def take(self, intention: Intention) -> bool:
+        """Close."""
+        if intention.key in ("enter", "escape") and not self.ahead(intention):
+            await self.close()
+        return not _of_textual(intention)
+
+
+class Confirm(Told):
     """A question that Enter confirms, once it could be read, and Escape cancels."""
 
     def __init__(self, text: Content, yes: Callable[[], Awaitable[None]]) -> None:
-        super().__init__()
-        self._text, self._yes = text, yes
-
-    def compose(self) -> ComposeResult:
-        """One box."""
-        with Vertical(id="told-box"):
-            yield Static(self._text)
+        super().__init__(text)
+        self._yes = yes
 
     async def take(self, intention: Intention) -> bool:
         """Confirm or cancel."""
@@ -213,25 +222,6 @@ class Finished(Dialog):
         """Show why a key did nothing."""
         self.query_one("#done-said", Static).update(Content(text))
         self.add_class("wrong")
-
-
-class Told(Dialog):
-    """A text to read once. Enter or Escape closes it."""
-
-    def __init__(self, text: Content) -> None:
-        super().__init__()
-        self._text = text
-
-    def compose(self) -> ComposeResult:
-        """One box."""
-        with Vertical(id="told-box"):
-            yield Static(self._text)
-
-    async def take(self, intention: Intention) -> bool:
-        """Close."""
-        if intention.key in ("enter", "escape") and not self.ahead(intention):
-            await self.close()
-        return not _of_textual(intention)
 
 
 def _of_textual(intention: Intention) -> bool:

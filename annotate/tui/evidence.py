@@ -95,6 +95,7 @@ class Evidence:
 
     def begin(self) -> None:
         """Begin a span here, or give up the one begun."""
+        # The same key gives it up, because Escape ends marking.
         self.picker.anchor = None if self.picker.anchor is not None else self.picker.start
 
     def span(self) -> tuple[int, int]:

@@ -116,6 +116,7 @@ class Form:
             nonlocal stored
             if text and question.many:
                 text = dumps([part.strip() for part in text.split(BETWEEN) if part.strip()])
+            # Enter on an empty line leaves the answer as it is.
             if not text:
                 return None
             stored = await self._place.commit(monotonic(), self._desk.label, field, text)

@@ -108,6 +108,7 @@ def key_name(key: str) -> str:
     if len(key) == 1:
         if key.isalnum() or key in _NAMES:
             return _NAMES.get(key, key)
+        # Textual names a character by its name in Unicode, some by another.
         name = unicodedata.name(key, "").lower().replace("-", "_").replace(" ", "_")
         if not name:
             raise ValueError("there is no such key")

@@ -14,6 +14,7 @@ from typing import TextIO
 from annotate.sitting.desk import Desk
 from annotate.sitting.events import State, UnitStatus
 from annotate.tui.at_hand import AtHand
+from annotate.tui.commands import LONG
 from annotate.tui.form import BETWEEN
 from annotate.tui.label_panel import training_panel
 from annotate.tui.plain_text import (
@@ -32,6 +33,7 @@ from annotate.tui.untrusted import one_line, shown
 from judge.errors import AdjudgeError
 from judge.store.study import dumps
 
+# As long as the screen waits (`workplace.PATIENCE`).
 BUSY_MS = 10_000
 """How long a commit waits for another program that writes to the study."""
 _BY_WORD = {word: sign for sign, (word, _) in COMMANDS.items()}
@@ -344,12 +346,12 @@ class Dialogue:
             self._desk.keep_draft(position, name, text)
 
     def _jump(self, number: str) -> None:
-        position = int(number) if number.isdecimal() and len(number) < 12 else 0
+        position = int(number) if number.isdecimal() and len(number) < LONG else 0
         if position and self._desk.neighbour(position - 1, 1) == position:
             self._show(position)
         else:
             self._say(
-                f"There is no unit {one_line(number, 12)}: write # and a number up to {self._desk.total}."
+                f"There is no unit {one_line(number, LONG)}: write # and a number up to {self._desk.total}."
             )
 
     def _list(self, only: str, search: str) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from judge.errors import AdjudgeError, MissingExtra
@@ -18,50 +19,15 @@ POLICY = (
 RELOAD_SECONDS = 5.0
 """The time that a tab waits for a session that is ending: reloading a tab has just closed one."""
 BUSY = 4409
-"""The code that closes a WebSocket without a labelling screen; codes 4000 to 4999 are for applications."""
-BUSY_PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>annotate</title></head>
-<body style="font-family: sans-serif; margin: 3em; max-width: 40em">
-<p>{reason}.</p>
-<p><a href="/">Try again</a></p>
-</body></html>
-"""
+"""The code that closes a WebSocket without a labelling screen, also in serve.js; 4000 to 4999 are for applications."""
+FOLDER = Path(__file__).parent
 
 
-# The terminal takes keys once it has the focus; without this, only after a click.
-FOCUS = """<script>
-(function () {
-  var timer = setInterval(function () {
-    var area = document.querySelector(".xterm-helper-textarea");
-    if (area) { area.focus(); }
-    if (document.activeElement === area && document.body.classList.contains("-first-byte")) { clearInterval(timer); }
-  }, 100);
-})();
-</script>
-"""
-
-
-# textual-serve's own script shows its logo until the first output, for ever if there is none.
-TELL_WHY = f"""<script>
-window.WebSocket = class extends WebSocket {{
-  constructor(...given) {{
-    super(...given);
-    this.addEventListener("close", (event) => {{
-      if (event.code === {BUSY}) {{ window.location.replace("/busy"); }}
-    }});
-  }}
-}};
-</script>
-"""
-
-
-def _with_scripts(response: Any) -> Any:
-    """Return the labelling page with our scripts; any other response unchanged."""
+def _with_script(response: Any) -> Any:
+    """Return the labelling page with our script; any other response unchanged."""
     if response.content_type == "text/html" and getattr(response, "text", None):
-        # The class must come before the script that uses it, and the terminal before the script that focuses it.
-        response.text = response.text.replace("<head>", "<head>" + TELL_WHY).replace(
-            "</body>", FOCUS + "</body>"
-        )
+        script = (FOLDER / "serve.js").read_text(encoding="utf-8")
+        response.text = response.text.replace("<head>", f"<head><script>{script}</script>")
     return response
 
 
@@ -101,7 +67,7 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
             origin = request.headers.get("Origin")
             if origin is not None and origin.partition("://")[2] != host:
                 raise web.HTTPForbidden(text="asked from another site")
-            response: web.StreamResponse = _with_scripts(await handler(request))
+            response: web.StreamResponse = _with_script(await handler(request))
             return response
         given = request.query.get("token", "")
         if unspent and secrets.compare_digest(given, unspent[0]):
@@ -138,7 +104,8 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
 
         async def handle_busy(self, request: web.Request) -> web.Response:
             """Tell a tab without a screen why it has none."""
-            return web.Response(text=BUSY_PAGE.format(reason=escape(self.reason)), content_type="text/html")
+            page = (FOLDER / "busy.html").read_text(encoding="utf-8")
+            return web.Response(text=page.format(reason=escape(self.reason)), content_type="text/html")
 
         async def _busy(self) -> str | None:
             """Why no labelling screen can be opened now, None when it can."""

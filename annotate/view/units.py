@@ -96,6 +96,7 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
         raise UsageError(
             f"{n:,} units: a page holds at most {MOST:,}; choose some with --where, --batch, or -n {MOST} --sample 0"
         )
+    # Who reads everything loses blindness, so nothing needs to be left out for them.
     waiting = set() if reveal_to else exposure.waiting(store.conn) | _still_to_draw(store)
     # Before the page is written: if that fails, too many exposures are noted, and never too few.
     if reveal_to:
