@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from annotate.report.model import Document, Section, Table
 from judge.prompts.load import Task, load_task, parse_task
 from judge.store import Store
 from judge.store.judgements import Entry, add_judgements
@@ -94,6 +95,14 @@ def _answered(task: Task, name: str, label: str, probability: object = None, why
         rest = (1 - probability) / (len(domain) - 1)
         distribution = LabelDistribution({d: probability if d == label else rest for d in domain}, 0.0)
     return Answered(name, label, distribution, None if why is None else str(why))
+
+
+def section(document: Document, key: str) -> Section:
+    return next(s for s in document.sections if s.key == key)
+
+
+def table(document: Document, key: str) -> Table:
+    return next(t for s in document.sections for t in s.tables() if t.key == key)
 
 
 def add_label(

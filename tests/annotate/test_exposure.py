@@ -15,7 +15,7 @@ from judge.store import Store
 from judge.store.items import ImportInfo, add_items
 from judge.types import Item, Passage, Row, Vote, Where
 from tests.annotate.agreement_helpers import annotate
-from tests.tui.studies import batch, build, judge_all, labels, rows_of
+from tests.tui.studies import batch, build, drawn, judge_all, labels, rows_of
 
 
 def ledger(path: Path, person: str = "alice") -> set[tuple[str, str, str, str, str]]:
@@ -24,6 +24,18 @@ def ledger(path: Path, person: str = "alice") -> set[tuple[str, str, str, str, s
             "SELECT unit_id, what, field, batch, how FROM exposures WHERE person = ?", [person]
         )
         return set(rows.fetchall())
+
+
+def saw(
+    path: Path, unit: str, what: str = "judge", field: str = "", at: str = "2026-01-02T00:00:00.000Z"
+) -> None:
+    """Note that another batch showed something of a unit to alice."""
+    with open_study(path) as store, store.transaction() as conn:
+        conn.execute(
+            "INSERT INTO exposures (person, unit_id, what, field, batch, how, at) "
+            "VALUES ('alice', ?, ?, ?, 'other', 'sitting', ?)",
+            [unit, what, field, at],
+        )
 
 
 def garage(path: Path) -> Path:
@@ -122,8 +134,7 @@ def test_the_judge_shown_in_a_reveal(tmp_path: Path) -> None:
 
 
 def test_training_keys_and_other_peoples_labels(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=6)
-    batch(path, n=4, training=2, annotators=["alice", "bob"])
+    path = drawn(tmp_path, items=6, n=4, training=2, annotators=["alice", "bob"])
     for person, word in (("alice", "support"), ("bob", "refute")):
         with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
             desk.label(1, "stance", word)
@@ -145,11 +156,7 @@ def test_a_pack_is_an_exposure_and_its_labels_are_blind_by_the_study(tmp_path: P
     out = tmp_path / "out.db"
     with open_study(path) as store:
         pack(store, "pilot", "alice", out)
-        with store.transaction() as conn:
-            conn.execute(
-                "INSERT INTO exposures (person, unit_id, what, field, batch, how, at) "
-                "VALUES ('alice', 'g:0/p0', 'gold', 'relevance', 'other', 'sitting', '2020-01-01T00:00:00.000Z')"
-            )
+    saw(path, "g:0/p0", "gold", "relevance", "2020-01-01T00:00:00.000Z")
     assert len([row for row in ledger(path) if row[4] == "pack"]) == 8
     with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
         for position in range(1, 9):
@@ -162,20 +169,10 @@ def test_a_pack_is_an_exposure_and_its_labels_are_blind_by_the_study(tmp_path: P
 
 
 def test_imports_tell_what_was_shown_and_cannot_declare_it_away(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=4)
-    batch(path, n=4, annotators=["alice", "bob"])
-    with open_study(path) as store, store.transaction() as conn:
-        units = [u for (u,) in conn.execute("SELECT unit_id FROM batch_units ORDER BY 1")]
-        conn.execute(
-            "INSERT INTO exposures (person, unit_id, what, batch, how, at) "
-            "VALUES ('alice', ?, 'judge', 'other', 'sitting', '2026-01-02T00:00:00.000Z')",
-            [units[0]],
-        )
-        conn.execute(
-            "INSERT INTO exposures (person, unit_id, what, batch, how, at) "
-            "VALUES ('alice', ?, 'judge', 'other', 'sitting', '2026-01-02T00:00:00.000Z')",
-            [units[1]],
-        )
+    path = drawn(tmp_path, items=4, n=4, annotators=["alice", "bob"])
+    units = [u for (u,) in rows_of(path, "SELECT unit_id FROM batch_units ORDER BY 1")]
+    for unit in units[:2]:
+        saw(path, unit)
     file = tmp_path / "x.csv"
     file.write_text(
         "unit,field,annotator,label,at\n"
@@ -196,15 +193,9 @@ def test_no_way_of_writing_the_time_and_no_missing_batch_declares_it_away(
     tmp_path: Path, at: str, with_batch: bool
 ) -> None:
     """The judge was shown at midnight: eight hours later, or whenever it is not said, is after it."""
-    path = build(tmp_path / "s.db", items=4)
-    batch(path, n=4, annotators=["alice", "bob"])
-    with open_study(path) as store, store.transaction() as conn:
-        unit = conn.execute("SELECT min(unit_id) FROM batch_units").fetchone()[0]
-        conn.execute(
-            "INSERT INTO exposures (person, unit_id, what, batch, how, at) "
-            "VALUES ('alice', ?, 'judge', 'other', 'sitting', '2026-01-02T00:00:00.000Z')",
-            [unit],
-        )
+    path = drawn(tmp_path, items=4, n=4, annotators=["alice", "bob"])
+    unit = rows_of(path, "SELECT min(unit_id) FROM batch_units")[0][0]
+    saw(path, unit)
     file = tmp_path / "x.csv"
     file.write_text(f"unit,field,annotator,label,at\n{unit},stance,alice,support,{at}\n")
     where = ["--batch", "pilot"] if with_batch else ["--task", "stance"]
@@ -215,8 +206,7 @@ def test_no_way_of_writing_the_time_and_no_missing_batch_declares_it_away(
 @pytest.mark.parametrize("stopped", [True, False], ids=["stopped", "closed"])
 def test_what_a_batch_refuses_does_not_come_in_without_it(tmp_path: Path, stopped: bool) -> None:
     """`agreement --batch` counts every label of its units: a stopped person's came back by leaving --batch out."""
-    path = build(tmp_path / "s.db", items=4)
-    batch(path, n=4, annotators=["alice", "bob"])
+    path = drawn(tmp_path, items=4, n=4, annotators=["alice", "bob"])
     unit = rows_of(path, "SELECT min(unit_id) FROM batch_units")[0][0]
     how = ["stop", "pilot", "--annotator", "alice", "--why", "failed"] if stopped else ["close", "pilot"]
     annotate("batches", *how, "-d", path)
@@ -233,8 +223,7 @@ def test_what_a_batch_refuses_does_not_come_in_without_it(tmp_path: Path, stoppe
 
 
 def test_the_ledger_is_append_only(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=2)
-    batch(path, n=2)
+    path = drawn(tmp_path, items=2, n=2)
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
         desk.load(1)
     conn = sqlite3.connect(path)

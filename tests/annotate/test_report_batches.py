@@ -12,7 +12,7 @@ from judge.errors import UsageError
 from judge.prompts import load_task
 from judge.store import Store
 from judge.store.runs import keep_task
-from tests.annotate.report_helpers import U, add_label, add_run, study
+from tests.annotate.report_helpers import U, add_label, add_run, section, study, table
 
 S, R = "support", "refute"
 
@@ -56,13 +56,13 @@ def report(path: Path, **asked: str) -> Document:
         return build(store, ReportOptions(**asked))  # type: ignore[arg-type]
 
 
-def facts(document: Document) -> dict[str, str]:
-    blocks = next(s for s in document.sections if s.key == "sampling").blocks
-    return dict(next(b for b in blocks if isinstance(b, Facts) and b.key == "batch_pilot").rows)
+def facts(document: Document, batch: str = "pilot") -> dict[str, str]:
+    blocks = section(document, "sampling").blocks
+    return dict(next(b for b in blocks if isinstance(b, Facts) and b.key == f"batch_{batch}").rows)
 
 
 def notes(document: Document) -> str:
-    blocks = next(s for s in document.sections if s.key == "sampling").blocks
+    blocks = section(document, "sampling").blocks
     return " ".join(b.text for b in blocks if isinstance(b, Paragraph) and b.style == "note")
 
 
@@ -103,19 +103,13 @@ def test_one_batch_leaves_everybody_else_out_and_keeps_what_is_judged(tmp_path: 
     assert report(path).facts["people"] == ["ann", "bob", "crowd1", "crowd2"]
     document = report(path, batch="pilot")
     assert document.facts["people"] == ["ann", "bob"]
-    pairs = next(t for s in document.sections for t in s.tables() if t.key == "pairs")
-    assert [r[0] for r in pairs.rows] == ["ann and bob"]
-    corrected = next(t for s in document.sections for t in s.tables() if t.key == "corrected_1")
+    assert [r[0] for r in table(document, "pairs").rows] == ["ann and bob"]
+    corrected = table(document, "corrected_1")
     assert corrected.rows[0][-2:] == [20, 10], (
         "the judge keeps all its labels: they are what gold of the batch corrects"
     )
     with pytest.raises(UsageError, match="no batch 'main'; available: pilot"):
         report(path, batch="main")
-
-
-def sampling_of(path: Path, batch: str) -> dict[str, str]:
-    blocks = next(s for s in report(path).sections if s.key == "sampling").blocks
-    return dict(next(b for b in blocks if isinstance(b, Facts) and b.key == f"batch_{batch}").rows)
 
 
 def execute(path: Path, *statements: str) -> None:
@@ -133,7 +127,7 @@ LATER = (
 def test_a_batch_after_a_queue_is_no_sample_of_everything(tmp_path: Path) -> None:
     path = with_batch(tmp_path / "study.db", purpose="queue")
     execute(path, LATER)
-    assert sampling_of(path, "later")["sampling"] == (
+    assert facts(report(path), "later")["sampling"] == (
         "a random sample of the units that were in no earlier batch (pilot (the units the judge was least sure of)) (seed 7)"
     )
     assert "are easier than all that were judged" in notes(report(path))
@@ -145,13 +139,13 @@ def test_blindness_is_what_is_known_of_it(tmp_path: Path) -> None:
         "INSERT INTO sessions VALUES ('{}', 'pilot', 'ann', 'ann', '{}', '2026-01-01T00:00:00.000Z', NULL)"
     )
     execute(path, session.format("s1", "0.1.0 import csv"))
-    assert sampling_of(path, "pilot")["blind"] == "as declared for labels made elsewhere; none were made here"
+    assert facts(report(path))["blind"] == "as declared for labels made elsewhere; none were made here"
     execute(path, session.format("s2", "0.1.0"))
-    assert sampling_of(path, "pilot")["blind"].startswith(
+    assert facts(report(path))["blind"].startswith(
         "labels made elsewhere: as declared; labels made here: yes"
     )
     execute(path, "UPDATE batches SET options = json_set(options, '$.assisted', 'Label Studio project 7')")
-    assert sampling_of(path, "pilot")["blind"] == "no: people see predictions in Label Studio project 7"
+    assert facts(report(path))["blind"] == "no: people see predictions in Label Studio project 7"
 
 
 def test_labels_not_known_to_be_blind_are_said_to_be_left_out(tmp_path: Path) -> None:
@@ -163,11 +157,7 @@ def test_labels_not_known_to_be_blind_are_said_to_be_left_out(tmp_path: Path) ->
     )
     document = report(path)
     assert document.facts["people"] == ["crowd1", "crowd2"]
-    who = " ".join(
-        b.text
-        for b in next(s for s in document.sections if s.key == "who").blocks
-        if isinstance(b, Paragraph)
-    )
+    who = " ".join(b.text for b in section(document, "who").blocks if isinstance(b, Paragraph))
     assert (
         "10 labels of ann are not known to be blind and are not used: import them again with --blind" in who
     )
@@ -175,7 +165,7 @@ def test_labels_not_known_to_be_blind_are_said_to_be_left_out(tmp_path: Path) ->
     # With nobody left the report falls back on gold.
     only = report(path, batch="pilot")
     assert only.facts["people"] == [] and only.facts["reference"] == "gold"
-    assert next(s for s in only.sections if s.key == "revisions").absent
+    assert section(only, "revisions").absent
 
 
 def test_only_the_judge_that_people_were_shown_can_have_drawn_them(tmp_path: Path) -> None:
@@ -183,9 +173,9 @@ def test_only_the_judge_that_people_were_shown_can_have_drawn_them(tmp_path: Pat
     with Store.open(path, create=False) as store:
         add_run(store, load_task("stance"), "m/other", {f"study:{i}/p": S for i in range(20)})
     add_label(path, "study:0/p", "stance", "ann", S, layer="revised")
-    table = next(t for s in report(path).sections for t in s.tables() if t.key == "revisions")
-    assert [r[:2] for r in table.rows] == [["ann", "m/judge"]]
-    assert "Not shown to people, and not in this table: m/other." in table.notes
+    revisions = table(report(path), "revisions")
+    assert [r[:2] for r in revisions.rows] == [["ann", "m/judge"]]
+    assert "Not shown to people, and not in this table: m/other." in revisions.notes
 
 
 def test_the_rule_of_adjudication_is_told(tmp_path: Path) -> None:
@@ -200,6 +190,6 @@ def test_the_rule_of_adjudication_is_told(tmp_path: Path) -> None:
             for n, status in ((1, "done"), (2, "open"))
         ),
     )
-    told = sampling_of(path, "pilot")["adjudication"]
+    told = facts(report(path))["adjudication"]
     assert told.startswith("units on which two people differ in any answer go to a lead (lead)")
     assert told.endswith("1 of 2 decided")

@@ -316,14 +316,6 @@ def test_numbers_are_never_rounded_to_what_they_are_not() -> None:
     assert (p_value(0.0004), p_value(0.04)) == ("< 0.001", "0.040")
 
 
-def test_the_command_writes_several_files_and_says_so(db: Path, tmp_path: Path) -> None:
-    outputs = [tmp_path / f"report.{suffix}" for suffix in ("html", "md", "json", "csv", "tex")]
-    done = annotate("report", "-d", db, *(part for path in outputs for part in ("-o", path)))
-    assert done.stdout == "" and "written: " in done.stderr
-    assert all(path.stat().st_size > 5_000 for path in outputs)
-    assert not list(tmp_path.glob("*.part"))
-
-
 def test_the_command_writes_markdown_to_stdout(db: Path) -> None:
     assert annotate("report", "-d", db).stdout.startswith(
         "# How far can this judge be trusted on 'stance'?\n"

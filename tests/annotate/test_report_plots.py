@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from textual.color import Color
 
 from annotate.report import plots
+from annotate.tui.colours import contrast
 
 HOSTILE = "<b>$\\frac{1}{2}$</b>\x07\u202e&"
 DATA: dict[str, dict[str, Any]] = {
@@ -138,23 +140,13 @@ def test_every_class_has_its_colour_in_the_style_sheet() -> None:
     assert used and all(f".{name} {{" in style for name in used), used
 
 
-def colours(style: str, scheme: str) -> dict[str, tuple[float, float, float]]:
-    """The custom properties of one scheme as red, green, blue."""
+def colours(style: str, scheme: str) -> dict[str, Color]:
+    """The custom properties of one scheme."""
     light, _, rest = style.partition("@media screen and (prefers-color-scheme: dark)")
-    result = dict(re.findall(r"--(\w+): #(\w{6})", light))
+    result = dict(re.findall(r"--(\w+): (#\w{6})", light))
     if scheme == "dark":
-        result |= dict(re.findall(r"--(\w+): #(\w{6})", rest.partition("}\n}")[0]))
-    return {name: (int(v[:2], 16), int(v[2:4], 16), int(v[4:], 16)) for name, v in result.items()}
-
-
-def luminance(colour: tuple[float, float, float]) -> float:
-    linear = [v / 255 / 12.92 if v <= 10 else ((v / 255 + 0.055) / 1.055) ** 2.4 for v in colour]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(a: tuple[float, float, float], b: tuple[float, float, float]) -> float:
-    high, low = sorted((luminance(a), luminance(b)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
+        result |= dict(re.findall(r"--(\w+): (#\w{6})", rest.partition("}\n}")[0]))
+    return {name: Color.parse(value) for name, value in result.items()}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -163,10 +155,7 @@ def test_text_on_cells_and_bars_has_contrast(scheme: str) -> None:
     result = colours(style, scheme)
     # The darkest cell is .05 + .6 = 65 % of the heat colour over the paper.
     for share in (0.05, 0.35, 0.65):
-        red, green, blue = (
-            share * h + (1 - share) * p for h, p in zip(result["heat"], result["paper"], strict=True)
-        )
-        assert contrast(result["ink"], (red, green, blue)) >= 4.5
+        assert contrast(result["ink"], result["paper"].blend(result["heat"], share)) >= 4.5
     for k in range(plots.LABELS):
         assert contrast(result["on"], result[f"label{k}"]) >= 4.5, k
     for name in ("judge", "people", "soft"):

@@ -8,13 +8,22 @@ from typing import Any
 import pytest
 
 from annotate.report import ReportOptions, build
-from annotate.report.model import Cases, Document, Facts, Paragraph, Section, Table
+from annotate.report.model import Cases, Document, Facts, Paragraph, Table
 from judge.errors import UsageError
 from judge.prompts import load_task, parse_task
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.types import Measure, Status
-from tests.annotate.report_helpers import U, add_label, add_run, grade_task, score_task, study
+from tests.annotate.report_helpers import (
+    U,
+    add_label,
+    add_run,
+    grade_task,
+    score_task,
+    section,
+    study,
+    table,
+)
 
 S, R, N = "support", "refute", "neutral"
 # gold, ann, bob, judge with its probability. The judge is wrong on 2, 5 and 7, and has no label on 9.
@@ -57,14 +66,6 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def document(db: Path) -> Document:
     with Store.open(db, create=False) as store:
         return build(store, ReportOptions())
-
-
-def section(document: Document, key: str) -> Section:
-    return next(s for s in document.sections if s.key == key)
-
-
-def table(document: Document, key: str) -> Table:
-    return next(t for s in document.sections for t in s.tables() if t.key == key)
 
 
 def row(result: Table, name: str) -> Sequence[Any]:

@@ -34,14 +34,11 @@ def as_json(*args: str | Path, code: int = 0) -> Any:
 
 def test_every_format_is_written_and_nothing_else_is_left(elsewhere: Path) -> None:
     outputs = [arg for suffix in ("html", "md", "json", "csv", "tex") for arg in ("-o", f"r.{suffix}")]
-    annotate("report", VOTES, *CLUSTER, "--curve", *outputs)
-    assert sorted(p.name for p in (elsewhere / "here").iterdir()) == [
-        "r.csv",
-        "r.html",
-        "r.json",
-        "r.md",
-        "r.tex",
-    ]
+    done = annotate("report", VOTES, *CLUSTER, "--curve", *outputs)
+    assert done.stdout == "" and "written: " in done.stderr
+    files = sorted((elsewhere / "here").iterdir())
+    assert [p.name for p in files] == ["r.csv", "r.html", "r.json", "r.md", "r.tex"]
+    assert all(p.stat().st_size > 5_000 for p in files)
     assert not list((elsewhere / "temporary").iterdir())
     document = checked(Path("r.json").read_text())
     assert document["study"] == "votes.csv" and document["judges"] == [{"name": "gpt", "run": None}]
@@ -163,15 +160,9 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.db*"))
 
 
-def test_units_as_the_authors_take_them_and_trust_as_an_exit_code() -> None:
+def test_units_as_the_authors_take_them() -> None:
     args = (VOTES, "--judge", "gpt", "--cluster", "none")
     assert as_json(*args)["settings"]["alt_test_by"] == "units"
-    # The difference is .092 (-.016 to .201): above the margin -.1, and not above .05.
-    annotate("report", VOTES, *CLUSTER, "--fail-under", "verdict=trust")
-    failed = annotate(
-        "report", VOTES, *CLUSTER, "--margin", "0.05", "--fail-under", "verdict=trust", code=5
-    ).stderr
-    assert "below what was asked for: gpt: undecided" in failed
 
 
 def test_a_study_takes_the_annotators_that_are_named(tmp_path: Path) -> None:

@@ -72,7 +72,53 @@ def test_what_is_asked_of_the_alt_test_reaches_it(tmp_path: Path) -> None:
     assert [t.epsilon for t in tests.values()] == [0.05]
 
 
-# Gold only: kappa = (po - 1/2) / (1/2), its standard error about sqrt(po (1 - po) / n) / (1/2).
+def wrong_in(start: int) -> Callable[[int], bool]:
+    """Wrong on two of twenty units, one of each label, at its own place."""
+    return lambda i: i % 20 in (start, start + 1)
+
+
+# Gold alone: kappa = (po - 1/2) / (1/2), its standard error about sqrt(po (1 - po) / n) / (1/2).
+# People: the judge's pooled kappa with them minus theirs, against -0.1; kappa = 1 - 2 x share that differ.
+RULES: dict[str, tuple[list[U], dict[str, float], str, str]] = {
+    # Wrong on 80 of 200: po = .6, kappa .2, error .069, so about .06 to .34: below .667, and above 0.
+    "gold, below": (units(200, lambda i: i < 80, gold=True), {}, "do not trust", "is 0.200 (0.0"),
+    "gold, above": (units(200, lambda i: i < 80, gold=True), {"threshold": 0.0}, "trust", "is 0.200 (0.0"),
+    # Eight units, all right: kappa 1, but fewer than 10 clusters; 30 are needed, so 22 more.
+    "few questions": (units(8, never, gold=True), {}, "undecided", "8 questions"),
+    "few shared": (units(8, never, ann=never, bob=never, cy=never), {}, "undecided", "8 questions"),
+    # Wrong on 10 of 200, as above.
+    "one person": (units(200, lambda i: i < 10, ann=never), {}, "trust", "agreement with 'ann'"),
+    # Judge always right, each person wrong on another tenth: .8 and .8 with the judge, .6 with each other: +.2.
+    "two, above": (units(300, never, ann=wrong_in(0), bob=wrong_in(10)), {}, "trust", "is 0.200 ("),
+    # ann right, bob wrong on a tenth: .8. Judge wrong on three other tenths: .4 with ann, .2 with bob: .3 - .8 = -.5.
+    "two, below": (
+        units(300, lambda i: i % 20 < 6, ann=never, bob=wrong_in(10)),
+        {},
+        "do not trust",
+        "is -0.500 (",
+    ),
+    # The judge errs on every second pair of units, people on 1 in 50.
+    "three, below": (
+        units(
+            200, lambda i: i % 4 < 2, ann=lambda i: i < 4, bob=lambda i: 4 <= i < 8, cy=lambda i: 8 <= i < 12
+        ),
+        {},
+        "do not trust",
+        "margin -0.1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_rule(name: str, tmp_path: Path) -> None:
+    made, limits, decision, because = RULES[name]
+    (ruling,) = ruled(tmp_path, made, **limits)
+    assert ruling.decision == decision and because in ruling.because
+    people = len(made[0].people)
+    assert ruling.ceiling_known is (people > 1)
+    assert ruling.more_units == (22 if name.startswith("few") else None)
+    if people > 1:
+        assert ruling.rule.startswith(f"{people} people.")
 
 
 def test_gold_only_trust(tmp_path: Path) -> None:
@@ -90,13 +136,6 @@ def test_gold_only_trust(tmp_path: Path) -> None:
     assert (kappa.n_units, kappa.coverage) == (200, 1.0)
 
 
-def test_gold_only_do_not_trust(tmp_path: Path) -> None:
-    # Wrong on 80 of 200: po = .6, kappa .2, error .069, so about .06 to .34: below .667.
-    (ruling,) = ruled(tmp_path, units(200, lambda i: i < 80, gold=True))
-    assert ruling.decision == "do not trust"
-    assert ruling.because.startswith("The judge's agreement with 'gold', chance-corrected, is 0.200 (0.0")
-
-
 def test_gold_only_undecided_names_the_units_still_needed(tmp_path: Path) -> None:
     # Wrong on 10 of 100: kappa .8, error .06, so about .68 to .92 around the threshold .7: more units decide it.
     (ruling,) = ruled(tmp_path, units(100, lambda i: i < 10, gold=True), threshold=0.7)
@@ -107,11 +146,6 @@ def test_gold_only_undecided_names_the_units_still_needed(tmp_path: Path) -> Non
     # At the threshold itself hardly any number would do.
     near = ruled(tmp_path, units(50, lambda i: i < 8, gold=True), name="b", threshold=0.68)[0]
     assert near.more_units is None and "More labels may not decide it" in near.sentence
-
-
-def test_the_threshold_is_an_option(tmp_path: Path) -> None:
-    (ruling,) = ruled(tmp_path, units(200, lambda i: i < 80, gold=True), threshold=0.0)
-    assert ruling.decision == "trust", "kappa .06 to .34 lies above 0"
 
 
 def test_a_judge_with_one_label_is_not_trusted_and_warned_of(tmp_path: Path) -> None:
@@ -133,38 +167,6 @@ def test_units_without_a_label_are_warned_of_and_lower_the_coverage(tmp_path: Pa
     assert ruling.measures[0].coverage == 0.9
 
 
-def test_few_questions_decide_nothing(tmp_path: Path) -> None:
-    # Eight units, all right: kappa 1, but fewer than 10 clusters; 30 are asked for, so 22 more.
-    (ruling,) = ruled(tmp_path, units(8, never, gold=True))
-    assert (ruling.decision, ruling.more_units) == ("undecided", 22)
-
-
-def test_one_person_is_compared_like_gold(tmp_path: Path) -> None:
-    (ruling,) = ruled(tmp_path, units(200, lambda i: i < 10, ann=never))
-    assert ruling.decision == "trust" and "('ann')" in ruling.rule and not ruling.ceiling_known
-
-
-# Two people: pooled kappa of the judge with them, minus theirs, against -0.1. kappa = 1 - 2 x share that differ.
-
-
-def test_two_people_trust(tmp_path: Path) -> None:
-    # Judge always right, each person wrong on another tenth: .8 and .8 with the judge, .6 with each other: +.2.
-    made = units(300, never, ann=lambda i: i % 20 < 2, bob=lambda i: i % 20 in (10, 11))
-    (ruling,) = ruled(tmp_path, made)
-    assert ruling.decision == "trust" and ruling.ceiling_known  # nobody says 'neutral'
-    assert ruling.measures[0].value == pytest.approx(0.2)
-    assert "against the margin -0.1" in ruling.because and ruling.rule.startswith("2 people.")
-
-
-def test_two_people_do_not_trust(tmp_path: Path) -> None:
-    # ann right, bob wrong on a tenth: .8. Judge wrong on three other tenths: .4 with ann, .2 with bob: .3 - .8 = -.5.
-    made = units(300, lambda i: i % 20 < 6, ann=never, bob=lambda i: i % 20 in (10, 11))
-    (ruling,) = ruled(tmp_path, made)
-    assert ruling.decision == "do not trust"
-    assert ruling.measures[0].value == pytest.approx(-0.5)
-    assert "is -0.500 (" in ruling.because
-
-
 def test_two_people_undecided(tmp_path: Path) -> None:
     # Of 40 units bob is wrong on 4, the judge on 2 others: .9 with ann, .7 with bob, .8 between them: 0. The
     # judge's errors move it by .1 each time two units change, so -.1 is inside the interval.
@@ -178,11 +180,6 @@ def test_two_people_undecided(tmp_path: Path) -> None:
 
 
 # Three or more people: the alternative annotator test beside the same.
-
-
-def wrong_in(start: int) -> Callable[[int], bool]:
-    """Wrong on two of twenty units, one of each label, at its own place."""
-    return lambda i: i % 20 in (start, start + 1)
 
 
 def test_three_people_trust(tmp_path: Path) -> None:
@@ -202,16 +199,6 @@ def test_three_people_trust(tmp_path: Path) -> None:
     assert [row.state for row in ruling.labels] == ["shown"] * 4 + ["not shown"] * 2
 
 
-def test_three_people_do_not_trust(tmp_path: Path) -> None:
-    # The judge errs on every second pair of units, people on 1 in 50: it is less close on about half of the units.
-    made = units(
-        200, lambda i: i % 4 < 2, ann=lambda i: i < 4, bob=lambda i: 4 <= i < 8, cy=lambda i: 8 <= i < 12
-    )
-    (ruling,) = ruled(tmp_path, made)
-    assert ruling.decision == "do not trust"
-    assert any("wins against 0 of 3 people and loses to 3" in c.why for c in ruling.conditions)
-
-
 def test_three_people_undecided(tmp_path: Path) -> None:
     # The judge errs on 6 of 40 units, nobody else does: kappa .7 against 1, and -.3 lies below the margin -.1 by
     # 1.8 standard errors of .114; a person is closer by .15, which is less than epsilon .2, but not significantly.
@@ -227,23 +214,20 @@ def test_three_people_undecided(tmp_path: Path) -> None:
     }
 
 
-def test_three_people_with_too_few_common_units(tmp_path: Path) -> None:
-    made = units(8, never, ann=never, bob=never, cy=never)
-    (ruling,) = ruled(tmp_path, made)
-    assert ruling.decision == "undecided" and "8 questions" in ruling.because
-    assert ruling.more_units == 22  # thirty questions, of which they share eight
-
-
-def test_no_judge_no_verdict(tmp_path: Path) -> None:
-    made = [U(people={"ann": S, "bob": truth(i)}) for i in range(12)]
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ([U(people={"ann": S, "bob": truth(i)}) for i in range(12)], "No judge labelled this field"),
+        ([U(judges={"m/judge": S})] * 3, "only judges labelled"),
+    ],
+    ids=["no judge", "only a judge"],
+)
+def test_without_a_judge_or_without_people_there_is_no_verdict(
+    made: list[U], told: str, tmp_path: Path
+) -> None:
     document = report(tmp_path, made, field="stance")
-    assert not document.rulings and "No judge labelled this field" in document.no_ruling
+    assert not document.rulings and told in document.no_ruling
     assert {s.key: s.absent for s in document.sections}["judges"]
-
-
-def test_nobody_but_judges_no_verdict(tmp_path: Path) -> None:
-    document = report(tmp_path, [U(judges={"m/judge": S})] * 3)
-    assert not document.rulings and "only judges labelled" in document.no_ruling
 
 
 def test_several_judges_have_a_verdict_each(tmp_path: Path) -> None:
@@ -255,14 +239,6 @@ def test_several_judges_have_a_verdict_each(tmp_path: Path) -> None:
         ("m/judge", "trust"),
         ("m/worse", "do not trust"),
     ]
-
-
-@pytest.mark.parametrize("reference", ["majority", "adjudicated"])
-def test_a_reference_that_is_not_there_is_refused(tmp_path: Path, reference: str) -> None:
-    from judge.errors import UsageError
-
-    with pytest.raises(UsageError, match="available references: gold"):
-        report(tmp_path, units(20, never, gold=True), reference=reference)
 
 
 def test_labels_that_are_missing_for_one_class_are_told(tmp_path: Path) -> None:

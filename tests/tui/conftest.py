@@ -1,8 +1,12 @@
 """Sittings of tests remember nothing in the home of whoever runs them."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.real import require
+from tests.tui.terminal import Terminal
 
 
 @pytest.fixture(autouse=True)
@@ -15,3 +19,18 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys of tests come faster than anybody's, and are meant all the same."""
     monkeypatch.setattr("annotate.tui.intentions.SETTLE", 0.0)
     monkeypatch.setattr("annotate.tui.intentions.HELD_MS", 0)
+
+
+@pytest.fixture
+def terminals() -> Iterator[Callable[..., Terminal]]:
+    """Makes real terminals, which are closed when the test ends."""
+    require("tmux")
+    made: list[Terminal] = []
+
+    def make(width: int = 80, height: int = 24) -> Terminal:
+        made.append(Terminal(width, height))
+        return made[-1]
+
+    yield make
+    for terminal in made:
+        terminal.close()

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from annotate.leading.adjudication import fill_queue
+from annotate.sitting.blind import BUSY_MS
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.app import AnnotateApp
@@ -23,12 +24,13 @@ async def sitting(
     size: tuple[int, int] = (80, 24),
     adjudicate: bool = False,
     keymap: dict[str, str] | None = None,
+    busy_ms: int = BUSY_MS,
 ) -> AsyncIterator[Pilot[None]]:
     """The app for one annotator."""
     with open_study(path) as store:
         if adjudicate:
             fill_queue(store, "pilot", person)
-        with Desk.open(store, "pilot", person, adjudicate=adjudicate) as desk:
+        with Desk.open(store, "pilot", person, adjudicate=adjudicate, busy_ms=busy_ms) as desk:
             app = AnnotateApp(desk, keymap=keymap)
             async with app.run_test(size=size) as pilot:
                 await pilot.pause()
@@ -61,3 +63,8 @@ def text_of(pilot: Pilot[Any], name: str) -> str:
     """What a part of the labelling screen says."""
     found: Static = screen(pilot).query_one(f"#{name}", Static)
     return str(found.content)
+
+
+def rows(pilot: Pilot[None]) -> list[str]:
+    """The rows of the terminal."""
+    return ["".join(s.text for s in strip) for strip in pilot.app.screen._compositor.render_strips()]

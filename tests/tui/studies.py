@@ -146,6 +146,24 @@ def batch(path: Path, task: Task | str = "stance", *, name: str = "pilot", **pla
         return new_batch(store, load_task(task) if isinstance(task, str) else task, BatchPlan(name, **plan))
 
 
+def drawn(
+    folder: Path,
+    task: Task | str = "stance",
+    *,
+    items: int = 6,
+    each: int = 2,
+    texts: dict[str, str] | None = None,
+    judged: bool = False,
+    **plan: Any,
+) -> Path:
+    """A study in this folder with a batch `pilot` of it; `judged` adds a run before the draw."""
+    path = build(folder / "s.db", items=items, each=each, texts=texts)
+    if judged:
+        judge_all(path)
+    batch(path, task, **plan)
+    return path
+
+
 def labels(path: Path, annotator: str = "alice") -> dict[tuple[str, str, str, int], str]:
     """The rows of the study's `labels` for one annotator."""
     with Store.open(path) as store:

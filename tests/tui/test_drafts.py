@@ -6,8 +6,10 @@ from textual.widgets import Input
 
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
+from judge.prompts.load import parse_task
 from tests.tui.screens import press, screen, sitting, text_of
-from tests.tui.studies import batch, build, rows_of
+from tests.tui.studies import drawn, rows_of
+from tests.tui.test_screens import TYPED
 
 
 def box(pilot: object) -> str:
@@ -16,8 +18,7 @@ def box(pilot: object) -> str:
 
 
 async def test_a_note_survives_escape_and_a_restart(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=2, annotators=["alice"])
+    path = drawn(tmp_path, n=2, annotators=["alice"])
     async with sitting(path) as pilot:
         await press(pilot, "plus")
         await press(pilot, *"half")
@@ -35,9 +36,21 @@ async def test_a_note_survives_escape_and_a_restart(tmp_path: Path) -> None:
     assert rows_of(path, "SELECT * FROM drafts") == []
 
 
+async def test_an_answer_in_words_survives_escape_and_a_restart(tmp_path: Path) -> None:
+    path = drawn(tmp_path, parse_task(TYPED.replace("interval", "text"), "typed.v1.md"), n=1)
+    async with sitting(path) as pilot:
+        await press(pilot, "enter", *"half", "escape")
+        assert "the answer is not stored" in text_of(pilot, "message")
+    async with sitting(path) as pilot:
+        await press(pilot, "enter")
+        assert box(pilot) == "half"
+        await press(pilot, "enter")
+    assert rows_of(path, "SELECT value FROM events") == [("half",)]
+    assert rows_of(path, "SELECT * FROM drafts") == []
+
+
 async def test_a_span_that_was_begun_goes_on_after_a_restart(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=1, annotators=["alice"])
+    path = drawn(tmp_path, n=1, annotators=["alice"])
     async with sitting(path) as pilot:
         await press(pilot, "asterisk", "space", "right")
         begun = screen(pilot).hand.evidence.picker
@@ -52,8 +65,7 @@ async def test_a_span_that_was_begun_goes_on_after_a_restart(tmp_path: Path) -> 
 
 
 def test_a_draft_is_no_label_and_stands_in_nobody_s_way(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=2, annotators=["alice", "bob"])
+    path = drawn(tmp_path, n=2, annotators=["alice", "bob"])
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
         with store.transaction():
             desk.keep_draft(1, "note", "while another program writes")
@@ -68,8 +80,7 @@ def test_a_draft_is_no_label_and_stands_in_nobody_s_way(tmp_path: Path) -> None:
 
 
 def test_a_draft_is_not_stored_after_the_batch_was_closed(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=2, annotators=["alice"])
+    path = drawn(tmp_path, n=2, annotators=["alice"])
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
         desk.keep_draft(1, "note", "before")
         with store.transaction() as conn:

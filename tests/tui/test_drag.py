@@ -9,12 +9,8 @@ from textual.pilot import Pilot
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from tests.tui.answers import build_answers
-from tests.tui.screens import press, screen, sitting, text_of
-from tests.tui.studies import batch, build, labels
-
-
-def rows(pilot: Pilot[None]) -> list[str]:
-    return ["".join(s.text for s in strip) for strip in pilot.app.screen._compositor.render_strips()]
+from tests.tui.screens import press, rows, screen, sitting, text_of
+from tests.tui.studies import batch, drawn, labels
 
 
 def cell(pilot: Pilot[None], text: str, *, last: bool = False) -> tuple[int, int]:
@@ -58,8 +54,7 @@ def marked(pilot: Pilot[None]) -> list[str]:
 
 
 async def test_a_drag_marks_the_words_under_it(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=4, annotators=["alice"])
+    path = drawn(tmp_path, n=4, annotators=["alice"])
     async with sitting(path) as pilot:
         raw = str(screen(pilot).hand.unit.inputs["passage"])
         await drag(pilot, "aim 0", "say")  # from within "claim" into "says"
@@ -93,8 +88,7 @@ async def test_a_drag_marks_the_words_under_it(tmp_path: Path) -> None:
 async def test_wide_hidden_and_markup_characters_are_counted(
     tmp_path: Path, text: str, first: str, last: str, expected: str
 ) -> None:
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
-    batch(path, n=1, annotators=["alice"])
+    path = drawn(tmp_path, items=1, each=1, texts={"one": text}, n=1, annotators=["alice"])
     async with sitting(path) as pilot:
         await drag(pilot, first, last)
         assert marked(pilot) == [expected]
@@ -102,8 +96,9 @@ async def test_wide_hidden_and_markup_characters_are_counted(
 
 async def test_over_several_lines_of_a_text_that_was_scrolled(tmp_path: Path) -> None:
     words = " ".join(f"word{n:04}" for n in range(600))
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": f"First line.\n\n{words}"})
-    batch(path, n=1, annotators=["alice"])
+    path = drawn(
+        tmp_path, items=1, each=1, texts={"one": f"First line.\n\n{words}"}, n=1, annotators=["alice"]
+    )
     async with sitting(path) as pilot:
         await press(pilot, "space", "space")
         shown = [row for row in rows(pilot) if "word0" in row]
@@ -133,8 +128,7 @@ async def test_passages_beside_an_answer_are_marked_by_their_id(tmp_path: Path) 
 
 
 async def test_a_drag_that_began_on_another_unit_marks_nothing(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=4, annotators=["alice"])
+    path = drawn(tmp_path, n=4, annotators=["alice"])
     async with sitting(path) as pilot:
         await painted(pilot)
         at = cell(pilot, "claim 0")

@@ -1,6 +1,5 @@
 """Killed, cut off, crowded, out of disk: what was acknowledged is there once, and nothing else is pretended."""
 
-import json
 import multiprocessing
 import os
 import random
@@ -8,23 +7,22 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
 from annotate.drawing.extend import extend_batch
+from annotate.leading.verify import verify
 from annotate.sitting.blind import Busy
 from annotate.sitting.desk import Desk
-from annotate.sitting.events import Event, fold, label_rows
 from annotate.store import open_study
 from judge.permissions import configuration_folder
+from tests.annotate.agreement_helpers import annotate
 from tests.tui.screens import press, screen, sitting, text_of
-from tests.tui.studies import batch, build, labels, three
-from tests.tui.test_tmux import Terminal, terminals
+from tests.tui.studies import batch, build, drawn, labels, rows_of, three
+from tests.tui.terminal import Terminal
 
-__all__ = ["terminals"]
 FORK = multiprocessing.get_context("fork")
 FIELDS = ["relevance", "stance", "quality"]
 DOMAIN = {f: three().domain(f) for f in FIELDS}
@@ -62,39 +60,17 @@ def work(path: Path, person: str, seed: int, limit: int, told: Connection) -> No
 
 
 def consistent(path: Path, person: str) -> int:
-    """The log folded again is what the view and the labels say; returns the number of events."""
-    task = three()
+    """The log folded again is what the assignments and the labels say; returns the number of events."""
     with open_study(path) as store:
-        conn = store.conn
-        assert conn.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        wanted = set()
-        query = (
-            "SELECT position, unit_id, status, answers, flag, note FROM assignments WHERE annotator_id = ?"
-        )
-        for position, unit, status, answers, flag, note in conn.execute(query, [person]).fetchall():
-            columns = "event_id, kind, field, value, reason, undoes, active_ms, idle_ms"
-            log = conn.execute(
-                f"SELECT {columns} FROM events WHERE annotator_id = ? AND position = ? ORDER BY seq",
-                [person, position],
-            )
-            state = fold(Event(*row) for row in log)
-            assert (status, json.loads(answers), flag, note) == (
-                str(state.status(FIELDS)),
-                state.answers,
-                state.flag,
-                state.note,
-            )
-            wanted |= {(unit, row.field, row.value) for row in label_rows(state, task)}
-        found = conn.execute(
-            "SELECT unit_id, field, value FROM labels WHERE annotator_id = ?", [person]
-        ).fetchall()
-        assert len(found) == len(set(found)) and set(found) == wanted
-        return int(conn.execute("SELECT count(*) FROM events WHERE annotator_id = ?", [person]).fetchone()[0])
+        assert store.conn.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        # These people open no unit on a screen, so nothing is noted as shown.
+        assert [found for found in verify(store) if found.kind != "exposure"] == []
+        query = "SELECT count(*) FROM events WHERE annotator_id = ?"
+        return int(store.conn.execute(query, [person]).fetchone()[0])
 
 
 def test_killed_in_the_middle_of_anything_again_and_again(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=6, each=1)
-    batch(path, three(), n=6)
+    path = drawn(tmp_path, three(), items=6, each=1, n=6)
     dice, before = random.Random(5), 0
     for round_ in range(12):
         ours, theirs = FORK.Pipe(duplex=False)
@@ -143,11 +119,10 @@ def test_several_annotators_on_one_file_at_once(tmp_path: Path) -> None:
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    path = build(tmp_path / "s.db", items=15)
-    batch(path, n=30)
-    return path
+    return drawn(tmp_path, items=15, n=30)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGTERM], ids=["a dropped line", "a shutdown"])
 def test_a_line_that_drops_keeps_what_was_labelled(
     study: Path, terminals: Callable[..., Terminal], how: signal.Signals
@@ -174,6 +149,7 @@ def test_a_line_that_drops_keeps_what_was_labelled(
     again.until("6/30")  # and the seat is free
 
 
+@pytest.mark.real
 def test_a_full_disk_is_told_and_nothing_is_pretended(
     study: Path, terminals: Callable[..., Terminal]
 ) -> None:
@@ -209,39 +185,70 @@ def test_a_full_disk_is_told_and_nothing_is_pretended(
         assert events == (done + 1,)
 
 
-def test_what_cannot_be_opened_is_said_in_one_line(study: Path, terminals: Callable[..., Terminal]) -> None:
-    folder = configuration_folder()
-    folder.mkdir(parents=True)
-    terminal = terminals(200, 50)
+@pytest.mark.real
+def test_a_second_terminal_of_the_same_annotator_is_told(
+    study: Path, terminals: Callable[..., Terminal]
+) -> None:
+    first, second = terminals(), terminals()
+    first.run("open", "pilot", "--as", "alice", "-d", str(study))
+    first.until("1/30")
+    second.run("open", "pilot", "--as", "alice", "-d", str(study))
+    told = second.until("annotate:").replace("\n", "")
+    assert "another terminal or browser tab is labelling as alice" in told
+    first.type("s")
+    first.until(" 1 done")
+    first.type("C-q")
+    first.until("everything is stored")
+    second.run("open", "pilot", "--as", "alice", "-d", str(study))
+    second.until("2/30")
 
-    numbers = count()
 
-    def said(*args: str) -> str:
-        # Each end has a word of its own, which stands neither in the command as typed nor on the screen before it.
-        number = next(numbers)
-        terminal.type("clear", "Enter")
-        terminal.run(*args, "-d", str(study), ";", f"echo ex''it{number}=$?")
-        # A long command goes on in the next line, wherever that falls.
-        terminal.wait(lambda: f"exit{number}=" in terminal.screen().replace("\n", ""), "its end")
-        return terminal.screen().replace("\n", "").replace(f"exit{number}=", "exit=")
+@pytest.mark.real
+def test_a_hang_up_keeps_the_text_that_was_being_typed(
+    study: Path, terminals: Callable[..., Terminal]
+) -> None:
+    first = terminals()
+    first.run("open", "pilot", "--as", "alice", "-d", str(study))
+    first.until("1/30")
+    first.type("+")
+    first.type("-l", "half a note")
+    first.until("half a note")
+    program = first.child()
+    # The terminal goes, and the kernel sends SIGHUP to what runs in it.
+    first.close()
+    end = time.monotonic() + 30
+    while Path(f"/proc/{program}").exists():
+        assert time.monotonic() < end, "the program outlives its terminal"
+        time.sleep(0.1)
+    assert rows_of(study, "SELECT what, text FROM drafts") == [("note", "half a note")]
+    second = terminals()
+    second.run("open", "pilot", "--as", "alice", "-d", str(study))
+    second.until("1/30")
+    second.type("+")
+    second.until("half a note")
 
-    assert "batch 'pilot' is not for 'zoe'; its annotators are: alice" in said("open", "pilot", "--as", "zoe")
-    assert "no batch 'pilto'; available: pilot" in said("open", "pilto", "--as", "alice")
-    keymap = folder / "keymap.toml"
+
+def test_what_cannot_be_opened_is_said_in_one_line(study: Path) -> None:
+    """Before any line of the dialogue; the screen opens a batch by the same function."""
+
+    def said(batch: str, person: str, code: int) -> str:
+        return annotate("open", batch, "--as", person, "--plain", "-d", study, code=code).stderr
+
+    assert "its annotators are: alice" in said("pilot", "zoe", 2)
+    assert "no batch 'pilto'; available: pilot" in said("pilto", "alice", 2)
+    keymap = configuration_folder() / "keymap.toml"
+    keymap.parent.mkdir(parents=True)
     keymap.write_text('[keys]\nundo = "s"\n')
-    clash = said("open", "pilot", "--as", "alice")
-    assert "key 's' of 'undo' is that of label 'support'" in clash and "exit=2" in clash
+    assert "key 's' of 'undo'" in said("pilot", "alice", 2)
     keymap.unlink()
     with open_study(study) as store:
         store.conn.execute("UPDATE batches SET closed = '2026-01-02T00:00:00Z'")
-    closed = said("open", "pilot", "--as", "alice")
-    assert "was closed on 2026-01-02" in closed and "exit=1" in closed and "Traceback" not in closed
+    assert "was closed on 2026-01-02" in said("pilot", "alice", 1)
 
 
 async def test_an_open_session_counts_what_is_added_to_it(tmp_path: Path) -> None:
     """Before: it kept the total of its start, so that the screen said 6/4."""
-    path = build(tmp_path / "s.db", items=10)
-    batch(path, n=4, annotators=["alice"])
+    path = drawn(tmp_path, items=10, n=4, annotators=["alice"])
     async with sitting(path) as pilot:
         assert "1/4" in text_of(pilot, "top")
         with open_study(path) as store:

@@ -13,15 +13,13 @@ from annotate.tui.dialogs import Ask, Finished, Help
 from annotate.tui.review import Review, ReviewRows
 from annotate.tui.rows import Pane, share
 from judge.prompts.load import parse_task
-from tests.tui.screens import press, screen, sitting, text_of, type_in
-from tests.tui.studies import CANARY, NASTY, batch, build, judge_all, labels, rows_of, three
+from tests.tui.screens import press, rows, screen, sitting, text_of, type_in
+from tests.tui.studies import CANARY, NASTY, batch, build, drawn, labels, rows_of, three
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    path = build(tmp_path / "s.db")
-    batch(path, n=6)
-    return path
+    return drawn(tmp_path, n=6)
 
 
 async def test_one_key_labels_commits_and_goes_on(study: Path) -> None:
@@ -60,8 +58,7 @@ async def test_undo_goes_back_without_limit_over_a_restart(study: Path) -> None:
 
 
 async def test_three_questions_are_three_keys(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, three(), n=3)
+    path = drawn(tmp_path, three(), n=3)
     async with sitting(path) as pilot:
         await press(pilot, "r", "s")
         assert screen(pilot).hand.unit.position == 1 and screen(pilot).hand.active == "quality"
@@ -141,8 +138,7 @@ async def test_evidence_by_keyboard(study: Path) -> None:
 
 
 async def test_training_shows_the_answer_and_locks_it(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=4, training=2)
+    path = drawn(tmp_path, n=4, training=2)
     async with sitting(path) as pilot:
         await press(pilot, "s")
         assert screen(pilot).hand.unit.position == 1 and screen(pilot).hand.phase == "key"
@@ -158,9 +154,7 @@ async def test_training_shows_the_answer_and_locks_it(tmp_path: Path) -> None:
 
 
 async def test_the_judge_is_shown_after_the_commit_only(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    judge_all(path)
-    batch(path, n=4, reveal=True)
+    path = drawn(tmp_path, judged=True, n=4, reveal=True)
     async with sitting(path) as pilot:
         assert CANARY not in pilot.app.export_screenshot()
         await press(pilot, "s")
@@ -218,27 +212,20 @@ async def test_help_has_guidelines_labels_and_keys(study: Path) -> None:
     assert len(labels(study)) == 1
 
 
-async def test_clicking_a_label(study: Path) -> None:
-    async with sitting(study) as pilot:
-        await pilot.click("#labels", offset=(2, 1))
-        await pilot.pause()
-    assert list(labels(study).values()) == ["support"]
-
-
 async def test_highlights_of_answers_and_the_key_that_hides_them(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, "mirage_support", n=4)
+    path = drawn(tmp_path, "mirage_support", n=4)
     async with sitting(path) as pilot:
         assert screen(pilot).view.text is not None and screen(pilot).view.text.matches > 0
         assert "do not by themselves mean relevance" in text_of(pilot, "message")
-        await press(pilot, "percent_sign")
-        assert screen(pilot).view.text.matches == 0
+        counts = [0, screen(pilot).view.text.matches]
+        for count in counts:
+            await press(pilot, "percent_sign")
+            assert screen(pilot).view.text.matches == count
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
 async def test_passages_that_are_not_friendly(tmp_path: Path, size: tuple[int, int]) -> None:
-    path = build(tmp_path / "s.db", items=len(NASTY), each=1, texts=NASTY)
-    batch(path, n=len(NASTY))
+    path = drawn(tmp_path, items=len(NASTY), each=1, texts=NASTY, n=len(NASTY))
     async with sitting(path, size=size) as pilot:
         for _ in NASTY:
             raw = screen(pilot).hand.unit.inputs["passage"]
@@ -271,9 +258,8 @@ async def test_a_terminal_that_is_too_small_says_so_and_labels_nothing(study: Pa
 async def test_a_study_that_is_busy_is_told_and_nothing_pretended(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotate.sitting.blind.BUSY_MS", 50)
     monkeypatch.setattr("annotate.tui.workplace.PATIENCE", 0.1)
-    async with sitting(study) as pilot:
+    async with sitting(study, busy_ms=50) as pilot:
         with open_study(study) as other:
             other.conn.execute("BEGIN IMMEDIATE")
             await press(pilot, "s")
@@ -295,8 +281,7 @@ async def test_a_batch_closed_meanwhile(study: Path) -> None:
 
 
 async def test_adjudication_shows_letters_and_stores_the_decision(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=4, annotators=["alice", "bob", "carol"])
+    path = drawn(tmp_path, n=4, annotators=["alice", "bob", "carol"])
     for person, keys in (("alice", "ssss"), ("bob", "srsr"), ("carol", "nsss")):
         async with sitting(path, person) as pilot:
             await press(pilot, *keys)
@@ -356,9 +341,7 @@ async def test_idle_time_is_told_apart(study: Path) -> None:
 async def test_a_second_layer_that_is_missing_is_asked_for_again(tmp_path: Path) -> None:
     from annotate.leading.progress import show_batch
 
-    path = build(tmp_path / "s.db")
-    judge_all(path)
-    batch(path, n=4, reveal=True)
+    path = drawn(tmp_path, judged=True, n=4, reveal=True)
 
     def missing() -> object:
         with open_study(path) as store:
@@ -378,9 +361,7 @@ async def test_a_second_layer_that_is_missing_is_asked_for_again(tmp_path: Path)
 
 
 async def test_an_undo_on_its_way_comes_before_the_judge_is_shown(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    judge_all(path)
-    batch(path, n=4, reveal=True)
+    path = drawn(tmp_path, judged=True, n=4, reveal=True)
     async with sitting(path) as pilot:
         app = pilot.app
         for key, character in (("s", "s"), ("backspace", None), ("r", "r")):
@@ -399,8 +380,7 @@ async def test_an_undo_on_its_way_comes_before_the_judge_is_shown(tmp_path: Path
 
 
 async def test_a_wrong_training_answer_has_a_second_try_and_a_reason(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=2, training=1)
+    path = drawn(tmp_path, n=2, training=1)
     with open_study(path) as store:
         query = "SELECT unit_id FROM assignments WHERE role = 'training'"
         (unit,) = store.conn.execute(query).fetchone()
@@ -428,9 +408,8 @@ async def test_a_wrong_training_answer_has_a_second_try_and_a_reason(tmp_path: P
 async def test_a_note_that_could_not_be_stored_is_still_there(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotate.sitting.blind.BUSY_MS", 20)
     monkeypatch.setattr("annotate.tui.workplace.PATIENCE", 0.05)
-    async with sitting(study) as pilot:
+    async with sitting(study, busy_ms=20) as pilot:
         await press(pilot, "plus")
         with open_study(study) as other:
             other.conn.execute("BEGIN IMMEDIATE")
@@ -448,8 +427,7 @@ async def test_a_note_that_could_not_be_stored_is_still_there(
 async def test_who_labels_faster_than_reading_is_named(tmp_path: Path) -> None:
     from annotate.leading.progress import show_batch
 
-    path = build(tmp_path / "s.db", items=6, texts={str(i): "many words " * 60 for i in range(12)})
-    batch(path, n=12)
+    path = drawn(tmp_path, items=6, texts={str(i): "many words " * 60 for i in range(12)}, n=12)
     async with sitting(path) as pilot:
         await press(pilot, *"srnsrnsrn")
     with open_study(path) as store:
@@ -495,8 +473,7 @@ async def test_everything_judged_can_be_reached(what: str, size: tuple[int, int]
         for _ in range(4):  # every pane, to its end: where three keys show nothing new
             before = len(seen)
             for _ in range(60):
-                strips = pilot.app.screen._compositor.render_strips()
-                seen.append("".join(part.text for strip in strips for part in strip))
+                seen.append("".join(rows(pilot)))
                 if end in seen[-1] or (len(seen) > before + 3 and len(set(seen[-4:])) == 1):
                     break
                 await press(pilot, "space")
@@ -510,8 +487,7 @@ async def test_everything_judged_can_be_reached(what: str, size: tuple[int, int]
 
 async def test_ten_people_with_notes_flags_and_evidence_can_be_read_by_who_decides(tmp_path: Path) -> None:
     people = [f"person{n}" for n in range(10)]
-    path = build(tmp_path / "s.db", items=1, each=1)
-    batch(path, n=1, annotators=people, overlap=10)
+    path = drawn(tmp_path, items=1, each=1, n=1, annotators=people, overlap=10)
     for n, person in enumerate(people):
         with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
             desk.label(1, "stance", ("support", "refute")[n % 2])
@@ -525,8 +501,7 @@ async def test_ten_people_with_notes_flags_and_evidence_can_be_read_by_who_decid
         for key in ["", "tab", *["space"] * 12]:
             if key:
                 await press(pilot, key)
-            strips = pilot.app.screen._compositor.render_strips()
-            seen += "\n".join("".join(part.text for part in strip) for strip in strips)
+            seen += "\n".join(rows(pilot))
         for n in range(10):
             assert f"note-{n}" in seen and f"flag-{n}" in seen
         assert "marked: Passage" in seen
@@ -536,8 +511,7 @@ LATER = "Nothing to see in here. The claim is elsewhere. Then comes a zebra, and
 
 
 async def test_evidence_starts_at_what_was_searched_for_else_at_a_highlight(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"later": LATER})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"later": LATER}, n=1)
     async with sitting(path) as pilot:
         await press(pilot, "asterisk")
         assert screen(pilot).hand.evidence.picker.start == LATER.index("claim"), (
@@ -588,8 +562,7 @@ async def test_the_list_tells_claims_apart_that_begin_alike_at_80_columns(tmp_pa
 
 
 async def test_escape_leads_back_to_the_unit_from_what_was_searched_there(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=6)
+    path = drawn(tmp_path, n=6)
     async with sitting(path) as pilot:
         await press(pilot, "slash")
         await type_in(pilot, "claim")
@@ -604,8 +577,7 @@ async def test_escape_leads_back_to_the_unit_from_what_was_searched_there(tmp_pa
 
 async def test_a_lead_s_list_shows_who_differs_and_can_be_narrowed_to_one_kind(tmp_path: Path) -> None:
     """Three units: support against refute, support against neutral, and one that both skipped."""
-    path = build(tmp_path / "s.db", items=3, each=1)
-    batch(path, n=3, annotators=["ann", "bob"], overlap=2)
+    path = drawn(tmp_path, items=3, each=1, n=3, annotators=["ann", "bob"], overlap=2)
     said = {"ann": ["support", "support", None], "bob": ["refute", "neutral", None]}
     order = [
         u
@@ -665,8 +637,9 @@ Judge.
 
 async def test_kinds_of_disagreement_name_their_question_and_no_text_of_people(tmp_path: Path) -> None:
     """Before: two questions with equal labels shared one filter, and each pair of texts was a filter, unescaped."""
-    path = build(tmp_path / "s.db", items=3, each=1)
-    batch(path, parse_task(FREE, "free.v1.md"), n=3, annotators=["ann", "bob"], overlap=2)
+    path = drawn(
+        tmp_path, parse_task(FREE, "free.v1.md"), items=3, each=1, n=3, annotators=["ann", "bob"], overlap=2
+    )
     units: dict[str, int] = {}
     for person in ("ann", "bob"):
         with open_study(path) as store, Desk.open(store, "pilot", person) as desk:

@@ -11,9 +11,9 @@ from rich.cells import cell_len
 from annotate.tui.layout import laid_out, replacements
 from annotate.tui.untrusted import shown
 from tests.tui.answers import build_answers
-from tests.tui.screens import press, screen, sitting, text_of
-from tests.tui.studies import NASTY, batch, build
-from tests.tui.test_drag import drag, marked, rows
+from tests.tui.screens import press, rows, screen, sitting, text_of
+from tests.tui.studies import NASTY, batch, drawn
+from tests.tui.test_drag import drag, marked
 from tests.tui.test_moving import FILLER, rule
 
 SMALL = "| Year | City | Score |\n|---|:-:|--:|\n| 2001 | 東京 | 3.5 |\n| 2002 | a \\| b | 12.75 |"
@@ -157,8 +157,7 @@ def test_rows_of_code_fit(line: str, columns: int) -> None:
 
 
 async def test_evidence_in_a_table_is_stored_as_the_text_has_it(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": f"Before it.\n\n{SMALL}\n\nAfter it."})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": f"Before it.\n\n{SMALL}\n\nAfter it."}, n=1)
     async with sitting(path) as pilot:
         assert any("│ 2001 │  東京  │   3.5 │" in row for row in rows(pilot))
         assert rule(pilot) == "~ raw text"
@@ -174,8 +173,7 @@ async def test_evidence_in_a_table_is_stored_as_the_text_has_it(tmp_path: Path) 
 
 
 async def test_the_cursor_of_evidence_is_seen_on_each_word_of_a_table(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": SMALL})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": SMALL}, n=1)
     async with sitting(path) as pilot:
         await press(pilot, "asterisk")
         for _ in range(12):
@@ -188,8 +186,7 @@ async def test_the_cursor_of_evidence_is_seen_on_each_word_of_a_table(tmp_path: 
 async def test_matches_in_a_table_are_reached_and_highlighted_alone(tmp_path: Path) -> None:
     """Ten columns at 80: "Claim number 0" is looked for in the rows, whose padding and headers are no match."""
     text = f"{FILLER * 60}\n\n{TABLE.replace('river 3', 'number')}\n\n{FILLER * 60}"
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": text}, n=1)
     async with sitting(path) as pilot:
         assert rule(pilot).endswith("0 %, 1 match below")
         await press(pilot, "slash", *"number", "enter", "enter")
@@ -203,8 +200,7 @@ async def test_matches_in_a_table_are_reached_and_highlighted_alone(tmp_path: Pa
 async def test_what_is_laid_out_is_not_wrapped_again(size: tuple[int, int], tmp_path: Path) -> None:
     """A table takes one row a line, and code hangs, in the columns that the pane really has."""
     exact = "x" * 400
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": f"{TABLE}\n\n```\n{exact}\n```"})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": f"{TABLE}\n\n```\n{exact}\n```"}, n=1)
     async with sitting(path, size=size) as pilot:
         view = screen(pilot).view
         width = pilot.app.screen.query_one("#body").size.width
@@ -223,8 +219,7 @@ async def test_two_texts_side_by_side_share_the_columns(size: tuple[int, int], t
 
 async def test_raw_text_and_back_keep_the_place(tmp_path: Path) -> None:
     text = f"{TABLE}\n\n" + "\n".join(f"Line {n} of the text." for n in range(200))
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": text}, n=1)
     async with sitting(path) as pilot:
         await press(pilot, *["space"] * 9)
 
@@ -239,8 +234,7 @@ async def test_raw_text_and_back_keep_the_place(tmp_path: Path) -> None:
 
 
 async def test_the_key_of_raw_text_says_when_nothing_is_laid_out(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=1, each=2, texts={"one": "No table here.", "two": TABLE})
-    batch(path, n=2)
+    path = drawn(tmp_path, items=1, each=2, texts={"one": "No table here.", "two": TABLE}, n=2)
     async with sitting(path) as pilot:
         for _ in range(2):
             has_table = "Mountain" in "\n".join(rows(pilot))

@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual import events
 from textual.content import Content
 
+from annotate.store import open_study
 from annotate.tui.rows import row_starts
 from annotate.tui.untrusted import shown
 from tests.tui.answers import build_answers
-from tests.tui.screens import press, screen, sitting
-from tests.tui.studies import NASTY, batch, build
-from tests.tui.test_drag import rows
+from tests.tui.screens import press, rows, screen, sitting
+from tests.tui.studies import NASTY, batch, build, drawn, labels
 
 FILLER = "Nothing in this sentence is of interest. "
 LONG = (
@@ -95,8 +96,7 @@ async def test_what_was_searched_for_is_a_match(tmp_path: Path) -> None:
 
 
 async def test_nothing_is_said_of_a_text_that_fits(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=4)
+    path = drawn(tmp_path, n=4)
     async with sitting(path) as pilot:
         assert "%" not in rule(pilot)
 
@@ -132,3 +132,22 @@ def test_rows_are_those_of_the_screen(text: str, width: int) -> None:
     wrapped = [row.plain for row in content.wrap(width)]
     starts = [*row_starts(content.plain, width), len(content.plain)]
     assert [content.plain[a:b].rstrip() for a, b in pairwise(starts)] == [row.rstrip() for row in wrapped]
+
+
+LONG_CLAIM = "A sentence of a claim that goes on and on. " * 70
+
+
+@pytest.mark.parametrize("pane", ["head-scroll", "body-scroll"])
+async def test_the_wheel_scrolls_the_pane_below_it_and_labels_nothing(pane: str, tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", texts={"long": LONG_CLAIM}, items=1, each=1)
+    with open_study(path) as store:
+        store.conn.execute("UPDATE items SET claim = ?", [LONG_CLAIM])
+    batch(path, n=1)
+    async with sitting(path) as pilot:
+        box = pilot.app.screen.query_one(f"#{pane}")
+        for event, moved in ((events.MouseScrollDown, True), (events.MouseScrollUp, False)):
+            for _ in range(4):
+                await pilot._post_mouse_events([event], widget=box, offset=(2, 1), button=0)
+                await pilot.pause(0.1)
+            assert (box.scroll_y > 0) == moved
+        assert labels(path) == {}

@@ -20,7 +20,7 @@ from judge.store import Store
 from tests.forks import together
 from tests.tui.line import Line, log, opened, settled
 from tests.tui.oracle import Oracle, plain, tokens
-from tests.tui.studies import batch, build, labels, scribbling
+from tests.tui.studies import batch, build, drawn, labels, scribbling
 
 pytestmark = together
 UNITS = 20
@@ -28,9 +28,7 @@ UNITS = 20
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    path = build(tmp_path / "s.db", items=UNITS // 2)
-    batch(path, n=UNITS)
-    return path
+    return drawn(tmp_path, items=UNITS // 2, n=UNITS)
 
 
 @contextmanager
@@ -41,20 +39,6 @@ def locked(path: Path, seconds: float) -> Iterator[None]:
         yield
         time.sleep(seconds)
         other.conn.execute("ROLLBACK")
-
-
-def test_an_undo_in_a_burst_takes_back_what_was_typed_before_it(study: Path) -> None:
-    with opened(study) as line:
-        line.burst(["s", "backspace", "r"])
-        assert line.quit() == 0
-    assert log(study) == [("label", 1, "support"), ("undo", 1, None), ("label", 1, "refute")]
-
-
-def test_a_skip_in_a_burst_skips_the_unit_that_was_shown(study: Path) -> None:
-    with opened(study) as line:
-        line.burst(["-", "r"])
-        assert line.quit() == 0
-    assert log(study) == [("skip", 1, None), ("label", 2, "refute")]
 
 
 def test_a_note_in_a_burst_is_a_note(study: Path) -> None:

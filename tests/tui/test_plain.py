@@ -20,15 +20,15 @@ from judge.prompts import load_task
 from judge.store import Store
 from tests.tui.line import Line, log, settled
 from tests.tui.oracle import Oracle, plain, tokens
-from tests.tui.studies import CANARY, NASTY, batch, build, judge_all, labels, rows_of, three
+from tests.tui.studies import CANARY, NASTY, batch, build, drawn, judge_all, labels, rows_of, three
 
 UNITS = 20
 
 
-def talk(path: Path, lines: Iterable[str], *, busy_ms: int | None = None) -> str:
+def talk(path: Path, lines: Iterable[str]) -> str:
     """What is printed to somebody who types these lines and then ends the input."""
     out = io.StringIO()
-    with open_study(path) as store, Desk.open(store, "pilot", "alice", busy_ms=busy_ms) as desk:
+    with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
         Dialogue(desk, io.StringIO("".join(f"{line}\n" for line in lines)), out).run()
     return out.getvalue()
 
@@ -57,8 +57,7 @@ def lines_of(oracle: Oracle, token: str) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_random_sittings_leave_the_log_that_was_meant(tmp_path: Path, seed: int) -> None:
-    path = build(tmp_path / "s.db", items=UNITS // 2)
-    batch(path, n=UNITS)
+    path = drawn(tmp_path, items=UNITS // 2, n=UNITS)
     oracle, dice = Oracle(UNITS), random.Random(seed)
     # Marking evidence and stepping are of the screen alone.
     meant = [t for t in tokens(dice, UNITS, 150) if t not in ("mark", "left", "right")]
@@ -68,8 +67,7 @@ def test_random_sittings_leave_the_log_that_was_meant(tmp_path: Path, seed: int)
 
 
 def test_a_unit_is_printed_with_its_texts_meanings_and_what_to_type(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=2)
+    path = drawn(tmp_path, n=2)
     said = talk(path, ["support", "r", "", ""])
     assert "Unit 1 of 2, 0 done" in said and "Unit 2 of 2, 1 done" in said
     assert "Claim number" in said and "says 42" in said
@@ -81,8 +79,7 @@ def test_a_unit_is_printed_with_its_texts_meanings_and_what_to_type(tmp_path: Pa
 
 
 def test_several_questions_are_asked_one_after_the_other(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, three(), n=1)
+    path = drawn(tmp_path, three(), n=1)
     said = talk(path, ["s", "r", "g"])
     # A key of a later question answers that one, as on the screen.
     assert [value for _, _, value in log(path)] == ["support", "relevant", "good"]
@@ -90,9 +87,7 @@ def test_several_questions_are_asked_one_after_the_other(tmp_path: Path) -> None
 
 
 def test_the_judge_comes_up_after_the_label_and_a_change_needs_a_reason(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    judge_all(path)
-    batch(path, n=3, reveal=True)
+    path = drawn(tmp_path, judged=True, n=3, reveal=True)
     said = talk(path, ["r", "", "r", "s", "I overlooked it", "r", "s", "", "<"])
     assert said.index("Stored: refute") < said.index("The judge says support, you refute.")
     kinds = [(kind, position, value) for kind, position, value in log(path)]
@@ -110,8 +105,7 @@ def test_the_judge_comes_up_after_the_label_and_a_change_needs_a_reason(tmp_path
 
 
 def test_training_gives_a_second_try_and_the_answer(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=4, training=1)
+    path = drawn(tmp_path, n=4, training=1)
     [(right,)] = rows_of(
         path,
         "SELECT l.value FROM labels AS l JOIN assignments AS a ON a.unit_id = l.unit_id "
@@ -124,8 +118,7 @@ def test_training_gives_a_second_try_and_the_answer(tmp_path: Path) -> None:
 
 
 def test_a_note_that_cannot_be_stored_is_kept_and_offered_again(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=2)
+    path = drawn(tmp_path, n=2)
     out = io.StringIO()
     with (
         open_study(path) as store,
@@ -150,16 +143,14 @@ def test_a_note_that_cannot_be_stored_is_kept_and_offered_again(tmp_path: Path) 
 
 
 def test_what_a_terminal_would_obey_is_printed_as_escapes(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", texts=NASTY)
-    batch(path, n=12)
+    path = drawn(tmp_path, texts=NASTY, n=12)
     said = talk(path, [f"# {n}" for n in range(1, 13)] + ["= all", "!", "a\x1b[31mflag", "."])
     assert "[bold red]not bold[/]" in said and "family" in said
     assert not [c for c in said if c in "\x00\x07\x1b\x9b\x7f\x08\r\u202e"]
 
 
 def test_pasted_lines_label_one_unit_and_no_more(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=UNITS // 2)
-    batch(path, n=UNITS)
+    path = drawn(tmp_path, items=UNITS // 2, n=UNITS)
     line = Line("open", "pilot", "--as", "alice", "--plain", "-d", str(path))
     try:
         line.until("> ")
@@ -179,8 +170,7 @@ def test_pasted_lines_label_one_unit_and_no_more(tmp_path: Path) -> None:
 
 def test_a_terminal_gets_lines_that_end_between_words(tmp_path: Path) -> None:
     text = "Incontrovertible evidence of interdependence " * 9 + "\n    a line of code\n" + "長い文" * 40
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": text}, n=1)
     ours, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (24, 60))
     with os.fdopen(theirs, "w") as out, open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
@@ -200,8 +190,7 @@ def test_a_terminal_gets_lines_that_end_between_words(tmp_path: Path) -> None:
 
 
 def test_a_grade_that_is_its_own_key_is_printed_once(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, "relevance_graded", n=1)
+    path = drawn(tmp_path, "relevance_graded", n=1)
     said = talk(path, [])
     assert "\n0: the passage has nothing to do with the question\n" in said and "0  0" not in said
 
@@ -210,8 +199,7 @@ def test_a_grade_that_is_its_own_key_is_printed_once(tmp_path: Path) -> None:
 def test_the_claim_is_printed_again_below_a_text_longer_than_a_screen(
     sentences: int, times: int, tmp_path: Path
 ) -> None:
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": "It rained that day.\n" * sentences})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": "It rained that day.\n" * sentences}, n=1)
     said = talk(path, [])
     assert said.count("Claim number 0") == times
     if times == 2:

@@ -28,7 +28,7 @@ from judge.prompts import load_task
 from judge.prompts.load import parse_task
 from tests.real import ROOT
 from tests.tui.screens import press, screen, sitting, text_of, type_in
-from tests.tui.studies import THREE, batch, build, judge_all, labels, three
+from tests.tui.studies import THREE, batch, build, drawn, judge_all, labels, three
 
 FRAME = set("─│░█▏▎▊▁▔╭╮╰╯━┃ ")
 
@@ -112,8 +112,7 @@ def _in_theme(app: AnnotateApp, theme: str, within: Region) -> tuple[float, str]
 
 
 async def test_the_theme_is_remembered(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=4)
+    path = drawn(tmp_path, n=4)
     assert settings.remembered_theme() is None
     async with sitting(path) as pilot:
         pilot.app.theme = "nord"
@@ -132,8 +131,7 @@ async def test_what_is_typed_ahead_of_the_end_labels_no_skipped_unit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("annotate.tui.intentions.SETTLE", 30.0)
-    path = build(tmp_path / "s.db")
-    batch(path, n=3)
+    path = drawn(tmp_path, n=3)
     async with sitting(path) as pilot:
         await press(pilot, "minus", "s")
         app = pilot.app
@@ -156,9 +154,7 @@ async def test_what_is_typed_ahead_of_the_judge_keeps_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("annotate.tui.intentions.SETTLE", 30.0)
-    path = build(tmp_path / "s.db")
-    judge_all(path)
-    batch(path, n=3, reveal=True)
+    path = drawn(tmp_path, judged=True, n=3, reveal=True)
     async with sitting(path) as pilot:
         await press(pilot, "r", "r", "s", "enter")
         assert screen(pilot).hand.unit.position == 1 and screen(pilot).hand.phase == "judge"
@@ -173,8 +169,7 @@ async def test_what_is_typed_ahead_of_the_judge_keeps_nothing(
 async def test_the_pass_mark_is_told_after_training_and_to_the_lead(tmp_path: Path, right: int) -> None:
     from annotate.leading.progress import show_batch
 
-    path = build(tmp_path / "s.db")
-    batch(path, n=2, training=2, pass_mark=0.8)
+    path = drawn(tmp_path, n=2, training=2, pass_mark=0.8)
     with open_study(path) as store:
         query = (
             "SELECT l.value FROM assignments AS a JOIN labels AS l ON l.unit_id = a.unit_id AND "
@@ -221,8 +216,7 @@ Judge.
 
 
 async def test_numbers_and_lists_are_typed(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, parse_task(TYPED, "typed.v1.md"), n=2)
+    path = drawn(tmp_path, parse_task(TYPED, "typed.v1.md"), n=2)
     async with sitting(path) as pilot:
         await press(pilot, "enter")
         assert isinstance(pilot.app.screen, Ask)
@@ -278,22 +272,8 @@ def test_any_character_is_a_key_and_shown_as_itself(tmp_path: Path) -> None:
         load_keymap(path, task)
 
 
-async def test_every_command_is_in_the_menu_and_works_from_there(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=3)
-    async with sitting(path) as pilot:
-        await press(pilot, "ctrl+p")
-        await pilot.press(*"skip")
-        await pilot.pause(0.5)
-        await press(pilot, "enter")
-        await pilot.pause(0.2)
-        assert screen(pilot).hand.unit.position == 2
-        assert text_of(pilot, "message") == "skipped"
-
-
 async def test_a_click_on_the_second_label_and_on_a_row_of_the_list(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, three(), n=3)
+    path = drawn(tmp_path, three(), n=3)
     async with sitting(path) as pilot:
         line = text_of(pilot, "labels").split("\n")[1]
         await pilot.click("#labels", offset=(line.index("irrelevant"), 1))
@@ -306,8 +286,7 @@ async def test_a_click_on_the_second_label_and_on_a_row_of_the_list(tmp_path: Pa
 
 
 async def test_a_double_click_labels_one_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, three(), n=3)
+    path = drawn(tmp_path, three(), n=3)
     async with sitting(path) as pilot:
         for _ in range(2):
             await pilot.press("r", "s")
@@ -325,8 +304,7 @@ async def test_a_double_click_labels_one_unit(tmp_path: Path, monkeypatch: pytes
 
 
 async def test_a_changed_task_is_refused_and_the_batch_keeps_its_own_text(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, three(), n=2)
+    path = drawn(tmp_path, three(), n=2)
     changed = parse_task(THREE.replace("Is it relevant?", "Is it about this?"), "three.v1.md")
     with pytest.raises(AdjudgeError, match=r"three\.v1.*three\.v2"):
         batch(path, changed, name="more", n=2)

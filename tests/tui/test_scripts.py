@@ -6,8 +6,8 @@ import pytest
 
 from annotate.highlights import find_answers, find_terms, query_terms, words
 from annotate.tui.app import AnnotateApp
-from tests.tui.screens import press, screen, sitting, text_of
-from tests.tui.studies import batch, build
+from tests.tui.screens import press, sitting, text_of
+from tests.tui.studies import drawn
 from tests.tui.test_drag import drag, marked
 
 JAPANESE = "アスピリンは一般的な薬です。アスピリンは軽い頭痛を和らげる。"
@@ -29,16 +29,14 @@ ARABIC = "يخفف الأسبرين الصداع الخفيف خلال ساعة.
 async def test_a_drag_marks_words_and_in_scripts_without_spaces_characters(
     text: str, first: str, last: str, expected: str, tmp_path: Path
 ) -> None:
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": text}, n=1)
     async with sitting(path) as pilot:
         await drag(pilot, first, last)
         assert marked(pilot) == [expected]
 
 
 async def test_the_cursor_goes_through_a_chinese_text(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": CHINESE})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": CHINESE}, n=1)
     async with sitting(path) as pilot:
         await press(pilot, "asterisk", *["right"] * 7, "space", *["right"] * 3, "enter")
         assert marked(pilot) == ["常用药物"]
@@ -78,19 +76,6 @@ def test_an_answer_is_highlighted_as_whole_words() -> None:
     assert list(find_answers("日本の東京です", ["東京"])) == [(3, 5)]
 
 
-async def test_highlights_are_turned_off_and_on_by_one_key(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=1, each=1)
-    batch(path, n=1)
-    async with sitting(path) as pilot:
-        counts = []
-        for _ in range(3):
-            text = screen(pilot).view.text
-            assert text is not None
-            counts.append(text.matches)
-            await press(pilot, "percent_sign")
-        assert counts[0] == counts[2] > counts[1] == 0
-
-
 @pytest.mark.parametrize(
     ("text", "is_web", "warned"), [(ARABIC, True, True), (ARABIC, False, False), (THAI, True, False)]
 )
@@ -98,7 +83,6 @@ async def test_a_browser_screen_says_that_it_cannot_lay_out_right_to_left_text(
     text: str, is_web: bool, warned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(AnnotateApp, "is_web", is_web)
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": text}, n=1)
     async with sitting(path) as pilot:
         assert ("right-to-left text in the wrong order" in text_of(pilot, "message")) == warned

@@ -14,16 +14,14 @@ import matplotlib.image
 import pytest
 
 from tests.annotate.report_browser import Page, browser
-from tests.tui.studies import batch, build, labels, rows_of
+from tests.tui.studies import batch, build, drawn, labels, rows_of
 
 pytest.importorskip("textual_serve")
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    path = build(tmp_path / "s.db")
-    batch(path, n=6)
-    return path
+    return drawn(tmp_path, n=6)
 
 
 @asynccontextmanager
@@ -147,8 +145,7 @@ async def test_a_key_in_the_browser_labels(study: Path, tmp_path: Path) -> None:
 async def test_the_browser_is_told_that_right_to_left_text_is_in_the_wrong_order(
     text: str, tmp_path: Path
 ) -> None:
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": text}, n=1)
     async with serving(path) as address, browser() as page:
         for domain in ("Page", "Network"):
             await page.call(f"{domain}.enable")

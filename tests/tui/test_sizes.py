@@ -8,11 +8,9 @@ from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from annotate.store import open_study
 from judge.prompts.load import parse_task
-from tests.tui.screens import press, screen, sitting, text_of
-from tests.tui.studies import batch, build
-from tests.tui.test_drag import rows
+from tests.tui.screens import press, rows, screen, sitting, text_of
+from tests.tui.studies import batch, build, drawn
 
 ROOT = Path(__file__).resolve().parents[2]
 CHINESE = "这段文字与问题没有任何关系。"
@@ -28,8 +26,14 @@ def panel(pilot: Pilot[None]) -> str:
 @pytest.mark.parametrize("size", [(80, 24), (100, 40), (120, 40), (200, 50)], ids=str)
 @pytest.mark.parametrize("text", ["short", "long"])
 async def test_grades_stand_with_their_meanings(size: tuple[int, int], text: str, tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": LONG if text == "long" else "Short."})
-    batch(path, "relevance_graded", n=1)
+    path = drawn(
+        tmp_path,
+        "relevance_graded",
+        items=1,
+        each=1,
+        texts={"one": LONG if text == "long" else "Short."},
+        n=1,
+    )
     async with sitting(path, size=size) as pilot:
         for label in screen(pilot).hand.desk.task.spec.questions[0].labels:
             # A grade is its own key, and is printed once.
@@ -45,8 +49,7 @@ async def test_codes_alone_where_rows_are_needed_for_the_text(
     text: str, hidden: bool, tmp_path: Path
 ) -> None:
     """60 columns and 18 rows: eight rows of meanings are more than half of what a long text needs. Tab shows them."""
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
-    batch(path, "relevance_graded", n=1)
+    path = drawn(tmp_path, "relevance_graded", items=1, each=1, texts={"one": text}, n=1)
     async with sitting(path, size=(60, 18)) as pilot:
         assert ("0 1 2 3" in panel(pilot)) is hidden and (MEANING not in panel(pilot)) is hidden
         await press(pilot, "tab")
@@ -66,8 +69,7 @@ async def test_meanings_in_chinese_are_wrapped_by_their_width(tmp_path: Path) ->
 
 async def test_a_wide_terminal_has_no_empty_columns_between_text_and_labels(tmp_path: Path) -> None:
     """At 200 columns text ended at 96 and labels began at 157."""
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": LONG})
-    batch(path, "relevance_graded", n=1)
+    path = drawn(tmp_path, "relevance_graded", items=1, each=1, texts={"one": LONG}, n=1)
     async with sitting(path, size=(200, 50)) as pilot:
         shown = rows(pilot)
         end = max(len(row[:124].rstrip()) for row in shown[5:40])
@@ -77,25 +79,10 @@ async def test_a_wide_terminal_has_no_empty_columns_between_text_and_labels(tmp_
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
 async def test_a_column_is_empty_between_text_and_scroll_bar(size: tuple[int, int], tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": "x" * 30_000})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": "x" * 30_000}, n=1)
     async with sitting(path, size=size) as pilot:
         body = pilot.app.screen.query_one("#body", Static).content_region
         bar = pilot.app.screen.query_one("#body-scroll", VerticalScroll).vertical_scrollbar.region
         assert bar.x == body.right + 1
         row = rows(pilot)[body.y + 2]
         assert row[body.right - 1] == "x" and row[body.right] == " "
-
-
-async def test_a_list_at_80_columns_shows_the_claim_and_the_passage(tmp_path: Path) -> None:
-    path = build(
-        tmp_path / "s.db", items=1, each=2, texts={"one": "The first passage.", "two": "Another one."}
-    )
-    with open_study(path) as store, store.transaction() as conn:
-        conn.execute("UPDATE items SET claim = ?", [f"A claim that {'goes on and on ' * 9}"])
-    batch(path, n=2)
-    async with sitting(path) as pilot:
-        await press(pilot, "s", "equals_sign")
-        shown = "\n".join(rows(pilot))
-        assert shown.count("A claim that goes on") == 2
-        assert "The first pas" in shown and "Another one." in shown

@@ -1,6 +1,6 @@
 """How each screen looks, at 80x24 and 140x45; `pytest --snapshot-update` after a wanted change."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from annotate.store import open_study
 from annotate.tui.app import AnnotateApp
 from tests.opened import opened
 from tests.tui.answers import build_answers
-from tests.tui.studies import batch, build, judge_all, three
+from tests.tui.studies import batch, build, drawn, judge_all, three
 from tests.tui.test_layout import CODE, SCRIPTS, SMALL, TABLE
 from tests.tui.test_moving import LONG
 
@@ -55,8 +55,19 @@ def app_for(path: Path, person: str = "alice", adjudicate: bool = False) -> Anno
     return AnnotateApp(Desk.open(store, "pilot", person, adjudicate=adjudicate))
 
 
+def pressing(keys: list[str]) -> Callable[[Any], Awaitable[None]]:
+    """Press keys; then the menu lists all it has, and no cursor blinks: a picture depends on no clock."""
+
+    async def before(pilot: Any) -> None:
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+        await _still(pilot)
+
+    return before
+
+
 async def _still(pilot: Any) -> None:
-    """The menu lists all it has, and no cursor blinks: a picture depends on no clock."""
     app = pilot.app
     if looking := [w for w in app.workers if w.node is app.screen and not w.is_finished]:
         await app.workers.wait_for_complete(looking)
@@ -75,21 +86,13 @@ def test_screen(name: str, size: tuple[int, int], tmp_path: Path, snap_compare: 
         judge_all(path)
     batch(path, plan.pop("task", "stance"), **{"n": 6, **plan})
     app = app_for(path)
-
-    async def before(pilot: Any) -> None:
-        for key in keys:
-            await pilot.press(key)
-            await pilot.pause()
-        await _still(pilot)
-
-    assert snap_compare(app, terminal_size=size, run_before=before)
+    assert snap_compare(app, terminal_size=size, run_before=pressing(keys))
     app.desk.close()
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
 def test_adjudication(size: tuple[int, int], tmp_path: Path, snap_compare: Callable[..., bool]) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=4, annotators=["alice", "bob", "carol"])
+    path = drawn(tmp_path, n=4, annotators=["alice", "bob", "carol"])
     for person, value in (("alice", "support"), ("bob", "refute"), ("carol", "support")):
         with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
             for position in range(1, 5):
@@ -118,12 +121,7 @@ def test_what_is_longer_than_the_screen_leaves_room_for_the_rest(
         conn.execute(f"UPDATE items SET {column} = ?", [SENTENCES if column == "question" else CLAIM])
     batch(path, "relevance_graded" if column == "question" else "stance", n=1)
     app = app_for(path)
-
-    async def before(pilot: Any) -> None:
-        await pilot.press("tab")
-        await pilot.pause()
-
-    assert snap_compare(app, terminal_size=SIZES[0], run_before=before)
+    assert snap_compare(app, terminal_size=SIZES[0], run_before=pressing(["tab"]))
     app.desk.close()
 
 
@@ -143,24 +141,15 @@ STRUCTURED: dict[str, tuple[str, list[str], tuple[int, int]]] = {
 @pytest.mark.parametrize("name", STRUCTURED)
 def test_long_and_structured_texts(name: str, tmp_path: Path, snap_compare: Callable[..., bool]) -> None:
     text, keys, size = STRUCTURED[name]
-    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
-    batch(path, n=1)
+    path = drawn(tmp_path, items=1, each=1, texts={"one": text}, n=1)
     app = app_for(path)
-
-    async def before(pilot: Any) -> None:
-        for key in keys:
-            await pilot.press(key)
-            await pilot.pause()
-        await pilot.pause()
-
-    assert snap_compare(app, terminal_size=size, run_before=before)
+    assert snap_compare(app, terminal_size=size, run_before=pressing(keys))
     app.desk.close()
 
 
 def test_ten_sources_of_an_adjudication(tmp_path: Path, snap_compare: Callable[..., bool]) -> None:
     people = [f"p{n}" for n in range(10)]
-    path = build(tmp_path / "s.db", items=1, each=1)
-    batch(path, n=1, annotators=people, overlap=10)
+    path = drawn(tmp_path, items=1, each=1, n=1, annotators=people, overlap=10)
     for number, person in enumerate(people):
         with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
             desk.label(1, "stance", ("support", "refute")[number % 2])

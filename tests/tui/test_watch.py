@@ -19,7 +19,8 @@ from annotate.tui.watch import WatchApp
 from tests.annotate.agreement_helpers import annotate
 from tests.forks import together
 from tests.tui.line import Line
-from tests.tui.studies import batch, build
+from tests.tui.screens import rows
+from tests.tui.studies import batch, build, drawn
 
 FLAG = "[bold]who[/] wrote \x1b[31mthis?"
 
@@ -58,8 +59,7 @@ def dump(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 40)])
 async def test_the_screen_follows_the_people(tmp_path: Path, size: tuple[int, int]) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=6, annotators=["alice", "bob"])
+    path = drawn(tmp_path, n=6, annotators=["alice", "bob"])
     app = WatchApp(path, "pilot", every=0.05)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "0/12 done (0 %)" in text(pilot, "top"))
@@ -101,21 +101,18 @@ async def test_everything_can_be_scrolled_to(tmp_path: Path) -> None:
         await until(pilot, lambda: pane.max_scroll_y > 0)
         await pilot.press("end")
         await until(pilot, lambda: pane.scroll_y == pane.max_scroll_y)
-        rows = ["".join(s.text for s in strip) for strip in pilot.app.screen._compositor.render_strips()]
-        assert any("person00, d:" in row for row in rows[1:-1])
+        assert any("person00, d:" in row for row in rows(pilot)[1:-1])
 
 
 async def test_a_study_that_goes_away_is_said_and_what_was_read_stays(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=6, annotators=["alice"])
+    path = drawn(tmp_path, n=6, annotators=["alice"])
     async with WatchApp(path, "other", every=0.05).run_test() as pilot:
         await until(pilot, lambda: "no batch 'other'" in text(pilot, "keys"))
         await pilot.press("escape")
 
 
 def test_what_is_to_be_looked_at_comes_first(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=10)
-    batch(path, n=10, annotators=["alice", "bob"], training=2, attention=0.2)
+    path = drawn(tmp_path, items=10, n=10, annotators=["alice", "bob"], training=2, attention=0.2)
     # Training comes first; gold alternates, so one label for all units is wrong somewhere.
     work(path, "alice", dict.fromkeys(range(1, 15), "support"), ms=10)
     work(path, "bob", dict.fromkeys(range(1, 15), "refute"))
@@ -137,8 +134,7 @@ def test_what_is_to_be_looked_at_comes_first(tmp_path: Path) -> None:
 
 
 def test_without_a_terminal_it_prints_how_it_stands(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=6, annotators=["alice", "bob"])
+    path = drawn(tmp_path, n=6, annotators=["alice", "bob"])
     work(path, "alice", {1: "support", 2: "refute"}, flags=(1,))
     before = dump(path)
     for more in ([], ["--once"]):
@@ -154,8 +150,7 @@ def test_without_a_terminal_it_prints_how_it_stands(tmp_path: Path) -> None:
 
 @together
 def test_a_real_terminal_of_80_columns(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    batch(path, n=6, annotators=["alice", "bob"])
+    path = drawn(tmp_path, n=6, annotators=["alice", "bob"])
     line = Line("watch", "pilot", "-d", str(path))
     try:
         line.until("0/12 done")
@@ -175,8 +170,7 @@ def test_lengths_of_time() -> None:
 
 async def test_a_study_that_is_moved_away_is_said_and_found_again(tmp_path: Path) -> None:
     """An open file can be read after it has gone: old numbers would pass for present ones."""
-    path = build(tmp_path / "s.db")
-    batch(path, n=6, annotators=["alice"])
+    path = drawn(tmp_path, n=6, annotators=["alice"])
     async with WatchApp(path, "pilot", every=0.05).run_test() as pilot:
         await until(pilot, lambda: "alice" in text(pilot, "people-text"))
         path.rename(tmp_path / "away.db")
