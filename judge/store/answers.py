@@ -118,10 +118,10 @@ class AnswerAdder(Adder[AnswerRow]):
         # A full id precedes: `a:b` may also be the source id of an item in another data set.
         rows = [f for f in rows if f[0] == name] or rows
         if not rows:
-            problem = f"no item '{name}'" + (
-                f" in data set '{self.dataset}'" if self.dataset else " in the study"
+            place = f"data set '{self.dataset}'" if self.dataset else "the study"
+            raise at(
+                where, f"no item '{name}' in {place}; these are there: {command('judge items show')}", "id"
             )
-            raise at(where, f"{problem}; these are there: {command('judge items show')}", "id")
         if len(rows) > 1:
             raise at(where, f"'{name}' is an item of several data sets: name one with --dataset", "id")
         return rows[0][0], rows[0][1]

@@ -9,7 +9,7 @@ among them) are copied row by row: `_merge_rows`.
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,12 +39,12 @@ class Merged:
     conflicts: list[str] = field(default_factory=list)
     n_conflicts: int = 0
 
-    def add_conflicts(self, conflicts: Iterator[str] | Sequence[str]) -> None:
-        """Add conflicts."""
+    def add_conflicts(self, conflicts: Iterable[str], where: str) -> None:
+        """Count the conflicts between the studies `where`, and list the first ones."""
         for conflict in conflicts:
             self.n_conflicts += 1
             if len(self.conflicts) < MOST_NAMED:
-                self.conflicts.append(conflict)
+                self.conflicts.append(f"{conflict} ({where})")
 
 
 def merge(paths: Sequence[Path], into: Path, *, same_model: bool = False) -> Merged:
@@ -162,16 +162,15 @@ def _add(store: Store, path: Path, before: Sequence[str], done: Merged, same_mod
     conn = store.conn
     had = _counts(conn, "main")
     where = f"{path} and {' or '.join(before)}"
-    done.add_conflicts(f"{conflict} ({where})" for conflict in rows.add_texts(conn))
+    done.add_conflicts(rows.add_texts(conn), where)
     # Before the rows that refer to runs, whose ids may change.
     joined, notes, clashes = runs.map_runs(conn, same_model)
-    done.add_conflicts(f"{conflict} ({where})" for conflict in clashes)
+    done.add_conflicts(clashes, where)
     done.notes += notes
     twice: Counter[str] = Counter()
-    done.add_conflicts(f"{conflict} ({where})" for conflict in runs.add_judgements(conn, twice))
-    done.add_conflicts(f"{conflict} ({where})" for conflict in rows.add_labels(conn))
-    done.add_conflicts(f"{conflict} ({where})" for conflict in rows.add_splits(conn))
-    done.add_conflicts(f"{conflict} ({where})" for conflict in rows.add_others(conn))
+    done.add_conflicts(runs.add_judgements(conn, twice), where)
+    for add in (rows.add_labels, rows.add_splits, rows.add_others):
+        done.add_conflicts(add(conn), where)
     if twice["same"]:
         done.notes.append(
             f"{path}: {twice['same']:,} units were judged in two studies, with the same label: "
