@@ -4,11 +4,13 @@ What the field reports of a judge of relevance (arXiv 2406.06519, section 4; TRE
 mean under people's qrels and under the judge's, and the two orders compared. Few systems say little: see FEWEST.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import pandas as pd
 
-from judge.scores.score import Score, Units
+from judge.scores.columns import units
+from judge.scores.score import Score
 from judge.stats.ratings import FloatArray
 
 FEWEST = 5
@@ -19,13 +21,15 @@ P = 0.9
 _TIE = 1e-12
 
 
-def agreement(name: str, who: Units, first: FloatArray, second: FloatArray) -> list[Score]:
+def agreement(
+    name: str, queries: pd.DataFrame, first: Sequence[FloatArray], second: Sequence[FloatArray]
+) -> list[Score]:
     """Return tau_b[name] and rbo[name] of the orders of the S systems by their means in `first` and `second`.
 
-    Both [queries, systems], nan where a system has no value for a query: the query then counts in no mean, so that
-    all means rest on the same queries. With fewer than FEWEST systems both are undefined.
+    Both have the values of each system in the order of `queries` (unit_id, question_id), nan for none: such a query
+    counts in no mean, so that all means rest on the same queries. With fewer than FEWEST systems both are undefined.
     """
-    systems = first.shape[1]
+    systems, who = len(first), units(queries, "queries")
     undefined = (
         "all systems have the same mean in one of the two"
         if systems >= FEWEST
@@ -38,7 +42,7 @@ def agreement(name: str, who: Units, first: FloatArray, second: FloatArray) -> l
         Score(
             f"{measure}[{name}]",
             who,
-            np.hstack([first, second]),
+            np.column_stack([*first, *second]),
             _of_means(function, systems),
             why="a system has no value",
             undefined=undefined,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
+    from judge.stats.ratings import FloatArray
     from judge.suites.paper_study import PaperStudy
     from judge.suites.queries import System
 
@@ -93,10 +94,9 @@ def _scored(tables: tuple[pd.DataFrame, pd.DataFrame], suffix: str) -> list[Scor
     return [score.named(f"{score.measure}{suffix}") for score in nuggets.trec(*tables)]
 
 
-def _by_topic(answers: pd.DataFrame, score: Score, topics: pd.DataFrame) -> pd.Series:
-    import pandas as pd
-
-    return pd.Series(score.rows[:, 0], index=answers["item_id"].to_numpy()).reindex(topics.index)
+def _by_topic(answers: pd.DataFrame, score: Score, topics: pd.DataFrame) -> FloatArray:
+    values = answers.assign(value=score.rows[:, 0]).set_index("item_id")["value"].reindex(topics.index)
+    return values.to_numpy(dtype="float64")
 
 
 def _order(
@@ -107,11 +107,8 @@ def _order(
     scores: dict[System, list[Score]],
 ) -> list[Score]:
     """Return tau_b and rbo of each measure's orders of the systems, by the judge and by people; none where nobody labelled."""
-    import numpy as np
-
     from judge.labels.reference import ReferenceLabels
     from judge.scores import system_order
-    from judge.scores.columns import units
 
     try:
         majority = ReferenceLabels(study.store, MAJORITY)
@@ -126,17 +123,15 @@ def _order(
         study.note(text)
     theirs = {system: _scored(by_people[system], "") for system in systems}
     items = study.rows.items.set_index("item_id").loc[topics.index].reset_index()
-    who = units(items.assign(unit_id=items["item_id"]), "topics")
+    items = items.assign(unit_id=items["item_id"])
     agreement = []
     for place, first in enumerate(theirs[systems[0]]):
         # Each table has its own order of answers, and an order of systems needs the same topics for all.
         both = [
-            np.column_stack(
-                [_by_topic(answers[system][0], by_system[system][place], topics) for system in systems]
-            )
+            [_by_topic(answers[system][0], by_system[system][place], topics) for system in systems]
             for answers, by_system in ((tables, scores), (by_people, theirs))
         ]
-        agreement += system_order.agreement(first.measure, who, *both)
+        agreement += system_order.agreement(first.measure, items, *both)
     return agreement
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
+    from judge.stats.ratings import FloatArray
     from judge.suites.paper_study import PaperStudy
 
 FIELDS = ("relevance_0_3", "relevance_grade", "relevant", "support")
@@ -59,15 +60,12 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 def _scores(
     study: PaperStudy, rankings: list[tuple[str, str]], qrels: dict[str, pd.DataFrame]
 ) -> list[Score]:
-    import numpy as np
-
     from judge.scores import retrieval, system_order
-    from judge.scores.columns import units
 
     queries = study.rows.items[["item_id", "question_id"]].assign(unit_id=study.rows.items["item_id"])
     listed = {ranking: study.rows.ranked(ranking) for ranking in rankings}
     all_scores: list[Score] = []
-    values: dict[tuple[str, str], list[np.ndarray[tuple[int], np.dtype[np.float64]]]] = {}
+    values: dict[tuple[str, str], list[FloatArray]] = {}
     for whose, relevance in qrels.items():
         for (name, stage), ranked in listed.items():
             suffix = f"[{whose}]" if study.request.system else f"[{whose}, {name} {stage}]"
@@ -83,10 +81,9 @@ def _scores(
                     all_scores.append(score.named(f"{score.measure}{suffix}"))
     # A named system is one ranking, which has no order.
     if study.part("order") and len(qrels) == 2 and not study.request.system:
-        who = units(queries, "queries")
         for measure in dict.fromkeys(measure for measure, _ in values):
-            both = [np.column_stack(values[measure, whose]) for whose in qrels]
-            all_scores += system_order.agreement(measure, who, *both)
+            both = [values[measure, whose] for whose in qrels]
+            all_scores += system_order.agreement(measure, queries, *both)
     elif study.insists("order"):
         raise UsageError(
             "the part order compares people's qrels with a judge's: it needs several rankings, and both kinds of labels"

@@ -6,7 +6,6 @@ import pytest
 from scipy.stats import kendalltau
 
 from judge.scores import retrieval, system_order
-from judge.scores.score import Units
 from tests.retrieval.planted import RANX, SYSTEMS, qrels, runs
 from tests.scores.helpers import numbers
 
@@ -81,11 +80,11 @@ def test_orders_rest_on_the_same_queries_and_need_five_systems() -> None:
     second = first.copy()
     second[5] = [9.0, 0.0, 0.0, 0.0, 0.0]
     first[5, 2] = np.nan
-    who = Units.of([f"q{n}" for n in range(6)])
-    tau, rbo = system_order.agreement("ndcg@10", who, first, second)
+    queries = pd.DataFrame({"unit_id": range(6)})
+    tau, rbo = system_order.agreement("ndcg@10", queries, first.T, second.T)
     measured = tau.measured(interval=None)
     assert (measured.value, measured.n_units) == (1.0, 5)
     assert rbo.measured(interval=None).value == pytest.approx(1.0)
-    few, _ = system_order.agreement("ndcg@10", who, first[:, :4], second[:, :4])
+    few, _ = system_order.agreement("ndcg@10", queries, first.T[:4], second.T[:4])
     assert few.measured().value is None
     assert "from 5 on" in str(few.measured().reason)
