@@ -16,7 +16,6 @@ from judge.improve.recipe import CalibrationFit, Recipe, RecipeCalibration, toda
 from judge.improve.rewrite import Rewriter
 from judge.labels import relation, split
 from judge.labels.reference import ReferenceLabels
-from judge.labels.split import Split
 from judge.prompts.load import Task
 from judge.runner.budget import Budget, Opened, Spent
 from judge.runner.flow import Flow, Halted
@@ -48,7 +47,7 @@ class Bench:
         Raises UsageError if the task is not split, or without labels to compare with.
         """
         self.store, self.flow, self.task, self.field = store, flow, task, field
-        self.split: Split = split.required(store, task)
+        self.split = split.required(store, task)
         reference = ReferenceLabels(store, word or self.split.drawn.reference)
         self.word = reference.word
         labels = reference.labels(field, task.name)

@@ -30,6 +30,7 @@ from judge.improve import recipe as recipes
 from judge.improve.recipe import Recipe, RecipePart
 from judge.prompts.load import Task
 from judge.store import derived
+from judge.store.listing import dicts
 from judge.types import Json, attributes
 
 MOST_MEMBERS = 100
@@ -147,8 +148,7 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
             raise UsageError(
                 f"run {name} is {made['kind']} by {made['method']}: a panel's recipe supports only judged and calibrated runs"
             )
-        cursor = conn.execute("SELECT * FROM runs WHERE run_id = ?", [made["parents"][0]["run"]])
-        parent = dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
+        [parent] = dicts(conn, "SELECT * FROM runs WHERE run_id = ?", [made["parents"][0]["run"]])
         of_parent = _again(table, parent, field)
         fitted = made["fitted"] or {"reference": "", "units": 0, "sha256": ""}
         facts = {key: fitted[key] for key in ("reference", "units", "sha256")}
