@@ -47,7 +47,7 @@ def test_nobody_cites_anything() -> None:
     assert result["attribution_precision_micro"].reason == "no answer cites anything"
     assert result["attribution_recall_micro"].value == 0.0
     assert result["attribution_f1_micro"].value is None
-    assert result["attribution_precision_macro"].reason == "none of the 2 units has a value: 2 no citation"
+    assert str(result["attribution_precision_macro"].reason).endswith("2 no citation")
 
 
 def test_nothing_right_is_zero_and_defined() -> None:

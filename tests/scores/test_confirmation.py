@@ -113,7 +113,7 @@ def test_an_unparsed_answer_and_an_absent_one() -> None:
         "claim_id label status", ("o1", "Yes", "ok"), ("c1", None, "unparsed"), ("o2", "Yes", "ok")
     )
     result = points(confirmation.answer_bias(PAIRS, answers))["cbr"]
-    assert result.reason == "none of the 3 units has a value: 1 unparsed, 2 not judged"
+    assert str(result.reason).endswith("1 unparsed, 2 not judged")
 
 
 @pytest.mark.parametrize(

@@ -86,15 +86,14 @@ def test_units_without_gold_and_units_that_were_not_judged_do_not_count(run: Run
 def test_no_gold_has_a_reason(run: Run) -> None:
     result = run([row("a")], answers("stance", {"a": "support"}), "stance")["stance"]
     assert (result.measures, result.n_gold) == ([], 0)
-    assert result.why_none == "no gold labels of this field on the judged units"
+    assert "no gold labels" in str(result.why_none)
 
 
 def test_gold_outside_the_domain_is_counted_apart(run: Run) -> None:
     rows = [row("a", {"stance": "SUPPORTS"}), row("b", {"stance": "SUPPORTS"})]
     result = run(rows, answers("stance", dict.fromkeys("ab", "support")), "stance")["stance"]
     assert (result.n_gold, result.outside, result.measures) == (0, {"SUPPORTS": 2}, [])
-    assert result.why_none is not None
-    assert "(all 2 are outside the task's labels; see --map-label)" in result.why_none
+    assert "--map-label" in str(result.why_none)
 
 
 def test_derived_fields_are_compared_with_their_own_gold(run: Run) -> None:
@@ -105,7 +104,7 @@ def test_derived_fields_are_compared_with_their_own_gold(run: Run) -> None:
         row("c", {"raguard.role": "irrelevant"}),
     ]
     results = run(rows, answers("verdict", dict.fromkeys("abc", "true")), "raguard_exam")
-    assert results["verdict"].why_none == "no gold labels of this field on the judged units"
+    assert "no gold labels" in str(results["verdict"].why_none)
     role = results["raguard.role"]
     assert role.labels == {"supporting": 1, "misleading": 1, "irrelevant": 0}
     assert (role.measures[0].value, role.measures[0].n_units) == (0.5, 2)
@@ -140,7 +139,7 @@ def test_numbers_and_texts_are_not_compared_here(run: Run, tmp_path: Path) -> No
     for name, labels in (("score", {"3": 2}), ("why", {"because": 2})):
         result = results[name]
         assert (result.labels, result.n_gold, result.outside, result.measures) == (labels, 2, {}, [])
-        assert result.why_none == f"the field is {result.level}: agreement is not computed here"
+        assert result.level in str(result.why_none)
 
 
 def test_only_the_first_repeat_is_compared(run: Run) -> None:

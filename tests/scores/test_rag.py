@@ -70,7 +70,7 @@ def test_a_measure_needs_its_own_labels_alone() -> None:
     assert (result["claim_precision"].value, result["claim_precision"].n_units) == (0.4, 1)
     # a1 lacks a source, a2 whether its claim is correct.
     assert result["noise_sensitivity_relevant"].value is None
-    assert result["noise_sensitivity_relevant"].reason == "none of the 2 units has a value: 2 not judged"
+    assert str(result["noise_sensitivity_relevant"].reason).endswith("2 not judged")
 
 
 def test_answers_without_claims_passages_or_a_reference() -> None:
@@ -123,7 +123,7 @@ def test_reference_claims() -> None:
     # Of a1's two retrieved claims one is in the answer; nothing is retrieved for a2.
     assert (result["context_utilisation"].value, result["context_utilisation"].n_units) == (1 / 2, 1)
     without = points(rag.of_references(who[2:], table_[:0]))
-    assert without["claim_recall"].reason == "none of the 1 units has a value: 1 no reference claim"
+    assert str(without["claim_recall"].reason).endswith("1 no reference claim")
     no_passage = points(rag.of_references(answers("a2", n_references=[1], n_contexts=[0]), table_[4:]))
     assert no_passage["claim_recall"].value == 1
     assert no_passage["context_recall"].value is None

@@ -70,7 +70,7 @@ def test_two_judges_are_not_mixed_silently(judge: Judge) -> None:
     deflected("missing", "missing", model="one")
     deflected("attempted", "missing", model="two")
     message = judge("score", *DEFLECTION, code=2).err
-    assert message == "judge: several judges have run deflection: choose with --run; available: two, one\n"
+    assert "deflection" in message and "--run" in message and "two, one" in message
     assert score(judge, *DEFLECTION, "-m", "one").value(FALSE_POSITIVES) == 1.0
     several = judge("score", *DEFLECTION, "-m", "one", "-m", "two", code=2).err
     assert "choose --judges mean" in several
@@ -128,7 +128,7 @@ def test_comparing_what_cannot_be_compared(judge: Judge) -> None:
     run = deflected("missing", "missing", model="one")
     give("eligibility", {A1: "No Issues"}, model="two")
     message = judge("score", "compare", "one", "two", code=2).err
-    assert message == "judge: no task was run by both: one (deflection) and two (eligibility)\n"
+    assert "one (deflection)" in message and "two (eligibility)" in message
     assert "are the same" in judge("score", "compare", run, run, code=2).err
     assert "no run is called 'three'" in judge("score", "compare", "one", "three", code=2).err
 
