@@ -80,10 +80,10 @@ def all_pairs(
     n_units = np.asarray(matrices.sum(axis=1)).astype(np.int64)
     if ratings.weights is not None:
         # Design weights count in the values, while each unit counts once in the numbers of units.
-        heavy = sparse.csr_array((ratings.weights[unit], (unit, column)), shape=given.shape)
-        stands = sparse.csr_array(given.T @ heavy)
-        stands.sort_indices()
-        matrices = sparse.csr_array((stands.data[keep], where), shape=shape)
+        weighted = sparse.csr_array((ratings.weights[unit], (unit, column)), shape=given.shape)
+        weighted_product = sparse.csr_array(given.T @ weighted)
+        weighted_product.sort_indices()
+        matrices = sparse.csr_array((weighted_product.data[keep], where), shape=shape)
     codes = np.stack(np.divmod(np.arange(q * q), q), axis=1)
     counts = np.eye(q, dtype=np.int64)[codes].sum(axis=1)
     values = {}

@@ -122,7 +122,7 @@ def panels_of(
     enough = [panel for panel in panels if len(panel.ratings.annotators) >= 2]
     if not enough:
         listed = ", ".join(f"{p.field} ({', '.join(p.ratings.annotators)})" for p in panels) or "none yet"
-        conflicts = f"; {told_of}" if (told_of := all_in_conflict(store)) else ""
+        conflicts = f"; {in_conflict}" if (in_conflict := all_in_conflict(store)) else ""
         raise BadInput(f"{store.path}: no field that two annotators labelled; available: {listed}{conflicts}")
     return enough, [*map(str, refused), *_without_a_label(store, {name for name, _ in wanted}, field or task)]
 

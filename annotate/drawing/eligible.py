@@ -80,7 +80,7 @@ def with_taken(
     # A check is never drawn: its answer is known to whom it was shown. 0.2.0 left out the units of every batch.
     of_0_2_0 = of is not None and plan.left_out is None
     taken = [b for b in alike if of_0_2_0 or _is_equal(store.conn, b)]
-    # Few-shot examples are in the prompt with their labels, so the judge would be tested on what it was told.
+    # Few-shot examples are in the prompt with their labels, so the judge would be tested on its own prompt.
     examples = [e.item_id for e in task.spec.examples if e.item_id]
     usable = " AND ".join(f"coalesce({column(task, n)}, '') <> ''" for n in task.required_inputs)
     first = task.spec.questions[0].field

@@ -269,8 +269,8 @@ def chances(candidates: Collection[Candidate], n: int) -> Callable[[Candidate], 
 
 
 def _spread(c: Candidate) -> float:
-    sure = 0.5 if c.confidence is None else min(1.0, max(0.0, c.confidence))
-    return math.sqrt(sure * (1 - sure))
+    confidence = 0.5 if c.confidence is None else min(1.0, max(0.0, c.confidence))
+    return math.sqrt(confidence * (1 - confidence))
 
 
 def draw_uncertain(frame: Frame, n: int, seed: int) -> list[DrawnUnit]:

@@ -35,11 +35,11 @@ def judge_verdicts(
 
     def decide(judge: str, share: float, power: float | None) -> Verdict:
         case = compared[judge]
-        sure = max(confidence, case.drawn.panel.confidence(judge))
+        stricter = max(confidence, case.drawn.panel.confidence(judge))
         draw = replace(case.draw, share=share)
         return verdict(
             case.table, judge, people, reference=case.reference, gold=case.gold, draw=draw, level=panel.level, field=panel.field,
-            confidence=sure, power=power, **rule,
+            confidence=stricter, power=power, **rule,
         )  # fmt: skip
 
     share = dict.fromkeys(compared, 1.0)

@@ -62,9 +62,9 @@ def _logs(store: Store) -> Iterator[Finding]:
             for row in dicts(conn, seats, [batch, person]):
                 seat, unit = (batch, person, row["position"]), (row["unit_id"], row["repeat"])
                 state = fold(events.pop(row["position"], []))
-                stands, labels = follow(conn, task, seat, row["role"], unit, state)
+                columns, labels = follow(conn, task, seat, row["role"], unit, state)
                 expected |= {tuple(label) for label in labels}
-                for name, value in stands.items():
+                for name, value in columns.items():
                     if value != row[name]:
                         where = f"batch '{batch}', {person}, unit '{unit[0]}': {name}"
                         yield Finding("log", where, str(value), str(row[name]))

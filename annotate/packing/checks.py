@@ -45,12 +45,12 @@ def check_rows(
     task: Task,
     batch: str,
     person: str,
-    there: Sequence[LogRow],
-    here: Sequence[LogRow],
+    packed_rows: Sequence[LogRow],
+    study_rows: Sequence[LogRow],
     sessions_here: Collection[str],
     path: Path,
 ) -> None:
-    """Raise BadInput for the first impossible row of `events` or `sessions`. `here` are the events in the study."""
+    """Raise BadInput for the first impossible row of `events` or `sessions` in a pack."""
     # The file was on another machine, where anything in it can be edited with SQLite.
     strange = packed.execute(
         "SELECT seq, annotator_id, batch FROM events WHERE annotator_id <> ? OR batch <> ? LIMIT 1",
@@ -82,14 +82,14 @@ def check_rows(
         raise BadInput(
             f"event {odd[0]}, unit {odd[1]}: {odd[2]!r} is not a time on the screen", path=str(path)
         )
-    known = {row.event.event_id: row for row in here}
+    known = {row.event.event_id: row for row in study_rows}
     before: dict[str, LogRow] = {}
-    for row in there:
+    for row in packed_rows:
         where = f"event {row.seq}, unit {row.position}"
-        mine = known.get(row.event.event_id)
+        original = known.get(row.event.event_id)
         try:
             # The study checked its own events when they were made.
-            if mine is None:
+            if original is None:
                 _check(task, row, before)
         except (BadInput, TypeError, ValueError) as e:
             field = e.field if isinstance(e, BadInput) else ""
@@ -97,7 +97,7 @@ def check_rows(
             raise BadInput(f"{where}: {reason}", path=str(path), field=field) from e
         if row.session not in sessions:
             raise BadInput(f"{where}: of no session", path=str(path))
-        if mine is not None and _unchangeable(mine) != _unchangeable(row):
+        if original is not None and _unchangeable(original) != _unchangeable(row):
             raise BadInput(f"{where}: was changed after it was packed", path=str(path))
         before[row.event.event_id] = row
 

@@ -65,12 +65,12 @@ def merge(store: Store, path: Path) -> MergedLabels:
         if theirs.task.sha256 != ours.task.sha256:
             raise BadInput(f"packed with another text of task {theirs.task.name}", path=str(path))
         back = _check_positions(packed.conn, store.conn, batch, person, path)
-        there, here = rows_of(packed.conn, batch, person), rows_of(store.conn, batch, person)
+        packed_rows, study_rows = rows_of(packed.conn, batch, person), rows_of(store.conn, batch, person)
         known = "SELECT session_id FROM sessions WHERE batch = ? AND annotator_id = ?"
-        mine = {session for (session,) in store.conn.execute(known, [batch, person])}
-        check_rows(packed.conn, ours.task, batch, person, there, here, mine, path)
+        sessions = {session for (session,) in store.conn.execute(known, [batch, person])}
+        check_rows(packed.conn, ours.task, batch, person, packed_rows, study_rows, sessions, path)
         done = MergedLabels(batch, person)
-        if {row.event.event_id for row in there} <= {row.event.event_id for row in here}:
+        if {row.event.event_id for row in packed_rows} <= {row.event.event_id for row in study_rows}:
             # Nothing is new, so it does not matter whether the person's units were handed over or the batch closed.
             done.units = _done_units(store, batch, person)
             return done
@@ -80,7 +80,9 @@ def merge(store: Store, path: Path) -> MergedLabels:
                 done.back = give_back(conn, batch, person, back)
             edited = _edited(packed, theirs, store, ours, person)
             with store.transaction() as conn:
-                refused = _refused(conn, packed.conn, (batch, person, path), there, here, edited, done)
+                refused = _refused(
+                    conn, packed.conn, (batch, person, path), packed_rows, study_rows, edited, done
+                )
                 # A refused unit stays with the person to whom it was handed over, until a lead accepts the record.
                 done.back -= _take_away(conn, batch, person, set(back) & set(refused))
                 units = _units_of(conn, batch, person)
@@ -91,7 +93,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
                 done.events, done.assisted = copy_events(
                     packed.conn, conn, batch, person, blindness, without=refused
                 )
-                came = {row.position for row in there} - set(refused)
+                came = {row.position for row in packed_rows} - set(refused)
                 settle_log(conn, ours.task, batch, person, came)
     done.units = _done_units(store, batch, person)
     return done
@@ -112,13 +114,14 @@ def _check_positions(
 ) -> list[int]:
     """Raise BadInput unless the pack's units are the person's. Return labelled positions that were handed over since."""
     query = "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
-    theirs, here = set(packed.execute(query, [batch, person])), set(ours.execute(query, [batch, person]))
+    theirs = set(packed.execute(query, [batch, person]))
+    assigned = set(ours.execute(query, [batch, person]))
     placed = {p for (p,) in packed.execute("SELECT DISTINCT position FROM events WHERE batch = ?", [batch])}
     gone = set(ours.execute(_GONE, [batch, person]))
     # An import may have given the person more units since, a lead may have taken some.
-    if not theirs or not theirs <= here | gone or not placed <= {p for p, _ in theirs}:
+    if not theirs or not theirs <= assigned | gone or not placed <= {p for p, _ in theirs}:
         raise BadInput(f"packed from another batch called '{batch}': its units differ", path=str(path))
-    return sorted(placed & {position for position, _ in gone - here})
+    return sorted(placed & {position for position, _ in gone - assigned})
 
 
 _GONE = "SELECT position, unit_id FROM handed_over WHERE batch = ? AND annotator_id = ?"
@@ -146,8 +149,8 @@ def _refused(
     conn: sqlite3.Connection,
     packed: sqlite3.Connection,
     of: tuple[str, str, Path],
-    there: Sequence[LogRow],
-    here: Sequence[LogRow],
+    packed_rows: Sequence[LogRow],
+    study_rows: Sequence[LogRow],
     edited: set[str],
     done: MergedLabels,
 ) -> list[int]:
@@ -156,14 +159,14 @@ def _refused(
     units = _units_of(packed, batch, person)
     packed_at = _packed_at(conn, batch, person)
     refused = []
-    for position in sorted({row.position for row in there}):
-        events = [r.event for r in there if r.position == position]
-        mine = [r.event for r in here if r.position == position]
+    for position in sorted({row.position for row in packed_rows}):
+        events = [r.event for r in packed_rows if r.position == position]
+        mine = [r.event for r in study_rows if r.position == position]
         new = {e.event_id for e in events} - {e.event_id for e in mine}
         if not new:
             continue
         code, problem = "conflict", conflict(position, events, mine)
-        dates = [dated_wrong(r, packed_at) for r in there if r.event.event_id in new]
+        dates = [dated_wrong(r, packed_at) for r in packed_rows if r.event.event_id in new]
         if wrong := next(filter(None, dates), None):
             code, problem = "time", f"unit {position}: {wrong}: a wrong clock, or the file was changed"
         if units[position] in edited:
