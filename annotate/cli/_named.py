@@ -63,7 +63,8 @@ class Person(click.Option):
 def _batches(ctx: click.Context) -> list[dict[str, Any]]:
     from annotate.leading.progress import list_batches
 
-    db = ctx.params["db"]  # eager, so that it is known by now
+    # The option -d is eager, so it is parsed before the arguments that need the study.
+    db = ctx.params["db"]
     with open_study(db) as store:
         rows = list_batches(store)
     if not rows:
@@ -74,7 +75,8 @@ def _batches(ctx: click.Context) -> list[dict[str, Any]]:
 
 
 def open_command(batch: str, person: str, study: Path) -> str:
-    """Return the command with which a person labels a batch, as it can be typed. Names come from users: they are quoted."""
+    """Return the command with which a person labels a batch, as it can be typed."""
+    # `command` splits its first text at spaces, so the names, which come from users, are passed apart.
     return command("annotate open", batch, "--as", person, study=study)
 
 

@@ -114,7 +114,8 @@ def pair_of(panel: Panel, who: str, typed: str) -> list[str]:
     """Return the two annotators that "A,B" names; a run may be named by the end of its id. Raises UsageError."""
     names = list(panel.table.annotators)
     parts = who.split(",")
-    for i in range(1, len(parts)):  # names may hold commas
+    # Names may contain commas, so each comma is tried as the one between the two.
+    for i in range(1, len(parts)):
         pair = [_named(names, ",".join(side).strip()) for side in (parts[:i], parts[i:])]
         if None not in pair and pair[0] != pair[1]:
             return [name for name in pair if name is not None]

@@ -38,6 +38,7 @@ def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
     shown = COLUMNS
     if not as_json:
         shown = ["id", "batch", "place", "annotator", "unit", "reason", *(["status"] if every else [])]
+        # A long reason is cut for the terminal; --json prints all of it.
         rows = [{**row, "reason": short(str(row["reason"]), WIDTH)} for row in rows]
     emit_rows("quarantine", rows, shown, as_json)
 

@@ -135,7 +135,8 @@ def serve(name: str, person: str, port: int, db: Path) -> None:
         with open_study(db) as store:
             check_available(store, name, person)
 
-    check()  # Errors are printed here, before a browser is needed.
+    # Errors are printed here, before a browser is needed.
+    check()
     with socket.socket() as probe:
         # A port that was closed just now is free, although the system still waits for late packets.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
