@@ -173,14 +173,6 @@ LISTED = (
 """Entries `r` of rankings, the listed passage `p`, and the item's own copy `o` (null if it has none)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A listed passage that the item does not have."""
-
-    item_id: str
-    passage_id: str
-
-
 def attach(store: Store, ranking: tuple[str, str], k: int, dataset: str | None = None) -> ImportReport:
     """Give every item a copy of the first k passages of its list that it does not have, in one transaction.
 
@@ -190,7 +182,10 @@ def attach(store: Store, ranking: tuple[str, str], k: int, dataset: str | None =
     return add_rows(store, _CopyAdder(store.conn), _missing(store, ranking, k, dataset), info, [])
 
 
-def _missing(store: Store, ranking: tuple[str, str], k: int, dataset: str | None) -> Iterator[Listed]:
+def _missing(
+    store: Store, ranking: tuple[str, str], k: int, dataset: str | None
+) -> Iterator[tuple[str, str]]:
+    """Yield (item, listed passage) for the passages that an item does not have."""
     query = (
         # One passage for each text: a list may contain the copies of several items.
         f"SELECT r.item_id, min(r.passage_id) {LISTED} WHERE r.name = ? AND r.stage = ? AND r.rank <= ? "
@@ -198,36 +193,38 @@ def _missing(store: Store, ranking: tuple[str, str], k: int, dataset: str | None
         "GROUP BY r.item_id, p.content_sha ORDER BY r.item_id, min(r.rank)"
     )
     values = [*ranking, k, dataset, dataset]
-    # Fetched completely first: the added rows would otherwise change what the query returns.
-    yield from [Listed(*row) for row in store.conn.execute(query, values).fetchall()]
+    # Fetched completely first: the added rows would otherwise change what the query returns. It stays a generator, so
+    # that the query runs inside the transaction that adds them.
+    yield from store.conn.execute(query, values).fetchall()
 
 
-class _CopyAdder(Adder[Listed]):
+class _CopyAdder(Adder[tuple[str, str]]):
     """Adds copies of passages to items."""
 
     adds = ("passages",)
 
-    def add(self, row: Listed) -> None:
+    def add(self, row: tuple[str, str]) -> None:
         """Copy one passage."""
+        item_id, passage_id = row
         title, text, date, source, sha = self.conn.execute(
             "SELECT title, text, date, source, content_sha FROM passages WHERE passage_id = ?",
-            [row.passage_id],
+            [passage_id],
         ).fetchone()
         # Named by content, so that the same passage from two rankings is one copy.
-        copy_id = f"{row.item_id}/{sha[:16]}"
+        copy_id = f"{item_id}/{sha[:16]}"
         position = "(SELECT coalesce(max(position) + 1, 0) FROM passages WHERE item_id = ?2)"
-        meta = dumps({"copy_of": row.passage_id})
+        meta = dumps({"copy_of": passage_id})
         self.conn.execute(
             f"INSERT INTO passages VALUES (?1, ?2, {position}, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            [copy_id, row.item_id, title, text, date, source, meta, sha, self.import_id],
+            [copy_id, item_id, title, text, date, source, meta, sha, self.import_id],
         )
         self.conn.execute(
             "INSERT INTO units (unit_id, kind, item_id, question_id, passage_id) "
             "SELECT ?1, 'passage', item_id, question_id, ?1 FROM items WHERE item_id = ?2",
-            [copy_id, row.item_id],
+            [copy_id, item_id],
         )
         self.counts["passages"] += 1
-        self.datasets.add(row.item_id.partition(":")[0])
+        self.datasets.add(item_id.partition(":")[0])
 
 
 def no_rankings() -> str:

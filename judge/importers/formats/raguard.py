@@ -36,8 +36,9 @@ from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row, ignore
 from judge.importers.cells import parsed
-from judge.importers.records import Records, csv_records, each, is_array, json_records, placed
-from judge.types import Item, Passage
+from judge.importers.records import Records, built, csv_records, each, is_array, json_records
+from judge.store.imports import at
+from judge.types import Item, Passage, Where
 
 NAME = "raguard"
 HELP = "RAGuard: claims.csv with or without documents.csv, or JSON samples"
@@ -133,8 +134,8 @@ ROLES = {
     "unrelated": "irrelevant",
     "irrelevant": "irrelevant",
 }
-Shelf = dict[str, list[tuple[Path, int, Passage | None, str]]]
-"""Claim ID -> (file, line, passage or None without text and title, Document ID)."""
+Shelf = dict[str, list[tuple[Where, Passage | None, str]]]
+"""Claim ID -> (place, passage or None without text and title, Document ID)."""
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
@@ -175,18 +176,15 @@ class _Builder:
 
     def shelve(self, records: Records) -> None:
         """Read documents.csv and keep each document for its claim."""
-        for line, row in records.rows:
-            try:
-                name = fields.identifier(row["Document ID"], "Document ID")
-                if name in self._ids:
-                    raise BadInput(f"document {name} occurs twice", field="Document ID")
-                self._ids.add(name)
-                claim = fields.identifier(row["Claim ID"], "Claim ID")
-                entry = (records.path, line, self._passage(row, ""), name)
-            except BadInput as error:
-                self._bad(placed(error, records.path, line))
-            else:
-                self._shelf.setdefault(claim, []).append(entry)
+        for (claim, passage, name), where in built(records, self._shelved, self._bad):
+            self._shelf.setdefault(claim, []).append((where, passage, name))
+
+    def _shelved(self, row: Mapping[str, Any]) -> Iterator[tuple[str, Passage | None, str]]:
+        name = fields.identifier(row["Document ID"], "Document ID")
+        if name in self._ids:
+            raise BadInput(f"document {name} occurs twice", field="Document ID")
+        self._ids.add(name)
+        yield fields.identifier(row["Claim ID"], "Claim ID"), self._passage(row, ""), name
 
     def claim(self, row: Mapping[str, Any]) -> list[Item]:
         """Return the item of one row of claims.csv, with the documents kept for it."""
@@ -196,12 +194,12 @@ class _Builder:
         listed_roles = dict(zip(ids, roles, strict=True))
         self._absent += len(set(listed_roles) - {name for *_, name in shelved})
         order = {name: n for n, name in enumerate(listed_roles)}
-        for path, line, passage, name in sorted(shelved, key=lambda e: order.get(e[3], len(order))):
+        for where, passage, name in sorted(shelved, key=lambda e: order.get(e[2], len(order))):
             role = next((v.value for v in passage.votes), None) if passage else None
             if role is not None and listed_roles.get(name, role) != role:
                 # The two files contradict each other, so neither label can be trusted.
                 reason = f"'{role}' here, '{listed_roles[name]}' in the claims file"
-                self._bad(BadInput(reason, path=str(path), line=line, field="Document Label"))
+                self._bad(at(where, reason, "Document Label"))
             else:
                 self._add(item, passage, name)
         return [fields.checked(item)]
@@ -209,8 +207,8 @@ class _Builder:
     def left_over(self) -> None:
         """Report documents whose claim is missing as bad rows."""
         for claim, entries in self._shelf.items():
-            for path, line, *_ in entries:
-                self._bad(BadInput(f"there is no claim {claim}", path=str(path), line=line, field="Claim ID"))
+            for where, *_ in entries:
+                self._bad(at(where, f"there is no claim {claim}", "Claim ID"))
 
     def sample(self, raw: Any) -> list[Item]:
         """Return the item of one element of a JSON sample."""
