@@ -166,10 +166,7 @@ class BatchService(ABC):
             yield
         # `from None`, because the exceptions of a client may repeat the key in their text.
         except self._sdk.APIStatusError as e:
-            answer = e.response
-            raise refused(
-                answer.status_code, answer.headers, answer.read(), self.who, self.variable, self.key
-            ) from None
+            raise self._refused(e.response) from None
         except self._sdk.APIConnectionError as e:
             raise self._lost(e.__cause__ or e) from None
         except self._transport.HTTPError as e:
@@ -194,6 +191,16 @@ class BatchService(ABC):
         """Return a server's text without the key."""
         return http.clean(text, [self.key] if self.key else [])
 
+    def _refused(self, response: Any) -> ProviderError:
+        """Return the error for a response with an error status."""
+        answer = http.HttpAnswer(response.status_code, response.headers, response.read())
+        complaint = http.complaint(answer, [self.key] if self.key else [])
+        # The object of a job is unknown, and not the model, as `http.failure` would say.
+        if answer.status == NOT_FOUND:
+            message = f": {complaint.message}" if complaint.message else ""
+            return Rejected(f"{self.who}: not found (HTTP 404){message}", NOT_FOUND)
+        return http.failure(answer, complaint, self.who, "", self.variable)
+
     def _lost(self, error: BaseException) -> Unreachable:
         # Only a connection that was never made is certain to have sent nothing.
         sent = not isinstance(error, self._transport.ConnectError | self._transport.ConnectTimeout)
@@ -207,16 +214,3 @@ def _without_credentials(request: Any) -> None:
         # The clients expect their own headers (x-stainless-) in the request when they read the answer.
         if name.lower() not in http.WITHOUT_CREDENTIALS and not name.lower().startswith("x-stainless-"):
             del request.headers[name]
-
-
-def refused(
-    status: int, headers: Mapping[str, str], body: bytes, who: str, key: str, secret: str
-) -> ProviderError:
-    """Return the error for a response with an error status."""
-    answer = http.HttpAnswer(status, headers, body)
-    complaint = http.complaint(answer, [secret] if secret else [])
-    # The object of a job is unknown, and not the model, as `http.failure` would say.
-    if status == NOT_FOUND:
-        message = f": {complaint.message}" if complaint.message else ""
-        return Rejected(f"{who}: not found (HTTP 404){message}", status)
-    return http.failure(answer, complaint, who, "", key)

@@ -22,20 +22,17 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", "or-test-key")
 
 
-def gemini(server: GeminiServer, **options: str) -> Provider:
-    given = {"key": "env:GEMINI_API_KEY", **options}
-    return Provider("gemini-2.5-flash", Settings(base_url=server.url, options=given))
-
-
-def router(server: OpenRouterServer, **options: str) -> Provider:
-    given = {"key": "env:OPENROUTER_API_KEY", **options}
-    return Provider("meta/llama-4", Settings(base_url=server.url, options=given))
+def provider_of(server: GeminiServer | OpenRouterServer, **options: str) -> Provider:
+    """A model at this server, with the key of its vendor."""
+    vendor = "GEMINI" if isinstance(server, GeminiServer) else "OPENROUTER"
+    given = {"key": f"env:{vendor}_API_KEY", **options}
+    return Provider("some-model", Settings(base_url=server.url, options=given))
 
 
 async def test_gemini_answers_and_what_it_does_not_know_is_left_out() -> None:
     async with GeminiServer(record=True) as server:
         path = "body.extra_body.google.thinking_config.thinking_budget"
-        provider = gemini(server, **{path: "512"})
+        provider = provider_of(server, **{path: "512"})
         await provider.open()
         assert not provider.label_codes
         server.reset_counts()
@@ -55,7 +52,7 @@ async def test_gemini_answers_and_what_it_does_not_know_is_left_out() -> None:
 async def test_gemini_says_that_a_key_is_wrong_with_400(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "another")
     async with GeminiServer() as server:
-        provider = gemini(server)
+        provider = provider_of(server)
         with pytest.raises(KeyProblem, match=r"API key not valid.*check GEMINI_API_KEY"):
             await provider.open()
         await provider.close()
@@ -64,7 +61,7 @@ async def test_gemini_says_that_a_key_is_wrong_with_400(monkeypatch: pytest.Monk
 async def test_openrouter_keeps_to_the_provider_that_was_named() -> None:
     async with OpenRouterServer(record=True) as server:
         given: dict[str, Any] = {"body.provider.order": '["Groq"]', "body.provider.allow_fallbacks": "false"}
-        provider = router(server, **given)
+        provider = provider_of(server, **given)
         await provider.open()
         server.reset_counts()
         assert json.loads((await provider.complete(ask())).text)["stance"] in LABELS
@@ -94,7 +91,7 @@ async def test_a_reply_that_ends_in_an_error_is_no_answer() -> None:
             return out
 
     async with Ends() as server:
-        provider = router(server)
+        provider = provider_of(server)
         await provider.open()
         with pytest.raises(ServerFault):
             await provider.complete(ask())

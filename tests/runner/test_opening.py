@@ -66,12 +66,15 @@ def questions(server: OpenAIServer) -> int:
     return sum("Passage number" not in str(body) for body in server.bodies)
 
 
-@pytest.mark.parametrize("kind", ["reset", "closed", "cut", "503", "not_json"])
-@pytest.mark.parametrize("which", [0, 1])
+FAULTS = [[*first, kind] for kind in ("reset", "closed", "cut", "503", "not_json") for first in ([], [None])]
+
+
+@pytest.mark.parametrize("faults", [*FAULTS, ["503"] * 20], ids=lambda faults: f"{len(faults)} {faults[-1]}")
 async def test_a_fault_among_the_first_questions_is_tried_again(
-    db: Path, server: OpenAIServer, kind: str, which: int
+    db: Path, server: OpenAIServer, faults: list[str | None]
 ) -> None:
-    server.script(*[None] * which, kind)
+    """The server is waited for, also through more faults than a unit has tries."""
+    server.script(*faults)
     report = await ask(db, server)
     assert (report.ended, report.error) == ({"ok": UNITS}, None)
 
@@ -99,12 +102,6 @@ async def test_a_question_that_hangs_is_tried_again(db: Path, server: OpenAIServ
     server.script(Fault("slow", seconds=600.0))
     # On a busy machine good answers may be late, too: they cost tries, and no unit.
     report = await ask(db, server, timeout=0.3, patience=replace(HASTY, tries=1000, outage=60.0))
-    assert report.ended == {"ok": UNITS}
-
-
-async def test_more_faults_than_a_unit_has_tries_are_waited_for(db: Path, server: OpenAIServer) -> None:
-    server.script(*["503"] * 20)
-    report = await ask(db, server)
     assert report.ended == {"ok": UNITS}
 
 
