@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 
-from annotate.drawing.missing import among, missing_labels
 from annotate.drawing.sequences import DrawnBatch, DrawnSequence, drawn_batches, seats_of, sequences
 from judge.commands import command
 from judge.labels.panel import Panel
@@ -15,7 +14,8 @@ from judge.labels.relation import judges_of, labelled_since
 from judge.labels.split import find
 from judge.labels.words import MAJORITY
 from judge.stats import MISSING, Ratings
-from judge.stats.looks import ONE_LOOK, Draw, Looks, places_until, spent_at
+from judge.stats.looks import MOST_MISSING, ONE_LOOK, Draw, Looks, places_until, spent_at
+from judge.stats.ratings import BoolArray
 from judge.store import Store
 from judge.store.derived import stored
 from judge.store.runs import IMPORTED
@@ -26,6 +26,9 @@ STAND_IN = "scripted/"
 """Models of this provider stand in for a judge in tests and documentation."""
 FROM_FILE = "scripted/file"
 """The exception: its answers come from a file, and may be those of a real judge."""
+# A verdict makes no statement on a label with fewer units either.
+LEAST_UNITS = 10
+"""The fewest units of a label for which the share of missing labels is checked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +85,10 @@ class StudyDraws:
         """Return a judge's table for the verdict, with only those human labels that were given in the sequence."""
         # Somebody may have chosen the units of other labels, such as those on which the judge is right.
         codes = ratings.codes.copy()
-        drawn = among(ratings, self.sequence.units if self.sequence else ())
+        drawn = _among(ratings, self.sequence.units if self.sequence else ())
         for column, person in enumerate(ratings.annotators):
             if person in self._given:
-                codes[~among(ratings, self._given[person]), column] = MISSING
+                codes[~_among(ratings, self._given[person]), column] = MISSING
             elif person not in self.panel.judges:
                 # A majority counts on the drawn units only, too.
                 codes[~drawn, column] = MISSING
@@ -228,10 +231,10 @@ class StudyDraws:
         table = self.panel.table
         judged = self.panel.asked_units[judge]
         if drawn is not None:
-            judged = among(table, set(drawn) - self._closed(judge, run))
+            judged = _among(table, set(drawn) - self._closed(judge, run))
         if self.panel.people:
             judged = judged & self.panel.by_people
-        if not (missing := missing_labels(self.panel, judge, judged)):
+        if not (missing := _missing_labels(self.panel, judge, judged)):
             return ""
         task = self.panel.task.name if self.panel.task is not None else "TASK"
         how = command("judge run", task, "-m", self._model(run))
@@ -277,7 +280,7 @@ class StudyDraws:
             )
         query = "SELECT unit_id FROM units WHERE question_id IN (SELECT value FROM json_each(?))"
         sealed = {u for (u,) in self.store.conn.execute(query, [dumps(sorted(split.questions("test")))])}
-        used = among(ratings, sealed & set(sequence.units))
+        used = _among(ratings, sealed & set(sequence.units))
         units = [unit for unit, is_used in zip(ratings.units, used.tolist(), strict=True) if is_used]
         if later := labelled_since(self.store.conn, self.panel.field, units, look.at):
             return Draw(
@@ -301,7 +304,7 @@ class StudyDraws:
         done = [sequence.place(start + place) for place in places if sequence.is_complete(start + place)]
         covered = sequence.covered[start : done[-1]] if done else ()
         looks = Looks(
-            tuple(among(ratings, sequence.units[start:end]) for end in done),
+            tuple(_among(ratings, sequence.units[start:end]) for end in done),
             tuple(end - start for end in done),
             places[len(done) :],
             spent,
@@ -360,3 +363,30 @@ def _decided_against(store: Store, field: str, sequence: DrawnSequence | None) -
     )
     names = [f"batch:{b.name}" for b in sequence.batches] if sequence else []
     return store.conn.execute(query, [field, dumps(names)]).fetchall()
+
+
+def _missing_labels(panel: Panel, judge: str, judged: BoolArray) -> str:
+    """Return on how many of the `judged` units the judge has no label; empty if these are not too many."""
+    table = panel.table
+    missing = panel.labels_of(judge) == MISSING
+    others = panel.people or [name for name in table.annotators if name not in panel.judges]
+    # A judge that fails on most units of a rare label lacks few labels in all, and would seem better than it
+    # is. So the units of each label count separately.
+    parts = [("", judged)]
+    for code, label in enumerate(panel.domain):
+        given = np.zeros_like(judged)
+        for other in others:
+            given |= panel.labels_of(other) == code
+        if (judged & given).sum() >= LEAST_UNITS:
+            parts.append((f" labelled '{label}'", judged & given))
+    for words, part in parts:
+        units = np.flatnonzero(part & missing)
+        if len(units) > MOST_MISSING * int(part.sum()):
+            return f"{len(units):,} of {int(part.sum()):,} units{words} ({table.units[units[0]]} ...)"
+    return ""
+
+
+def _among(ratings: Ratings, units: Sequence[str] | set[str]) -> BoolArray:
+    """Return for each unit of the table whether it is one of these units."""
+    chosen = set(units)
+    return np.array([unit in chosen for unit in ratings.units], dtype=np.bool_)
