@@ -67,7 +67,8 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     def read_task(task: Mapping[str, Any], where: Where) -> Iterator[Response]:
         unit, annotations = _parts(task)
         # With --latest the last response counts, so the latest annotation has to come last.
-        rows = ((where.line, (unit, task["data"], one)) for one in sorted(annotations, key=_updated))
+        entries = sorted(annotations, key=_updated)
+        rows = ((where.line, (unit, task["data"], annotation)) for annotation in entries)
         return reading.each(path, rows, read_annotation)
 
     def read_annotation(row: tuple[str, Mapping[str, Any], Any], where: Where) -> list[Response]:
