@@ -31,38 +31,33 @@ def rungs(
     """
     yield "answer mode and label order", list(_modes(task, best_so_far(), probabilities))
     if task.spec.guidelines.strip():
-        yield "guidelines shown to the judge", [_but(best_so_far(), guidelines=True)]
+        yield "guidelines shown to the judge", [_changed(best_so_far(), guidelines=True)]
     best = best_so_far()
     # Stored labels have no reasoning, which an example of a task with a rationale must show.
     if task.spec.rationale == "none" and len(task.spec.questions) == 1:
-        shown = [
-            _but(
-                best,
-                examples=ShownExamples(rule=f"balanced, {each} of each label, from learn", shown=examples),
-            )
+        choices: list[tuple[str, int | None, list[Example]]] = [
+            (f"balanced, {each} of each label, from learn", None, balanced(store, task, labels, each))
             for each in (1, 2)
-            if (examples := balanced(store, task, labels, each))
         ]
         pool = _pool(store, task, labels) if nearest.there() else []
-        if pool:
-            rule = f"1 of each label, the nearest by BM25 of {len(pool)} from learn"
-            shown.append(_but(best, examples=ShownExamples(rule=rule, nearest=1, shown=pool)))
-        if shown:
-            yield "examples from learn", shown
+        choices.append((f"1 of each label, the nearest by BM25 of {len(pool)} from learn", 1, pool))
+        sets = [ShownExamples(rule=rule, nearest=n, shown=shown) for rule, n, shown in choices if shown]
+        if sets:
+            yield "examples from learn", [_changed(best, examples=examples) for examples in sets]
 
 
 def _modes(task: Task, best: Recipe, probabilities: bool) -> Iterator[Recipe]:
     n = len(task.spec.questions[0].labels)
     if task.one_choice and probabilities:
-        yield _but(best, answers="words")
-        yield _but(best, answers="codes", orders=min(n, 3))
-        yield _but(best, answers="words", orders=min(n, 3))
-    yield _but(best, answers="json")
+        yield _changed(best, answers="words")
+        yield _changed(best, answers="codes", orders=min(n, 3))
+        yield _changed(best, answers="words", orders=min(n, 3))
+    yield _changed(best, answers="json")
     # A model may prefer a position to a label; the reversed order shows whether this one does.
-    yield _but(best, label_order="reversed")
+    yield _changed(best, label_order="reversed")
 
 
-def _but(recipe: Recipe, **changes: Json) -> Recipe:
+def _changed(recipe: Recipe, **changes: Json) -> Recipe:
     return recipe.model_copy(update=changes)
 
 
