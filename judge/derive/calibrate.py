@@ -115,7 +115,7 @@ def calibrate(
         raise UsageError(f"--method isotonic is for two labels; '{field}' has {len(labels_of_run.domain)}")
     prior = prior or Prior("assumed")
     open_units, sealed_notes = _open(table)
-    codes = _opened(truth, open_units, len(table.units))
+    codes = np.where(open_units, MISSING if truth is None else truth.codes, MISSING)
     # A label without probabilities cannot be calibrated; it stays as it is and is counted as `n_plain`.
     usable = (codes != MISSING) & ~np.isnan(p[:, 0])
     numbers, _ = table.questions
@@ -133,18 +133,19 @@ def calibrate(
     # and .22 by question.
     fold = truth.by_question(FOLDS, usable) if truth is not None and usable.any() else np.full(len(codes), -1)
     fit = _fitter(method, prior, p, len(labels_of_run.domain))
-    after, whole = fits.cross_fitted(p, codes, fold, fit) if needs else _unfitted(p, fit)
+    # What uses no label is fitted once: no question has to be left out.
+    after, whole = fits.cross_fitted(p, codes, fold if needs else np.full_like(fold, -1), fit)
     before = labels_of_run.codes[:, 0]
     labels = fits.most_probable(after, before)
     if method == "temperature":
         # A temperature must not change a tie, or a label that another program chose.
         labels = before
-    codes_of_domain = range(len(labels_of_run.domain))
     labelled = before != MISSING
-    shares = {
-        labels_of_run.domain[k]: (_share(before[labelled], k), _share(labels[labelled], k))
-        for k in codes_of_domain
-    }
+    first, second = (
+        np.bincount(stage[labelled], minlength=len(labels_of_run.domain)) / max(1, int(labelled.sum()))
+        for stage in (before, labels)
+    )
+    shares = dict(zip(labels_of_run.domain, zip(first.tolist(), second.tolist(), strict=True), strict=True))
     measured: list[tuple[Measure, Measure, Measure | None]] = []
     signal = None
     if truth is not None and usable.any():
@@ -197,11 +198,6 @@ def _open(table: RunTable) -> tuple[BoolArray, tuple[str, ...]]:
     return ~inside, (note,)
 
 
-def _opened(truth: Truth | None, open_units: BoolArray, n: int) -> IntArray:
-    codes = np.full(n, MISSING, dtype=np.int64)
-    return codes if truth is None else np.where(open_units, truth.codes, MISSING)
-
-
 def _fitter(method: str, prior: Prior, p: FloatArray, k: int) -> Callable[[FloatArray, IntArray], fits.Fit]:
     by_method = {"bias": fits.fit_bias, "temperature": fits.fit_temperature, "isotonic": fits.fit_isotonic}
     if method != "batch":
@@ -217,15 +213,6 @@ def _fitter(method: str, prior: Prior, p: FloatArray, k: int) -> Callable[[Float
         return fits.fit_batch(p, shares)
 
     return batch
-
-
-def _unfitted(p: FloatArray, fit: Callable[[FloatArray, IntArray], fits.Fit]) -> tuple[FloatArray, fits.Fit]:
-    fitted = fit(p, np.empty(0, dtype=np.int64))
-    return fitted.apply(p), fitted
-
-
-def _share(codes: IntArray, k: int) -> float:
-    return float((codes == k).mean()) if len(codes) else 0.0
 
 
 def _compared(
