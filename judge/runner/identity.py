@@ -7,7 +7,7 @@ later, the run is still the same.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -79,7 +79,7 @@ def matching_runs(store: Store, plan: Plan, provider: Provider, url: Json = None
     """Return the ids of the runs that the plan could resume; with `url`, only runs of that server or of none."""
     run_ids = runs.begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
     there = url is None or plan.same_model
-    return [run.run_id for run in run_ids if there or _is_among(url, list(run.addresses))]
+    return [run.run_id for run in run_ids if there or _is_among(url, run.addresses)]
 
 
 def _identities(plan: Plan, provider: Provider) -> list[str]:
@@ -146,7 +146,7 @@ def _of_plan(
     def fit(run: Begun) -> tuple[bool, bool, bool, bool]:
         same_answers = run.options.get("answers") == plan.sampling.answers
         same_mask = run.options.get("mask") == _mask(provider, Mode(run.mode))
-        return same_answers, run.mode == probed, same_mask, _is_among(url, list(run.addresses))
+        return same_answers, run.mode == probed, same_mask, _is_among(url, run.addresses)
 
     # Of equally good matches `max` returns the first one, which is the newest run.
     return max(run_ids, key=fit, default=None)
@@ -174,9 +174,9 @@ def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping
         return []
     known = runs.reported_models(conn, run.run_id) | {n for n in addresses.values() if n}
     # Many servers report no name. At the same address the model is then taken for the same.
-    if name in known or (_is_among(url, list(addresses)) and (not name or not known)):
+    if name in known or (_is_among(url, addresses) and (not name or not known)):
         return []
-    if _is_among(url, list(addresses)) and facts.get("own_server"):
+    if _is_among(url, addresses) and facts.get("own_server"):
         # A vendor's alias moves on to newer models, and the earlier one cannot be requested any more.
         return [f"run {run.run_id} has answers of {_listed(known)}; {plan.model} is '{name}' now"]
     before = f"called its model {_listed(known)}" if known else "did not name its model"
@@ -187,7 +187,7 @@ def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping
     )
 
 
-def _is_among(url: Json, addresses: Sequence[str]) -> bool:
+def _is_among(url: Json, addresses: Collection[str]) -> bool:
     return isinstance(url, str) and _plain(url) in {_plain(a) for a in addresses}
 
 
