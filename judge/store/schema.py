@@ -17,9 +17,8 @@ from pathlib import Path
 from judge import migrations
 from judge.errors import StudyError
 
-# Without a condition on the type's case or the trigger's name: SQLite accepts a type in any case and runs a
-# trigger whatever its name is. Only the indexes that SQLite makes itself, for PRIMARY KEY and UNIQUE, have no
-# definition.
+# Types are compared in lower case and names not at all, because SQLite accepts any case and runs a trigger of any name.
+# Only the indexes that SQLite makes itself, for PRIMARY KEY and UNIQUE, have no definition.
 _OBJECTS = "SELECT lower(type), name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"
 _UNIQUE = """
     SELECT i.name FROM sqlite_master AS t JOIN pragma_index_list(t.name) AS i

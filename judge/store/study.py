@@ -150,9 +150,8 @@ class Store:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Run one write transaction: all of it is committed, or nothing. Raises WriteFailed or StudyError."""
         with explained(self.path):
-            # IMMEDIATE takes the write lock now. A deferred transaction that first reads and then writes
-            # fails at once with "database is locked" if another process wrote in between, whatever the busy
-            # time-out.
+            # IMMEDIATE takes the write lock now. A deferred transaction first reads and then writes: if another process
+            # wrote in between, it fails at once with "database is locked", whatever the busy time-out.
             self.conn.execute("BEGIN IMMEDIATE")
             try:
                 yield self.conn
