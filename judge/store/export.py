@@ -70,9 +70,10 @@ def named_run(store: Store, name: str) -> dict[str, Json]:
         return rows[-1]
     # Names before ids: one run in 32 has an id that ends in the letter that somebody has named a judge by.
     matches = [r for r in rows if r["model"] == name]
-    matches = matches or [
-        r for r in rows if name.upper() in (r["run_id"][: len(name)], r["run_id"][-len(name) :])
-    ]
+    part = name.upper()
+    # Every id starts with an empty name, which a shell variable without a value gives.
+    by_id = [r for r in rows if part and (r["run_id"].startswith(part) or r["run_id"].endswith(part))]
+    matches = matches or by_id
     if len(matches) != 1:
         listed = ", ".join(f"{r['run_id']} ({r['task']}, {r['model']})" for r in rows) or "no runs yet"
         raise UsageError(

@@ -75,6 +75,8 @@ def test_a_run_is_found_by_a_part_of_its_name(judge: Judge) -> None:
     name = json.loads(judge("runs", "show", "--json").out)["run_id"]
     for part in (name, name[:12], name[-6:], name.lower(), "last"):
         assert json.loads(judge("runs", "show", part, "--json").out)["run_id"] == name
+    # A shell variable that is not set must not select the only run.
+    assert "no run is called ''" in judge("runs", "show", "", code=2).err
     judge("run", "stance", "-m", "scripted/hash", "-n", "1")
     assert "several runs are called '0'" in judge("runs", "show", "0", code=2).err
     missing = judge("runs", "export", "zzz", code=2).err
