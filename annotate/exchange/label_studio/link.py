@@ -180,8 +180,8 @@ def note_tasks(conn: sqlite3.Connection, batch: str, link: Link, tasks: Mapping[
 
 def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> None:
     """Delete the records of tasks that were deleted on the server, so that their units are sent again; labels stay."""
-    # The records of their annotations have to go as well. The server gives the number of a deleted task to the next one,
-    # and a pull would take annotations that the new task lacks for deleted ones.
+    # The records of their annotations have to go as well. The server gives the number of a deleted task to the next
+    # one. A pull would then take the annotations that the new task lacks for deleted ones.
     keys = [(batch, link.url, link.person, task) for task in tasks]
     with store.transaction() as conn:
         for table in ("label_studio_annotations", "label_studio_tasks"):

@@ -76,8 +76,8 @@ def connect(url: str) -> tuple[Any, httpx.Client]:
                 answer.status_code,
             )
 
-    # A redirect would carry the texts to another server, and the SDK sends a personal access token in a body, which no
-    # client leaves out there.
+    # A redirect would carry the texts to another server. The SDK sends a personal access token in a body, and no client
+    # leaves a body out of a redirected request.
     http = httpx.Client(
         timeout=SECONDS,
         follow_redirects=False,
