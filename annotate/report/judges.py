@@ -66,7 +66,7 @@ def _names(subject: Subject) -> list[str]:
 def _table(
     subject: Subject, judge: str, others: Sequence[str], number: int
 ) -> tuple[Table, list[dict[str, Json]]]:
-    """Agreement of one judge with everybody, and the rows that the figure draws of it."""
+    """Return the agreement of one judge with everybody else, and the rows of it that the figure draws."""
     names = _names(subject)
     listed, n_unlisted = list(others), 0
     if len(subject.panel.people) > MANY:

@@ -89,7 +89,7 @@ class Table:
                     yield cell
 
     def shown(self) -> int:
-        """The number of rows that a renderer without folding shows."""
+        """Return the number of rows that a renderer without folding shows."""
         # Two rows more take no more room than the note on them would.
         return len(self.rows) if self.fold is None or len(self.rows) <= self.fold + 2 else self.fold
 

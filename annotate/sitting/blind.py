@@ -241,7 +241,10 @@ def _texts(task: Task, mine: str) -> str:
 
 
 def _passages(task: Task, mine: str) -> str:
-    """The passages that the task's lists name, in order; `place` counts them as the answer was given them."""
+    """Return the query of the passages that the task's lists name, in order.
+
+    `place` is a passage's index in the context that the answer was given.
+    """
     shown = (
         "p.passage_id, p.item_id, p.title, p.date, p.source, p.text, "
         "(SELECT k.key FROM json_each(t.context) AS k WHERE k.value = p.passage_id LIMIT 1) AS place"

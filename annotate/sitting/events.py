@@ -85,13 +85,13 @@ class State:
     """Fields whose first labels are not known to be blind -> assisted or undeclared."""
 
     def status(self, fields: Sequence[str]) -> UnitStatus:
-        """Skipped, done when every field has an answer, else open."""
+        """Return whether the unit is skipped, done (every field has an answer) or open."""
         if self.skipped:
             return UnitStatus.SKIPPED
         return UnitStatus.DONE if all(f in self.answers for f in fields) else UnitStatus.OPEN
 
     def next_field(self, fields: Sequence[str]) -> str | None:
-        """The first field without an answer."""
+        """Return the first field without an answer; None if all have one."""
         return next((f for f in fields if f not in self.answers), None)
 
 
@@ -132,7 +132,7 @@ def why_refused(events: Sequence[Event], new: Event, fields: Sequence[str]) -> s
 
 
 def spans_of(text: str) -> list[tuple[str, int, int]]:
-    """Evidence as it is stored: (input, start, end) in code points."""
+    """Parse stored evidence into (input, start, end), in code points."""
     return [(str(name), int(start), int(end)) for name, start, end in json.loads(text)]
 
 
@@ -193,7 +193,7 @@ class NewLabel(NamedTuple):
 
 
 def label_rows(state: State, task: Task) -> list[NewLabel]:
-    """The labels that follow from a state, with those that need no gold to be derived."""
+    """Return the labels that follow from a state, and those that are derived from them without gold."""
     # A skip wins over answers given before it: the person decided that the unit cannot be judged.
     if state.skipped:
         return []

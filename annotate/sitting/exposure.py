@@ -44,7 +44,8 @@ class Exposure(NamedTuple):
 
 
 def own_gold(task: Task | None) -> tuple[str, ...]:
-    """Gold fields that the task itself shows to whoever labels: they are part of its question; none without a task."""
+    """Return the gold fields that the task itself shows to annotators; none without a task."""
+    # They are part of its question, so seeing them does not end the blindness of its labels.
     if task is None:
         return ()
     relevant = [task.spec.relevant.field] if task.spec.relevant is not None and _lists_relevant(task) else []

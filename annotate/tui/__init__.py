@@ -1,1 +1,1 @@
-"""The terminal screens; the only rooms that know Textual."""
+"""The terminal screens; the only package that imports Textual."""

@@ -197,7 +197,7 @@ class Finished(Dialog):
         self._text, self._ways, self._always, self._refuse = text, ways, always, refuse
 
     def compose(self) -> ComposeResult:
-        """One box."""
+        """Yield one box, with a line for refusals."""
         with Vertical(id="done-box"):
             yield Static(self._text)
             yield Static("", id="done-said", markup=False)

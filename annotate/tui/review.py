@@ -41,13 +41,13 @@ class ReviewRows(ScrollView, can_focus=True):
         self.cursor = 0
 
     def on_mount(self) -> None:
-        """Read how many there are."""
+        """Count the units, and begin at the one that was left."""
         self.reload()
         self.cursor = min(max(self._near - 1, 0), max(self.count - 1, 0))
         self.call_after_refresh(self._follow)
 
     def reload(self) -> None:
-        """Read again, from the first row."""
+        """Drop the rows that were read, and begin at the first one."""
         self._pages.clear()
         self.count = self._desk.count(self.only, self.search)
         self.cursor = 0
@@ -56,7 +56,7 @@ class ReviewRows(ScrollView, can_focus=True):
         self.refresh()
 
     def row(self, index: int) -> ReviewLine | None:
-        """One row, from its page."""
+        """Return a row of the list, from its page; None behind the last one."""
         page = index // PAGE
         if page not in self._pages:
             if len(self._pages) > 20:
@@ -66,7 +66,7 @@ class ReviewRows(ScrollView, can_focus=True):
         return rows[index % PAGE] if index % PAGE < len(rows) else None
 
     def render_line(self, y: int) -> Strip:
-        """One row of the screen."""
+        """Return row `y` of the screen."""
         index = y + int(self.scroll_offset.y)
         width = self.size.width
         line = self.row(index) if index < self.count else None
@@ -87,7 +87,7 @@ class ReviewRows(ScrollView, can_focus=True):
         self._follow()
 
     def page(self, pages: int) -> None:
-        """Move it by a screen."""
+        """Move the cursor by screens."""
         self.move(pages * max(self.size.height - 1, 1))
 
     def _follow(self) -> None:
@@ -95,7 +95,7 @@ class ReviewRows(ScrollView, can_focus=True):
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """A click goes to its row."""
+        """Go to the unit of the row that was clicked."""
         index = int(event.y + self.scroll_offset.y)
         line = self.row(index) if index < self.count else None
         # Below the last row there is nothing to go to.
@@ -227,7 +227,7 @@ class Review(Screen[None]):
         self.set_focus(box)
 
     def searched(self, text: str) -> None:
-        """List the units with this text."""
+        """List the units that contain this text."""
         rows = self.query_one(ReviewRows)
         rows.search = text.strip()
         rows.reload()

@@ -65,7 +65,7 @@ class UnitView:
 
     @property
     def app(self) -> App[object]:
-        """The program that shows this."""
+        """The app that shows this view."""
         return self.texts.app
 
     @property

@@ -108,7 +108,7 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
             return web.Response(text=page.format(reason=escape(self.reason)), content_type="text/html")
 
         async def _busy(self) -> str | None:
-            """Why no labelling screen can be opened now, None when it can."""
+            """Return why no labelling screen can be opened now; None if one can."""
             reason = "this batch is open in another tab of your browser; go on there, or close that tab first"
             deadline = asyncio.get_running_loop().time() + RELOAD_SECONDS
             while True:

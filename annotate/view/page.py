@@ -63,7 +63,7 @@ def _data(view: View) -> str:
 
 
 def _unit(unit: ShownUnit, texts: dict[str, int]) -> Mapping[str, Json]:
-    """One unit; what it does not have is left out."""
+    """Return one unit for the page's script, without empty parts."""
     shown = []
     for name, about, pieces in unit.texts:
         text = json.dumps([_piece(piece) for piece in pieces])
