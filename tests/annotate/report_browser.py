@@ -97,6 +97,15 @@ class Page:
         result = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         return result["result"].get("value")
 
+    async def press(self, key: str) -> None:
+        """One key, as a person types it."""
+        code = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key, ord(key[0].upper()))
+        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+        named = {"key": key, "windowsVirtualKeyCode": code}
+        await self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **named)
+        await self.call("Input.dispatchKeyEvent", type="keyUp", **named)
+        await asyncio.sleep(0.05)
+
     async def screenshot(self, path: Path, whole: bool = True, **clip: float) -> None:
         """A picture of the page, or of a part of it."""
         extra = {"clip": {**clip, "scale": 1}} if clip else {}

@@ -4,7 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from annotate.report import ReportOptions, build
 from annotate.report.model import Document, Section, Table
 from judge.prompts.load import Task, load_task, parse_task
 from judge.store import Store
@@ -95,6 +97,14 @@ def _answered(task: Task, name: str, label: str, probability: object = None, why
         rest = (1 - probability) / (len(domain) - 1)
         distribution = LabelDistribution({d: probability if d == label else rest for d in domain}, 0.0)
     return Answered(name, label, distribution, None if why is None else str(why))
+
+
+def report_of(
+    folder: Path, units: Sequence[U], task: Task | None = None, *, name: str = "study", **options: Any
+) -> Document:
+    """The report on a new study with these units."""
+    with Store.open(study(folder / f"{name}.db", units, task), create=False) as store:
+        return build(store, ReportOptions(**options))
 
 
 def section(document: Document, key: str) -> Section:

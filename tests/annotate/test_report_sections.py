@@ -19,6 +19,7 @@ from tests.annotate.report_helpers import (
     add_label,
     add_run,
     grade_task,
+    report_of,
     score_task,
     section,
     study,
@@ -251,8 +252,7 @@ def test_three_people_bring_the_alt_test_and_the_latent_classes(tmp_path: Path) 
         wrong = R if i % 2 else S
         people = {"a": wrong if i % 10 < 2 else truth, "b": truth, "c": truth}
         made.append(U(None, people, {"m/judge": truth}))
-    with Store.open(study(tmp_path / "study.db", made), create=False) as store:
-        document = build(store, ReportOptions())
+    document = report_of(tmp_path, made)
     # The judge is at least as close as a on all units, a as the judge on the 8 of 10 where a does not err.
     result = row(table(document, "alternative_1"), "a")
     assert result[1:3] == [1.0, 0.8] and result[5:7] == ["t", "yes"]
@@ -272,8 +272,7 @@ def test_nine_people_are_summarised(tmp_path: Path) -> None:
         )
         for i in range(20)
     ]
-    with Store.open(study(tmp_path / "study.db", made), create=False) as store:
-        document = build(store, ReportOptions())
+    document = report_of(tmp_path, made)
     result = table(document, "pairs").rows[0]
     assert result[1:3] == [36, 36], "9 x 8 / 2 pairs share units, all with a kappa"
     assert table(document, "agreement_1_spread").rows[0][1:3] == [9, 0], "the judge has one label: undefined"
@@ -290,8 +289,7 @@ def test_an_ordinal_field_is_weighted(tmp_path: Path) -> None:
         )
         for i in range(30)
     ]
-    with Store.open(study(tmp_path / "study.db", made, task), create=False) as store:
-        document = build(store, ReportOptions())
+    document = report_of(tmp_path, made, task)
     _, percent, kappa, quadratic, *_ = row(table(document, "agreement_1"), "gold")
     # Judge 15, 5, 10: agreement 25/30, chance (150 + 50 + 100) / 900 = 1/3: kappa (5/6 - 1/3) / (2/3) = .75.
     assert value(percent) == pytest.approx(25 / 30) and value(kappa) == pytest.approx(0.75)
@@ -306,8 +304,7 @@ def test_an_ordinal_field_is_weighted(tmp_path: Path) -> None:
 def test_a_field_of_numbers(tmp_path: Path) -> None:
     task = score_task()
     made = [U(str(i % 5), {}, {"m/judge": str(i % 5 + (i % 10 == 0) / 2)}) for i in range(40)]
-    with Store.open(study(tmp_path / "study.db", made, task), create=False) as store:
-        document = build(store, ReportOptions())
+    document = report_of(tmp_path, made, task)
     assert (
         section(document, "confusion").absent
         == "the labels are numbers (interval): there are no classes to confuse"

@@ -12,7 +12,7 @@ from judge.prompts import load_task
 from judge.store import Store
 from judge.types import Status
 from tests.annotate.agreement_helpers import checked
-from tests.annotate.report_helpers import U, grade_task, score_task, study
+from tests.annotate.report_helpers import U, grade_task, report_of, score_task, study
 
 TASKS = {
     "nominal": (load_task("stance"), ["support", "refute", "neutral"]),
@@ -98,8 +98,7 @@ def test_rows_with_nothing_to_say_are_left_out_and_named(tmp_path: Path) -> None
         for i in range(60)
         for who in [("ann", "bob") if i < 20 else ("bob",) if i < 40 else ("cyd",)]
     ]
-    with Store.open(study(tmp_path / "study.db", units), create=False) as store:
-        document = build(store, ReportOptions())
+    document = report_of(tmp_path, units)
     [pairs] = [t for s in document.sections for t in s.tables() if t.key == "pairs"]
     assert [row[0] for row in pairs.rows] == ["ann and bob"]
     assert [n for n in pairs.notes if n.startswith("Left out")] == [

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from annotate.report import FORMATS, ReportOptions, build
-from annotate.report.model import Document, Ruling
+from annotate.report import FORMATS, ReportOptions
+from annotate.report.model import Ruling
 from annotate.report.rulings import rule
 from annotate.report.subject import load
 from judge.store import Store
 from judge.types import Status
 from tests import words
-from tests.annotate.report_helpers import U, study
+from tests.annotate.report_helpers import U, report_of, study
 
 S, R = "support", "refute"
 
@@ -54,11 +54,6 @@ def ruled(folder: Path, made: list[U], name: str = "study", **asked: Any) -> lis
         for one in result:
             assert words.count(one.sentence) <= words.MOST, one.sentence
         return result
-
-
-def report(folder: Path, made: list[U], name: str = "study", **asked: Any) -> Document:
-    with Store.open(study(folder / f"{name}.db", made), create=False) as store:
-        return build(store, ReportOptions(**asked))
 
 
 def never(_: int) -> bool:
@@ -225,7 +220,7 @@ def test_three_people_undecided(tmp_path: Path) -> None:
 def test_without_a_judge_or_without_people_there_is_no_verdict(
     made: list[U], told: str, tmp_path: Path
 ) -> None:
-    document = report(tmp_path, made, field="stance")
+    document = report_of(tmp_path, made, field="stance")
     assert not document.rulings and told in document.no_ruling
     assert {s.key: s.absent for s in document.sections}["judges"]
 
@@ -234,7 +229,7 @@ def test_several_judges_have_a_verdict_each(tmp_path: Path) -> None:
     made = units(200, lambda i: i < 10, gold=True)
     for i, u in enumerate(made):
         u.judges = {**u.judges, "m/worse": other(truth(i)) if i < 80 else truth(i)}
-    document = report(tmp_path, made)
+    document = report_of(tmp_path, made)
     assert [(r.judge, r.decision) for r in document.rulings] == [
         ("m/judge", "trust"),
         ("m/worse", "do not trust"),
@@ -275,7 +270,7 @@ def test_a_reference_asked_for_by_name_decides_where_there_is_one_person(tmp_pat
 
 def test_the_chances_of_an_undecided_verdict_are_drawn(tmp_path: Path) -> None:
     # As above, one judge of 60 units wrong on 8: kappa .73, about .56 to .91 around .667.
-    result = report(tmp_path, units(60, lambda i: i < 8, gold=True))
+    result = report_of(tmp_path, units(60, lambda i: i < 8, gold=True))
     [ruling] = result.rulings
     assert ruling.decision == "undecided" and ruling.chances
     section = next(s for s in result.sections if s.key == "power")
@@ -285,7 +280,7 @@ def test_the_chances_of_an_undecided_verdict_are_drawn(tmp_path: Path) -> None:
     page = FORMATS["html"](result)
     assert "Chance of a verdict on m/judge with more labels" in page and page.count("<svg") >= 1
     # A verdict that is made has none.
-    decided = report(tmp_path, units(200, lambda i: i < 100 and i % 10 == 0, gold=True), "decided")
+    decided = report_of(tmp_path, units(200, lambda i: i < 100 and i % 10 == 0, gold=True), name="decided")
     assert not any(s.key == "power" for s in decided.sections)
 
 
@@ -313,13 +308,15 @@ def test_the_curve_agrees_with_the_verdicts_at_its_points(tmp_path: Path) -> Non
 
 def test_the_curve_of_two_people_has_no_epsilon_and_of_gold_has_a_threshold(tmp_path: Path) -> None:
     made = units(300, never, ann=lambda i: i % 20 < 2, bob=lambda i: i % 20 in (10, 11))
-    document = report(tmp_path, made, curve=True)
+    document = report_of(tmp_path, made, curve=True)
     points = document.rulings[0].curve
     assert {p.epsilon for p in points} == {p.threshold for p in points} == {None}
     # The gap is +.2 with an interval of about .14 to .26: above every margin up to 0.
     assert [p.decision for p in points] == ["trust"] * 7
     # kappa .9 with a standard error of .031, so about .84 to .96: above .8, and .9 is inside.
-    document = report(tmp_path, units(200, lambda i: i < 10, gold=True), "gold", curve=True, threshold=0.97)
+    document = report_of(
+        tmp_path, units(200, lambda i: i < 10, gold=True), name="gold", curve=True, threshold=0.97
+    )
     points = document.rulings[0].curve
     assert {p.threshold: p.decision for p in points if p.threshold and p.threshold > 0.75} == {
         0.8: "trust",

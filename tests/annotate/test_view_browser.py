@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,16 +34,6 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     annotate("batches", "new", "pilot", "stance", "-n", "3", "--annotators", "cy", "-d", db)
     annotate("view", "-d", db, "-o", folder / "page.html")
     return folder / "page.html"
-
-
-async def press(page: Page, key: str, **more: Any) -> None:
-    """One key, as a person types it."""
-    code = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key)
-    text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
-    named = {"windowsVirtualKeyCode": code} if code else {}
-    await page.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=text, **named, **more)
-    await page.call("Input.dispatchKeyEvent", type="keyUp", key=key, **named, **more)
-    await asyncio.sleep(0.05)
 
 
 async def count(page: Page) -> str:
@@ -89,35 +78,35 @@ def test_the_keyboard_is_enough_to_find_the_worst_units(page_file: Path) -> None
     async def check(page: Page) -> None:
         assert await count(page) == "1 of 150 units"
         for key in "jjk":
-            await press(page, key)
+            await page.press(key)
         assert await count(page) == "2 of 150 units"
         assert await page.script("location.hash") == "#study%3A1%2Fp"
         # "/" goes to the search, where j and k are letters.
-        await press(page, "/")
+        await page.press("/")
         for key in "jk":
-            await press(page, key)
+            await page.press(key)
         assert await page.script("document.getElementById('search').value") == "jk"
         await asyncio.sleep(0.3)
         assert await count(page) == "no unit (of 150 on the page)"
         # Every control is reached by Tab, in order.
         reached = []
         for _ in range(12):
-            await press(page, "Tab")
+            await page.press("Tab")
             reached.append(await page.script("document.activeElement.id || document.activeElement.type"))
         order = ["label", "judge", "person", "status", "differences", "least", "most", "order", "reset"]
         assert [name for name in reached if name in order] == order
         await page.script("document.querySelector('button[type=reset]').focus()")
-        await press(page, "Enter")
+        await page.press("Enter")
         assert await count(page) == "1 of 150 units"
         # The judge is surely wrong on 10 units (5, 21, ..., 149); those that wait are not among them. Another order begins at
         # its first unit, wherever one was before.
         for _ in range(7):
-            await press(page, "j")
+            await page.press("j")
         for name, letters in (("differences", "judge a"), ("order", "s")):
             await page.script(f"document.getElementById('{name}').focus()")
             for key in letters:
-                await press(page, key)
-            await press(page, "Tab")
+                await page.press(key)
+            await page.press("Tab")
         assert (await count(page)).startswith("1 of ")
         first = await page.script("document.querySelector('#unit h2').textContent")
         waiting = await page.script("document.getElementById('told').textContent")

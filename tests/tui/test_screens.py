@@ -272,6 +272,18 @@ def test_any_character_is_a_key_and_shown_as_itself(tmp_path: Path) -> None:
         load_keymap(path, task)
 
 
+async def test_every_command_is_in_the_menu_and_works_from_there(tmp_path: Path) -> None:
+    path = drawn(tmp_path, n=3)
+    async with sitting(path) as pilot:
+        await press(pilot, "ctrl+p")
+        await pilot.press(*"skip")
+        await pilot.pause(0.5)
+        await press(pilot, "enter")
+        await pilot.pause(0.2)
+        assert screen(pilot).hand.unit.position == 2
+        assert text_of(pilot, "message") == "skipped"
+
+
 async def test_a_click_on_the_second_label_and_on_a_row_of_the_list(tmp_path: Path) -> None:
     path = drawn(tmp_path, three(), n=3)
     async with sitting(path) as pilot:

@@ -118,14 +118,7 @@ async def test_a_key_in_the_browser_labels(study: Path, tmp_path: Path) -> None:
             await asyncio.sleep(0.1)
         await asyncio.sleep(2)  # nobody clicks: the terminal has the focus by itself
         for count, key in enumerate("srn", 1):
-            code = {
-                "key": key,
-                "text": key,
-                "code": f"Key{key.upper()}",
-                "windowsVirtualKeyCode": ord(key.upper()),
-            }
-            await page.call("Input.dispatchKeyEvent", type="keyDown", **code)
-            await page.call("Input.dispatchKeyEvent", type="keyUp", **{**code, "text": ""})
+            await page.press(key)
             await until(study, count)
         await asyncio.sleep(1)
         await page.screenshot(tmp_path / "page.png", whole=False)
