@@ -62,7 +62,8 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
         request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         if secrets.compare_digest(request.cookies.get(cookie_name, ""), cookie):
-            # Browsers let any site open a WebSocket to any server, and send the cookie with it.
+            # To a browser, a page on another port of this host is of the same site. It can open a WebSocket here, and the
+            # cookie goes with it.
             host = request.headers.get("Host", "")
             origin = request.headers.get("Origin")
             if origin is not None and origin.partition("://")[2] != host:
