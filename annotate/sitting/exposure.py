@@ -152,10 +152,8 @@ def note_unit(
     at: str | None = None,
 ) -> None:
     """Store one exposure to one unit."""
-    conn.execute(
-        "INSERT OR IGNORE INTO exposures (person, unit_id, what, batch, how, at) VALUES (?, ?, ?, ?, ?, ?)",
-        [person, unit, content, batch, how, at or now()],
-    )
+    row = "SELECT :unit AS unit_id, :content AS what, '' AS field"
+    note_rows(conn, person, row, batch, how, unit=unit, content=content, at=at or now())
 
 
 def against(store: Store, task: Task, person: str, units: Sequence[str], name: str) -> list[Exposure]:

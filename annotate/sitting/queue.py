@@ -178,6 +178,15 @@ class Queue:
                 return int(position)
         return None
 
+    def first(self) -> int:
+        """Return the unit to begin with: one whose keep or revise is missing, else an open one, else the first."""
+        return self.second_open() or self.next_open() or self.neighbour(0, 1) or 1
+
+    def following(self, position: int) -> int | None:
+        """Return the next open unit, else one whose keep or revise is missing; None at the end of the batch."""
+        # A judge's label that was shown, and neither kept nor revised, is shown again before the end.
+        return self.next_open(position) or self.second_open()
+
     def neighbour(self, position: int, step: int) -> int | None:
         """Return the previous or the next unit, None at the ends."""
         nearest, sign = ("min", ">") if step > 0 else ("max", "<")

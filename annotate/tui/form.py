@@ -94,8 +94,7 @@ class Form:
     async def advance(self, message: str = "") -> None:
         """Go to the next open unit, else to one with a judge to keep or revise, else to the end."""
         hand, desk = self._hand, self._desk
-        # A judge's label that was shown, and neither kept nor revised, is shown again before the end.
-        following = desk.next_open(hand.unit.position) or desk.second_open()
+        following = desk.following(hand.unit.position)
         self._place.show(following or hand.unit.position, message)
         if following is None:
             await self._at_end()

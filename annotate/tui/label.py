@@ -48,9 +48,8 @@ class LabelScreen(Screen[None]):
         """Resume at a missing second layer, else at the first open unit, else at the end."""
         desk = self.hand.desk
         self.view.fit(self.app.size)
-        second = desk.second_open()
-        self.place.show(second or desk.next_open() or desk.neighbour(0, 1) or 1)
-        if self.hand.counts["open"] == 0 and second is None:
+        self.place.show(desk.first())
+        if desk.following(0) is None:
             self.place.typed.put(Intention(act=self.commands.finish))
 
     def on_resize(self, event: events.Resize) -> None:

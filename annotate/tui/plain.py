@@ -53,9 +53,8 @@ class Dialogue:
         """Resume, and continue until the annotator ends it or the input ends."""
         desk = self._desk
         self._say(f"{desk.task.spec.title}\nType a label's key or name, then Enter. ? explains everything.")
-        second = desk.second_open()
-        self._show(second or desk.next_open() or desk.neighbour(0, 1) or 1)
-        if self._hand.counts["open"] == 0 and second is None:
+        self._show(desk.first())
+        if desk.following(0) is None:
             self._finish()
         while (line := self._read_line("> ")) is not None and self._take(line):
             pass
@@ -281,7 +280,7 @@ class Dialogue:
     def _advance(self) -> None:
         """Go to the next open unit, else to one with a judge to keep or revise, else to the end."""
         hand, desk = self._hand, self._desk
-        following = desk.next_open(hand.unit.position) or desk.second_open()
+        following = desk.following(hand.unit.position)
         if following is None:
             self._finish()
             return
