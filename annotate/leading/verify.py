@@ -37,16 +37,21 @@ def verify(store: Store) -> list[Finding]:
     """Return every difference between the stored rows and those that follow from logs and sources."""
     conn = store.conn
     with store.reading_once():
-        return [
-            *_logs(store),
-            *_imports(conn),
-            *_orphans(conn),
-            *_labels(conn),
-            *_judges(store),
-            *_weights(store),
-            *_splits(conn),
-            *_exposures(conn),
-        ]
+        # All checks read one state: a label that is given between two queries would look like a difference.
+        conn.execute("BEGIN")
+        try:
+            return [
+                *_logs(store),
+                *_imports(conn),
+                *_orphans(conn),
+                *_labels(conn),
+                *_judges(store),
+                *_weights(store),
+                *_splits(conn),
+                *_exposures(conn),
+            ]
+        finally:
+            conn.execute("ROLLBACK")
 
 
 def _logs(store: Store) -> Iterator[Finding]:

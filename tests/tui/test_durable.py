@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import random
 import signal
+import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +17,8 @@ from annotate.drawing.extend import extend_batch
 from annotate.leading.verify import verify
 from annotate.sitting.blind import Busy
 from annotate.sitting.desk import Desk
+from annotate.sitting.events import Event
+from annotate.sitting.standing import events_of
 from annotate.store import open_study
 from judge.permissions import configuration_folder
 from tests.annotate.agreement_helpers import annotate
@@ -115,6 +118,23 @@ def test_several_annotators_on_one_file_at_once(tmp_path: Path) -> None:
         process.join()
         assert process.exitcode == 0
         assert consistent(path, person) == 60
+
+
+def test_a_check_while_somebody_labels_finds_no_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before: the log was read first and the assignments later, and a label between the two was a finding."""
+    path = drawn(tmp_path, n=2)
+    with open_study(path) as store, open_study(path) as other, Desk.open(other, "pilot", "alice") as desk:
+
+        def then_label(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, list[Event]]:
+            events = events_of(conn, batch, person)
+            desk.label(desk.load(1).position, "stance", "support")
+            return events
+
+        monkeypatch.setattr("annotate.leading.verify.events_of", then_label)
+        assert verify(store) == []
+    assert len(labels(path)) == 1
 
 
 @pytest.fixture
