@@ -116,6 +116,12 @@ def test_a_table_with_ids(judge: Judge, tmp_path: Path) -> None:
     assert rows_of("SELECT item_id FROM items") == [("mine:q0",), ("mine:q1",)]
 
 
+def test_a_table_without_answers_has_items_and_passages(judge: Judge, tmp_path: Path) -> None:
+    path = table(tmp_path / "mine.csv", [{"id": "q", "question": QUESTIONS[0], "contexts": str(CONTEXTS[0])}])
+    judge("items", "import", path)
+    assert rows_of("SELECT (SELECT count(*) FROM answers), count(*) FROM passages") == [(0, 2)]
+
+
 def test_equal_questions_are_items_of_their_own_in_one_cluster(judge: Judge, tmp_path: Path) -> None:
     """Finding 3: `--map id=question` merged 200 rows into 144 items."""
     rows = [
