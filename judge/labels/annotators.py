@@ -33,18 +33,19 @@ def find_annotators(
     ).fetchall()
     shown = shown_names(judged)
     all_runs = [run for run, _, task in judged if task in tasks]
-    chosen = [_find(name, judged, all_runs, people) for name in runs]
+    only_tried = tried(store.conn)
+    # Runs that only a search started would otherwise compete with the runs that a user chose.
+    made = [run for run in all_runs if run not in only_tried] or all_runs
+    chosen = [_find(name, judged, all_runs, made, people) for name in runs]
     if requested is None:
-        only_tried = tried(store.conn)
-        # Runs that only a search started would otherwise compete with the runs that a user chose.
-        named, chosen = people, chosen or [run for run in all_runs if run not in only_tried] or all_runs
+        named, chosen = people, chosen or made
     else:
         named = []
         for name in requested:
             if name in kinds:
                 named.append(name)
             else:
-                chosen.append(_find(name, judged, all_runs, people))
+                chosen.append(_find(name, judged, all_runs, made, people))
     chosen = list(dict.fromkeys(chosen))
     kinds.update(dict.fromkeys(chosen, AnnotatorKind.JUDGE))
     names = [
@@ -54,13 +55,18 @@ def find_annotators(
 
 
 def _find(
-    name: str, judged: Sequence[tuple[str, str, str]], comparable: Sequence[str], people: Sequence[str]
+    name: str,
+    judged: Sequence[tuple[str, str, str]],
+    comparable: Sequence[str],
+    made: Sequence[str],
+    people: Sequence[str],
 ) -> str:
-    """Return the id of the single run that `name` refers to."""
-    if name == "last" and comparable:
-        return comparable[-1]
+    """Return the id of the single run that `name` refers to; `made` are the comparable runs that a user started."""
+    if name == "last" and made:
+        return made[-1]
     # As in `judge.store.export.named_run`, but a model may also have runs of other tasks.
-    matches = [(run, task) for run, model, task in judged if model == name and run in comparable]
+    of_model = [(run, task) for run, model, task in judged if model == name and run in comparable]
+    matches = [(run, task) for run, task in of_model if run in made] or of_model
     end = name.rpartition(" · ")[2].upper()
     matches = matches or [
         (run, task) for run, _, task in judged if end in (run[: len(end)], run[-len(end) :])

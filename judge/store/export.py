@@ -9,6 +9,7 @@ from judge.prompts.load import Task, find_tasks, load_task, parse_task
 from judge.store import label_rows
 from judge.store.derived import folds
 from judge.store.listing import dicts
+from judge.store.runs import tried
 from judge.store.study import Store
 from judge.types import Json
 
@@ -66,10 +67,13 @@ def named_run(store: Store, name: str) -> dict[str, Json]:
     JSON stays text.
     """
     rows = list(dicts(store.conn, f"SELECT * FROM runs {_OLDEST}", []))
-    if name == "last" and rows:
-        return rows[-1]
+    # `judge drift` and `judge improve` make runs of the same model. A user who names the model means the run they made.
+    only_tried = tried(store.conn)
+    chosen = [r for r in rows if r["run_id"] not in only_tried] or rows
+    if name == "last" and chosen:
+        return chosen[-1]
     # Names before ids: one run in 32 has an id that ends in the letter that somebody has named a judge by.
-    matches = [r for r in rows if r["model"] == name]
+    matches = [r for r in chosen if r["model"] == name] or [r for r in rows if r["model"] == name]
     part = name.upper()
     # Every id starts with an empty name, which a shell variable without a value gives.
     by_id = [r for r in rows if part and (r["run_id"].startswith(part) or r["run_id"].endswith(part))]

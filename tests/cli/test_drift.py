@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from judge.labels.relation import judges_of
+from judge.labels.scope import Scope, read_panel
 from judge.store import Store
 from tests.cli.helpers import checked, write_rows
 from tests.loopback.changing import ChangingServer
@@ -121,6 +122,21 @@ def test_anchors_stand_in_no_listing_and_are_drawn_once(
     # Other settings are another judge: a stored run has them.
     ask("run", "--temperature", "0.5")
     assert "has no anchors" in ask("drift", "--run", "last", code=2).err
+
+
+def test_the_name_of_a_model_still_means_its_own_run(ask: Any, judge: Judge, tmp_path: Path) -> None:
+    """The anchors and the checks are runs of the same model, and began later."""
+    ask("run")
+    [made] = json.loads(judge("runs", "list", "--json").out)["rows"]
+    ask("drift", "--anchors", "10")
+    ask("drift")
+    for name in ("last", "openai/m"):
+        assert f"run_id: {made['run_id']}" in judge("runs", "show", name).out
+        with Store.open(tmp_path / "study.db", create=False) as store:
+            assert list(read_panel(store, Scope("stance", runs=(name,))).shown) == [made["run_id"]]
+    # A check can be named by its id.
+    *_, check = json.loads(judge("runs", "list", "--json").out)["rows"]
+    assert f"run_id: {check['run_id']}" in judge("runs", "show", check["run_id"]).out
 
 
 def test_few_anchors_say_what_they_cannot_find(ask: Any, server: ChangingServer) -> None:
