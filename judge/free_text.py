@@ -13,7 +13,10 @@ from judge.prompts.load import Task
 from judge.prompts.spec import LABEL, TEXT, WORDS
 from judge.types import Answered, Reply, Status
 
-_NEGATED = re.compile(r"(?:\b(?:not|never|no)|n['’]t)\s{1,3}(?:\w{1,15}\s{1,3})?$", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"(?:\b(?:not|never|no|cannot|without|neither|nor|(?:fail(?:s|ed)?|unable) to)|n['’]t)\s{1,3}(?:\w{1,15}\s{1,3})?$",
+    re.IGNORECASE,
+)
 _BEFORE = 40
 """Number of characters before a label that are searched for a negation."""
 _MARKS = r"[\s\"'“”‘’`*_(\[{]{0,32}"

@@ -53,13 +53,14 @@ Never an input: {never}.
 ## A prompt as it is written
 
 With `raw: true` the file is sent exactly as it is written after its fields are filled in: no notice, no fence, no answer
-format and no second try. What stands above `<!-- unit -->` is the system message (none where it is empty), what stands
-below it the user's. `{{{{ answer_cue }}}}` is not there, filters are allowed, and lists of passages may be walked through:
+format and no second try. The text above `<!-- unit -->` is the system message (none if it is empty), and the text below it is
+the user's. White space at the start and end of a message is removed. `{{{{ answer_cue }}}}` is not there, filters are allowed, and lists of passages may be walked through:
 `{{% for p in context %}}[{{{{ p.marker }}}}] {{{{ p.text }}}}{{% endfor %}}` (`marker`, `title`, `date`, `text`; `{{{{ context }}}}` alone
 shows title, date and text of each, with an empty line between two). Only control tokens of chat templates are broken up in
-a field, so that a passage cannot speak as another turn. `answer` says how the label is found in the reply: `words` finds it
-anywhere (two different labels, or a negated one, are no answer), `Answer: {{label}}` where it stands in these words. Of the
-letters of options only those that a question has count; where the model gives probabilities they are read at the answer.
+a field, so that a passage cannot speak as another turn. `answer` says how the label is
+found in the reply. `words` finds it anywhere; the reply has no label if two different labels occur, or if the label follows `not`,
+`cannot`, `without`, `fails to` or a similar word. `Answer: {{label}}` finds the label that follows these words. Only the letters
+of options that the question has are labels. If the model returns probabilities, they are read at the position of the label.
 """
 
 _MODELS: tuple[tuple[str, type[BaseModel]], ...] = (
