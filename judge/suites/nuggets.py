@@ -117,10 +117,11 @@ def _order(
             raise
         study.note("no ranking by people: nobody has labelled")
         return []
-    people = study.by_people(replace(study.request, partial=True), majority)
+    people = study.by_people(replace(study.request, partial=True), majority, same_rows=True)
     by_people = {system: _tables(people, system, topics) for system in systems}
-    for text in people.notes:
-        study.note(text)
+    loaded = study.loaded(TASK)
+    labelled = majority.by_number(loaded.spec.questions[0].field, loaded.name)
+    _note_topics(study, tables, topics, set(labelled))
     theirs = {system: _scored(by_people[system], "") for system in systems}
     items = study.rows.items.set_index("item_id").loc[topics.index].reset_index()
     items = items.assign(unit_id=items["item_id"])
@@ -133,6 +134,30 @@ def _order(
         ]
         agreement += system_order.agreement(first.measure, items, *both)
     return agreement
+
+
+def _note_topics(
+    study: PaperStudy,
+    tables: dict[System, tuple[pd.DataFrame, pd.DataFrame]],
+    topics: pd.DataFrame,
+    labelled: set[int],
+) -> None:
+    """Note how many topics people labelled fully, and how many in part. A topic needs the labels of all its nuggets and answers."""
+    import pandas as pd
+
+    shares = []
+    for answers, assignments in tables.values():
+        topic_of = answers.set_index("unit_id")["item_id"]
+        # An empty answer has no units, so nobody can label it.
+        topic = assignments["answer_id"].map(topic_of).to_numpy()
+        shares.append(pd.DataFrame({"topic": topic, "labelled": assignments["unit_id"].isin(labelled)}))
+    share = pd.concat(shares).groupby("topic")["labelled"].mean()
+    full, partly = int((share == 1).sum()), int(((share > 0) & (share < 1)).sum())
+    text = f"the rankings are compared on the {full} of {len(topics)} topics that people labelled fully"
+    if partly:
+        are = "topic is" if partly == 1 else "topics are"
+        text += f"; {partly} {are} left out, because people labelled only a part of their nuggets"
+    study.note(text)
 
 
 PAPER = Paper(

@@ -46,10 +46,15 @@ class PaperStudy(SystemReading):
         super().__init__(store, paper, request, rows)
         self.labelled: RunLabels | PeopleLabels = self.judges
 
-    def by_people(self, request: ScoreRequest, reference_labels: ReferenceLabels | None) -> PaperStudy:
-        """Return a reading of the same rows with people's labels in place of the judge's; None: with no labels."""
+    def by_people(
+        self, request: ScoreRequest, reference_labels: ReferenceLabels | None, *, same_rows: bool = False
+    ) -> PaperStudy:
+        """Return a reading of the same rows with people's labels in place of the judge's; None: with no labels.
+
+        `same_rows`: both readings are compared on the fully labelled answers only (`PeopleLabels`).
+        """
         study = PaperStudy(self.store, self.paper, request, self.rows)
-        study.labelled = PeopleLabels(reference_labels, self.judges, study)
+        study.labelled = PeopleLabels(reference_labels, self.judges, study, same_rows=same_rows)
         return study
 
     @property

@@ -17,9 +17,24 @@ from judge.types import Status
 class PeopleLabels:
     """Labels of a reference in place of the judge's. The outputs of the system under test are read as usual."""
 
-    def __init__(self, reference_labels: ReferenceLabels | None, judges: RunLabels, reading: Reading) -> None:
-        """`reference_labels` None: nobody's labels; `judges` are those of the reading with the judge's labels, of the same rows."""
-        self.reference, self.judges, self.reading = reference_labels, judges, reading
+    def __init__(
+        self,
+        reference_labels: ReferenceLabels | None,
+        judges: RunLabels,
+        reading: Reading,
+        *,
+        same_rows: bool = False,
+    ) -> None:
+        """`reference_labels` None: nobody's labels; `judges` are those of the reading with the judge's labels, of the same rows.
+
+        `same_rows`: the caller compares both readings on the fully labelled answers only, so short ones are no bias.
+        """
+        self.reference, self.judges, self.reading, self.same_rows = (
+            reference_labels,
+            judges,
+            reading,
+            same_rows,
+        )
         self._task_read = ""
         self.refused: list[str] = []
         """Why labels were left out: they would have covered short answers, or short lists, only."""
@@ -51,7 +66,8 @@ class PeopleLabels:
             lacking = set(numbers[missing & ~groups.transform("all").to_numpy()].tolist())
             wholes = "answers" if wanted.together == "answer_unit" else "lists"
             # Where all answers have equally many parts, a whole one is no shorter than the others.
-            if groups.size().nunique() > 1 and lacking - self._drawn_whole(self.reference.store):
+            unequal = groups.size().nunique() > 1 and not self.same_rows
+            if unequal and lacking - self._drawn_whole(self.reference.store):
                 # The more parts an answer has, the more rarely all are drawn: fully labelled answers are the short ones.
                 self.refused.append(
                     f"{partly} labels of {name} on {wanted.task.task_id} are of {wholes} that are labelled in part, and {wholes} that "

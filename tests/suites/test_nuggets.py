@@ -144,7 +144,35 @@ def test_a_topic_that_people_labelled_in_part_ranks_nobody(judge: Judge, tmp_pat
     people(TASK, {"ann": labels})
     result = score(judge, "nuggets")
     assert result.value("tau_b[nugget_vital]") is None
-    assert any("not all parts of those answers are labelled" in note for note in result.document["notes"])
+    assert any("1 topic is left out" in note for note in result.document["notes"])
+
+
+def test_rankings_use_the_topics_that_people_labelled_fully(judge: Judge, tmp_path: Path) -> None:
+    """Topics have different numbers of nuggets; one label on the long topic must not remove the other topic's."""
+    numbers = {"t": 4, "long": 6, "none": 5}
+    items(judge, tmp_path, "d", [{"id": t, "question": f"What of {t}?"} for t in numbers])
+    answers(judge, tmp_path, [(t, f"s{n}", "default", f"{t} {n}.") for t in numbers for n in range(5)])
+    nuggets = [
+        {"qid": t, "nuggets": [{"text": f"{t} {k}", "importance": "vital"} for k in range(n)]}
+        for t, n in numbers.items()
+    ]
+    judge("nuggets", "import", write_jsonl(tmp_path / "n.jsonl", nuggets))
+    units = {
+        t: {f"s{n}": [f"d:{t}@s{n}@default#n{k}" for k in range(count)] for n in range(5)}
+        for t, count in numbers.items()
+    }
+    # On the other topics the judge orders the systems the other way round.
+    by_judge = {"t": [0, 1, 2, 3, 4], "long": [5, 4, 3, 2, 0], "none": [5, 4, 3, 2, 0]}
+    give(TASK, {unit: label for t in numbers for unit, label in supported(units[t], by_judge[t]).items()})
+    labels = supported(units["t"], [0, 1, 2, 4, 3])
+    people(TASK, {"ann": labels | {units["long"]["s0"][0]: S}})
+    result = score(judge, "nuggets", "--part", "order")
+    for form in ("vital", "vital_strict", "weighted", "weighted_strict", "all", "all_strict"):
+        # As above: nine of ten pairs in the same order.
+        assert result.value(f"tau_b[nugget_{form}]") == pytest.approx(0.8)
+        assert result[f"tau_b[nugget_{form}]"]["n_units"] == 1
+    [note] = [note for note in result.document["notes"] if "labelled fully" in note]
+    assert "1 of 3 topics" in note and "1 topic is left out" in note
 
 
 def test_corrected_by_people(judge: Judge) -> None:
