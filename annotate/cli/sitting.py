@@ -17,6 +17,7 @@ from annotate.tui.web import make_server
 from judge import commands
 from judge.console import db_option, note, say, suggests_next, visible
 from judge.errors import StudyError, UsageError
+from judge.store import Store
 
 LOOK_SECONDS = 2.0
 """How often `annotate watch` looks at the file."""
@@ -105,6 +106,8 @@ def _sit(
         with open_study(db) as store:
             # Opened anew: the connection of a sitting may read only what its annotator may see.
             message = move_on(store, name)
+            # The report shows the judge's labels, and others may still label these units.
+            is_alone = _annotators(store, name) == 1
         if message:
             note(message)
     if counts["open"]:
@@ -113,9 +116,15 @@ def _sit(
             "annotate adjudicate" if adjudicate else "annotate open", name, "--as", person, *mode, study=db
         )
         note(f"to continue: {line}")
-    elif not adjudicate and suggests_next():
+    elif not adjudicate and is_alone and suggests_next():
         report = commands.command("annotate report", "--task", task.task_id, "-o", "report.html", study=db)
         note(f"next: {report}")
+
+
+def _annotators(store: Store, batch: str) -> int:
+    """Return the number of people who label a batch."""
+    query = "SELECT count(DISTINCT annotator_id) FROM assignments WHERE batch = ?"
+    return int(store.conn.execute(query, [batch]).fetchone()[0])
 
 
 @click.command("serve")

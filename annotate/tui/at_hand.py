@@ -69,8 +69,8 @@ class AtHand:
         """Whether a training unit was answered wrong and its answer is still hidden, for a second try."""
         self.evidence: Evidence | None = None
         """The cursor, while evidence is marked."""
-        self.searched = ""
-        """The last search in the list."""
+        self.found_by: tuple[str, int] = ("", 0)
+        """The last search in the list, and the position of the unit that was chosen from its results."""
         self._spent: dict[int, TimeSpent] = {}
         self.recount()
 
@@ -91,6 +91,13 @@ class AtHand:
         if self.unit.state.locked and self.unit.role != "adjudication":
             self.phase = "key" if self.unit.role == "training" else "judge"
             self.trying = self.phase == "key" and bool(self.wrong())
+
+    @property
+    def searched(self) -> str:
+        """The search by which this unit was found; empty for every other unit."""
+        # On later units, the search would scroll to a match, and the annotator would not see how the text begins.
+        search, position = self.found_by
+        return search if position == self.unit.position else ""
 
     @property
     def status(self) -> UnitStatus:

@@ -207,7 +207,7 @@ class Commands:
         """Open the list of the annotator's units. `ask`: with the search line open."""
 
         def chosen(position: int, searched: str) -> None:
-            self._hand.searched = searched
+            self._hand.found_by = (searched, position)
             self._place.show(position)
 
         near = self._hand.unit.position

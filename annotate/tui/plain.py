@@ -150,12 +150,14 @@ class Dialogue:
             self._list(rest if rest in FILTERS else "all", "")
         elif sign == "/":
             self._list("all", rest)
+        elif sign == "!":
+            self._flag(rest)
+        elif sign == "+":
+            self._note(rest)
         else:
             does: dict[str, Callable[[], None]] = {
                 "<": self._undo,
                 "-": self._skip,
-                "!": self._flag,
-                "+": self._note,
                 ".": self._print_unit,
                 "?": self._help,
             }
@@ -318,23 +320,28 @@ class Dialogue:
             self._say("Skipped.")
             self._advance()
 
-    def _flag(self) -> None:
-        if self._hand.unit.state.flag is not None:
+    def _flag(self, typed: str) -> None:
+        if self._hand.unit.state.flag is not None and not typed:
             if self._commit(self._desk.flag, None):
                 self._say("The flag is gone.")
         else:
-            self._keep_text("flag", "What is wrong with this unit? ", self._desk.flag)
+            self._keep_text("flag", "What is wrong with this unit? ", self._desk.flag, typed)
 
-    def _note(self) -> None:
+    def _note(self, typed: str) -> None:
         before = self._hand.unit.state.note
-        self._keep_text("note", f"Note{f' (now: {one_line(before)})' if before else ''}: ", self._desk.note)
+        self._keep_text(
+            "note", f"Note{f' (now: {one_line(before)})' if before else ''}: ", self._desk.note, typed
+        )
 
-    def _keep_text(self, name: str, prompt: str, store: Callable[..., State]) -> None:
-        """Read one line and store it with the unit. A line that cannot be stored becomes a draft for the next time."""
+    def _keep_text(self, name: str, prompt: str, store: Callable[..., State], given: str) -> None:
+        """Store a line with the unit: `given` behind the command, else the next one that is typed.
+
+        A line that cannot be stored becomes a draft for the next time.
+        """
         position, draft = self._hand.unit.position, self._desk.draft(self._hand.unit.position, name)
-        if draft:
+        if draft and not given:
             self._say(f"Typed before and not stored: {draft}. Enter stores it.")
-        typed = self._read_line(prompt)
+        typed = given or self._read_line(prompt)
         text = typed or (draft if typed is not None else None)
         if not text:
             self._say(f"No {name} was stored.")

@@ -77,7 +77,9 @@ def _label_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
         if not question.labels:
             kind = "a number" if question.level == "interval" else "your answer"
             yield f"Type {kind}{f', with {BETWEEN} between several' if question.many else ''}."
-    if hand.status is not UnitStatus.OPEN:
+    if hand.status is UnitStatus.SKIPPED:
+        yield "You skipped this unit: a label answers it, Enter goes on."
+    elif hand.status is not UnitStatus.OPEN:
         yield "This unit is finished: another label changes it, Enter goes on."
 
 

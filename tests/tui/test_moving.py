@@ -95,6 +95,21 @@ async def test_what_was_searched_for_is_a_match(tmp_path: Path) -> None:
         assert any("needle" in row for row in rows(pilot)) and not rule(pilot).endswith("below")
 
 
+async def test_a_search_scrolls_only_the_unit_that_it_found(tmp_path: Path) -> None:
+    """On the next unit, it hid how the text begins."""
+    path = tmp_path / "s.db"
+    text = f"{FILLER * 50}needle {FILLER * 50}"
+    build(path, items=2, each=1, texts={"one": text, "two": text})
+    batch(path, n=2)
+    async with sitting(path) as pilot:
+        await press(pilot, "slash", *"needle", "enter", "enter")
+        await pilot.pause()
+        assert any("needle" in row for row in rows(pilot))
+        await press(pilot, "s")
+        await pilot.pause()
+        assert not any("needle" in row for row in rows(pilot)) and rule(pilot).startswith("0 %")
+
+
 async def test_nothing_is_said_of_a_text_that_fits(tmp_path: Path) -> None:
     path = drawn(tmp_path, n=4)
     async with sitting(path) as pilot:

@@ -142,6 +142,15 @@ def test_a_note_that_cannot_be_stored_is_kept_and_offered_again(tmp_path: Path) 
     assert log(path) == [("note", 1, "see page 3")]
 
 
+def test_text_behind_a_command_is_stored(tmp_path: Path) -> None:
+    path = drawn(tmp_path, n=4)
+    printed = talk(path, ["+ odd news", "! wrong claim", "-", "# 1"])
+    assert log(path) == [("note", 1, "odd news"), ("flag", 1, "wrong claim"), ("skip", 1, None)]
+    assert "What is wrong" not in printed
+    # A skipped unit is not called finished.
+    assert "You skipped this unit" in printed and "This unit is finished" not in printed
+
+
 def test_what_a_terminal_would_obey_is_printed_as_escapes(tmp_path: Path) -> None:
     path = drawn(tmp_path, texts=NASTY, n=12)
     said = talk(path, [f"# {n}" for n in range(1, 13)] + ["= all", "!", "a\x1b[31mflag", "."])
