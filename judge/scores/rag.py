@@ -34,7 +34,11 @@ from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 
 ENTAILMENT = {"entailment": 1.0, "neutral": 0.0, "contradiction": 0.0}
-SOURCE = {"relevant": 1.0, "irrelevant": 0.0, "none": 0.0}
+SOURCES = {
+    "relevant": {"relevant": 1.0, "irrelevant": 0.0, "none": 0.0},
+    "irrelevant": {"relevant": 0.0, "irrelevant": 1.0, "none": 0.0},
+}
+"""The kind of passage that entails a claim -> the labels of `claim_source` as numbers."""
 # RAGChecker asks whether the answer entails a claim; half of a nugget does not entail it.
 STATED = {"support": 1.0, "partial_support": 0.0, "not_support": 0.0}
 """A nugget that an answer states in part is not entailed by it."""
@@ -98,19 +102,20 @@ def of_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
     faithfulness    supported / claims
     claim_precision correct / claims
     noise_sensitivity_relevant    incorrect, supported, and in a relevant passage / claims
-    noise_sensitivity_irrelevant  incorrect, supported, and in irrelevant passages alone / claims
+    noise_sensitivity_irrelevant  incorrect, supported, and in an irrelevant passage but no relevant one / claims
     hallucination   incorrect and not supported / claims
     self_knowledge  correct and not supported / claims
 
     faithfulness + hallucination + self_knowledge = 1 for every answer with claims; claim_precision + both noise
-    sensitivities + hallucination = 1.
+    sensitivities + hallucination are at most 1: wrong claims that only several passages together entail are in none.
     """
     who = units(answers, "answers")
     parts = Parts(claims, "claims", who, "answers", "answer_id")
     expected = parts.expected(answers, "n_claims")
     supported = _Labels.of(claims, "supported", ENTAILMENT, "claims")
     correct = _Labels.of(claims, "correct", ENTAILMENT, "claims")
-    source = _Labels.of(claims, "source", SOURCE, "claims")
+    # RAGChecker's noise is a claim that one passage entails. A claim that only several passages together entail is neither.
+    sources = {wanted: _Labels.of(claims, "source", codes, "claims") for wanted, codes in SOURCES.items()}
     nothing = empty(answers)
     # A missing answer has no list of passages: what it was given is not known, and that is no excuse.
     given = (column(answers, "n_contexts", "answers").to_numpy(np.float64, na_value=0) > 0) | nothing
@@ -122,14 +127,14 @@ def of_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
     in_context, against = shares(given, " or no passage"), shares(reference, " or no reference answer")
     both = shares(given & reference, ", no passage or no reference answer")
     is_supported, is_wrong = supported.values == 1, correct.values == 0
-    relevant = source.values == 1
+    in_relevant, in_irrelevant = (sources[wanted].values == 1 for wanted in SOURCES)
     noise = is_wrong & is_supported
-    two, three = [supported, correct], [supported, correct, source]
+    two, three = [supported, correct], [supported, correct, sources["relevant"]]
     return [
         in_context.score("faithfulness", is_supported, [supported]),
         against.score("claim_precision", correct.values == 1, [correct]),
-        both.score("noise_sensitivity_relevant", noise & relevant, three, better=False),
-        both.score("noise_sensitivity_irrelevant", noise & ~relevant, three, better=False),
+        both.score("noise_sensitivity_relevant", noise & in_relevant, three, better=False),
+        both.score("noise_sensitivity_irrelevant", noise & in_irrelevant, three, better=False),
         both.score("hallucination", is_wrong & ~is_supported, two, better=False),
         both.score("self_knowledge", (correct.values == 1) & ~is_supported, two, better=False),
     ]
@@ -178,7 +183,8 @@ def claim_f1(precision: Score, recall: Score) -> Score:
 def of_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
     """Return the measures of the passages that answers were given.
 
-    context_precision         relevant / passages
+    context_precision         relevant / passages. RAGChecker counts a passage that entails any reference claim; here it must
+                              support a whole reference answer, because labels of one claim and one passage do not exist
     context_precision_ranked  mean over the relevant passages of the precision at their ranks; 0 without a relevant one
     """
     who = units(answers, "answers")

@@ -119,7 +119,10 @@ KNOWN = {
     "faithfulness": KnownAs(
         "RAGAS faithfulness; RAGChecker faithfulness", f"{DOCS}: Faithfulness; {CHECKER}"
     ),
-    "context_precision": KnownAs("RAGChecker context precision", CHECKER),
+    "context_precision": KnownAs(
+        "RAGChecker context precision",
+        f"{CHECKER}, where a passage is relevant if it entails any reference claim; here, if it supports a whole reference answer",
+    ),
     "context_precision_ranked": KnownAs("RAGAS context precision", f"{DOCS}: Context Precision"),
     "context_recall": KnownAs(
         "RAGAS context recall; RAGChecker claim recall", f"{DOCS}: Context Recall; {CHECKER}"

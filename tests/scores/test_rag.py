@@ -61,6 +61,14 @@ def test_claims_of_answers() -> None:
     )
 
 
+def test_a_claim_that_no_passage_alone_entails_is_no_noise() -> None:
+    # Both passages together entail the wrong claim, and neither does alone: no irrelevant passage entails it.
+    table_ = claims(("a1", E, N, "none"), ("a1", E, N, "irrelevant"))
+    result = numbers(rag.of_claims(answers("a1"), table_))
+    assert (result["noise_sensitivity_irrelevant"], result["noise_sensitivity_relevant"]) == (1 / 2, 0)
+    assert result["hallucination"] == 0
+
+
 def test_a_measure_needs_its_own_labels_alone() -> None:
     table_ = CHECKED.copy()
     table_.loc[0, "source"] = None
@@ -165,7 +173,7 @@ LABEL = st.tuples(
     st.integers(0, 2),
     st.sampled_from([E, N, C]),
     st.sampled_from([E, N, C]),
-    st.sampled_from(list(rag.SOURCE)),
+    st.sampled_from(list(rag.SOURCES["relevant"])),
 )
 
 
@@ -180,4 +188,14 @@ def test_parts_add_up(rows: list[tuple[int, str, str, str]]) -> None:
         + result["noise_sensitivity_irrelevant"]
         + result["hallucination"]
     )
-    assert result["claim_precision"] + wrong == pytest.approx(1)
+    # The rest are wrong claims that the passages entail together, and none of them alone.
+    together = [
+        sum(
+            a == n and supported == E and correct != E and source == "none"
+            for n, supported, correct, source in rows
+        )
+        / sum(a == n for n, *_ in rows)
+        for a in {n for n, *_ in rows}
+    ]
+    rest = sum(together) / len(together)
+    assert result["claim_precision"] + wrong + rest == pytest.approx(1)
