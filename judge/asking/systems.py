@@ -175,7 +175,8 @@ def _import_rankings(
     # A ranking that is called as a system is that system's own.
     name, stage = outputs.name or outputs.system, str(outputs.stage)
     info = ImportInfo("rankings", {}, options.dataset, {"stage": stage, **({"name": name} if name else {})})
-    read_rows = partial(rankings.read_rankings, stage=stage, name=name, ids=Ids(store, options.dataset))
+    ids = Ids(store, options.dataset)
+    read_rows = partial(rankings.read_rankings, stage=stage, name=name, ids=ids, note=options.note)
     yield from import_each(
         store, paths, info, outputs.skip_bad, lambda path, bad: read_rows(path, bad=bad), add_rankings
     )

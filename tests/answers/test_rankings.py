@@ -76,7 +76,7 @@ BAD = [
     ("ferry Q0 cite_1 one 2.0 x", "field 'rank': 'one' is no whole number"),
     ("ferry Q0 cite_1 1 nan x", "field 'score': 'nan' is not a number"),
     ("tea Q0 cite_1 2 1.0 x", "'rag:tea/cite_1' occurs twice for 'rag:tea' (line 1)"),
-    ("tea Q0 cite_2 1 1.0 x", "rank 1 occurs twice for 'rag:tea' (line 1)"),
+    ("tea Q0 cite_2 1 3.0 x", "rank 1 occurs twice for 'rag:tea', and all its scores are equal"),
 ]
 
 
@@ -87,7 +87,32 @@ def test_a_bad_line_is_named(judge: Judge, items: None, tmp_path: Path, bad: str
     assert err.startswith(f"judge: {path}:2: ") and message in err
     assert column("SELECT count(*) FROM rankings") == [0]
     assert f"skipped: {path}:2" in judge("systems", "import", "--stage", "retrieve", path, "--skip-bad").err
-    assert column("SELECT item_id FROM rankings ORDER BY 1") == ["rag:bridge", "rag:tea"]
+    # A list without an order is skipped as a whole.
+    kept = ["rag:bridge"] if "no order" in err else ["rag:bridge", "rag:tea"]
+    assert column("SELECT item_id FROM rankings ORDER BY 1") == kept
+
+
+def test_a_run_is_ordered_by_score(judge: Judge, items: None, tmp_path: Path) -> None:
+    """As trec_eval and ir_measures do. Equal scores keep the order of the rank column, then of the file."""
+    path = run_file(
+        tmp_path / "a.run",
+        *("tea Q0 cite_1 1 0.1 x", "tea Q0 cite_2 2 0.3 x", "tea Q0 cite_3 3 0.2 x"),
+        *("bridge Q0 cite_2 2 -1 x", "bridge Q0 cite_1 1 -1 x"),
+        *("ferry Q0 cite_1 0 1 x", "ferry Q0 rag:tea/cite_1 0 3 x", "ferry Q0 rag:tea/cite_2 0 1 x"),
+    )
+    err = judge("systems", "import", "--stage", "retrieve", path).err
+    assert str(path) in err and "1 of 3 queries" in err and "score" in err
+    listed: dict[str, list[str]] = {}
+    for item, _, passage, _ in rows(LISTS):
+        listed.setdefault(item, []).append(passage)
+    assert listed == {
+        "rag:tea": ["rag:tea/cite_2", "rag:tea/cite_3", "rag:tea/cite_1"],
+        "rag:bridge": ["rag:bridge/cite_1", "rag:bridge/cite_2"],
+        # All ranks are 0, so the scores alone decide.
+        "rag:ferry": ["rag:tea/cite_1", "rag:ferry/cite_1", "rag:tea/cite_2"],
+    }
+    ordered = run_file(tmp_path / "b.run", "tea Q0 cite_1 1 2 y", "tea Q0 cite_2 2 1 y")
+    assert "rank column" not in judge("systems", "import", "--stage", "retrieve", ordered).err
 
 
 def test_ids_of_other_items_must_mean_one_text(judge: Judge, tmp_path: Path) -> None:
