@@ -1,7 +1,7 @@
 """Convert rows to DataFrames and back. pandas is imported only when a DataFrame is requested.
 
-Out: what is undefined or missing is missing (NaN, <NA>), numbers of things are `Int64`, times stay text. In: what is
-missing in the frame is not a value.
+From rows to a frame: undefined and missing values become NaN or <NA>, counts become `Int64`, and times stay strings. From
+a frame to rows: missing cells become None.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REAL = ("value", "low", "high", "confidence", "coverage", "latency", "cost_usd"
 def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], **attributes: Any) -> pd.DataFrame:
     """Return rows as a frame with exactly these columns; `attributes` become its `attrs`.
 
-    A column `value` of labels stays text; one of measures is a number, missing where it is undefined.
+    A column `value` that contains labels stays text. If it contains measures, it is numeric, and undefined values are NaN.
     """
     import pandas as pd
 
@@ -49,14 +49,14 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], **attribute
 
 
 def measures(rows: Iterable[Measure], **attributes: Any) -> pd.DataFrame:
-    """Return measures as a frame: a row each, with n, coverage and the reason for a missing value."""
+    """Return measures as a frame: one row per measure, with n, coverage and the reason for a missing value."""
     return frame((m.as_json() for m in rows), MEASURES, **attributes)
 
 
 def rows_of(data: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
-    """Return the rows of a frame, of a mapping {column: values}, or of an iterable of mappings; and a table's columns.
+    """Return the rows of a frame, a mapping {column: values} or an iterable of mappings; and the columns of a table.
 
-    Missing cells of a table are None. Raises UsageError for anything else.
+    Missing cells are None. For an iterable of mappings, the columns are None. Raises UsageError for other types.
     """
     # Recognised by its methods, so that rows of dictionaries need no pandas.
     if hasattr(data, "to_dict") and hasattr(data, "columns"):
@@ -68,7 +68,9 @@ def rows_of(data: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
         lengths = {name: len(values) for name, values in data.items() if hasattr(values, "__len__")}
         # A text has a length, too: each of its letters would be a row.
         if any(isinstance(values, str) for values in data.values()) or len(lengths) < len(data):
-            raise UsageError("a mapping is {column: values}; one row alone goes in a list: [row]")
+            raise UsageError(
+                "a mapping must be {column: values}; to pass a single row, put it in a list: [row]"
+            )
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{name} {n}" for name, n in lengths.items())
             raise UsageError(f"the columns of a mapping have different lengths: {listed}")
@@ -78,12 +80,12 @@ def rows_of(data: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
         )
     if isinstance(data, str | bytes) or not isinstance(data, Iterable):
         raise UsageError(
-            f"{type(data).__name__}: items are a DataFrame, {{column: values}}, a list of rows, or the path of a file"
+            f"{type(data).__name__}: data must be a DataFrame, {{column: values}}, a list of rows, or a file path"
         )
     rows = list(data)
     for number, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
-            raise UsageError(f"row {number} is no mapping but {type(row).__name__}")
+            raise UsageError(f"row {number} must be a mapping, not {type(row).__name__}")
     return [{name: plain(value) for name, value in row.items()} for row in rows], None
 
 
@@ -95,7 +97,7 @@ def _rows_of_frame(data: Any) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _cells(column: Any) -> list[Any]:
-    """Return a column's values as JSON has them."""
+    """Convert the values of a column to JSON types."""
     values = [plain(value) for value in column]
     # JSON has no infinite numbers, but log scores do. They become text, as in a CSV file.
     values = [str(v) if isinstance(v, float) and math.isinf(v) else v for v in values]
@@ -107,7 +109,7 @@ def _cells(column: Any) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: numpy's scalars and arrays as Python's, times as ISO 8601, missing values as None."""
+    """Convert a value to JSON types: numpy scalars and arrays to Python's, times to ISO 8601, missing values to None."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):

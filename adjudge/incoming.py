@@ -1,4 +1,4 @@
-"""Import items for `Study.items` from a file, a table or rows; with the maps to pass if columns have other names."""
+"""Import items for `Study.items` from a file, a table or rows. If columns have other names, errors suggest maps."""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
@@ -21,9 +21,10 @@ def import_items(
     label_maps: Mapping[str, Mapping[str, str]],
     **more: Any,
 ) -> Outcome:
-    """Import items; `more` are other fields of `judge.importers.base.Options`.
+    """Import items. `more` contains other fields of `judge.importers.base.Options`.
 
-    Raises BadInput, with the maps to pass if columns have other names, and UsageError.
+    Raises BadInput if the data is invalid (with the maps to pass if columns have other names), and UsageError if an
+    argument is invalid.
     """
     from judge.asking.items import from_files, from_rows
     from judge.importers.base import Options
@@ -45,7 +46,7 @@ def import_items(
             done = from_files(study, format, paths, options, skip_bad)
         else:
             if format is not None:
-                raise UsageError("format is for files; a DataFrame or rows have their own")
+                raise UsageError("format= can be used only with files, not with a DataFrame or rows")
             used = {"id", "question", "claim", "passages.text", *maps.values()}
             name, rows, columns = rows_in_memory(data, used)
             options = understood(Path(name), rows, options)
@@ -63,13 +64,13 @@ def import_items(
 
 
 def _paths(data: Any) -> list[Path]:
-    """Return the named files: one path, or a list for a format of several files; none for data in memory."""
+    """Return the files that `data` names, either one path or a list of paths; an empty list for data in memory."""
     listed = data if isinstance(data, list | tuple) else [data]
     return [Path(entry) for entry in listed] if all(isinstance(entry, str | Path) for entry in listed) else []
 
 
 def rows_in_memory(data: Any, used: Collection[str]) -> tuple[str, list[dict[str, Any]], list[str] | None]:
-    """Return what errors call the data, its rows, and the columns of a table.
+    """Return the name of the data for error messages, its rows, and the columns if it is a table.
 
     Raises UsageError if a column in `used` is the index of the frame.
     """
@@ -80,15 +81,15 @@ def rows_in_memory(data: Any, used: Collection[str]) -> tuple[str, list[dict[str
     named = [name for name in getattr(getattr(data, "index", None), "names", ()) if isinstance(name, str)]
     wanted = set(used) - set(columns or ())
     if columns is not None and (lost := [name for name in named if name in wanted]):
-        raise UsageError(f"'{lost[0]}' is the frame's index and no column: give frame.reset_index()")
+        raise UsageError(f"'{lost[0]}' is the frame's index, not a column: pass frame.reset_index()")
     return "rows" if columns is None else "DataFrame", rows, columns
 
 
 def _check_maps(maps: Any, label_maps: Any) -> None:
-    """Raise UsageError for maps that are not {field: column} and {field: {old: new}}."""
+    """Raise UsageError unless `maps` is {field: column} and `label_maps` is {field: {old: new}}."""
     if not isinstance(maps, Mapping) or not all(isinstance(v, str) for v in maps.values()):
-        raise UsageError("maps goes from our fields to your columns, as in {'question': 'query'}")
+        raise UsageError("maps must map our fields to your columns, e.g. {'question': 'query'}")
     if not isinstance(label_maps, Mapping) or not all(isinstance(v, Mapping) for v in label_maps.values()):
         raise UsageError(
-            "label_maps goes from a label field to {old: new}, as in {'stance': {'yes': 'support'}}"
+            "label_maps must map a label field to {old: new}, e.g. {'stance': {'yes': 'support'}}"
         )

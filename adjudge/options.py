@@ -1,4 +1,4 @@
-"""Check options that are passed by name; the errors list the valid ones."""
+"""Check options that are passed by name. The errors list the valid options."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class CommonArguments(TypedDict, total=False):
-    """The commonest options of a run, by the names of `judge.run_options.RunOptions`, which says what each does.
+    """The most common options of a run. `judge.run_options.RunOptions` has the same names and describes each option.
 
-    `max` are limits as text (5usd, 2h, 1Mtokens); `patience` may be seconds or text as 2h.
+    `max` contains limits as strings (5usd, 2h, 1Mtokens); `patience` is a number of seconds or a string such as 2h.
     """
 
     concurrency: int | None
@@ -34,7 +34,7 @@ class CommonArguments(TypedDict, total=False):
 
 
 class ImproveArguments(CommonArguments, total=False):
-    """The options of `Study.improve`, which chooses the units, the examples and the recipe itself."""
+    """The options of `Study.improve`. The method itself chooses the units, the examples and the recipe."""
 
     prices: str | Path | None
     max_output_tokens: int
@@ -51,7 +51,7 @@ class ImproveArguments(CommonArguments, total=False):
 
 
 class RunArguments(ImproveArguments, total=False):
-    """The options of `Study.run`: all of the table. `examples` may be a list of items."""
+    """The options of `Study.run`: all options of the table. `examples` may be a list of items."""
 
     limit: int | None
     where: str | None
@@ -62,7 +62,7 @@ class RunArguments(ImproveArguments, total=False):
 
 
 class SuiteArguments(CommonArguments, total=False):
-    """The options of `Study.suite`: the rows that are judged, and the commonest options of a run.
+    """The options of `Study.suite`: the selection of rows, and the most common options of a run.
 
     `also_generate` lets the model add outputs to a system whose outputs were imported; `limit` is a number of questions.
     """
@@ -76,7 +76,7 @@ class SuiteArguments(CommonArguments, total=False):
 
 
 def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOptions:
-    """Return the options of a run by name. Raises UsageError for an unknown one, with the known ones."""
+    """Return the options of a run by name. Raises UsageError for an unknown option; the message lists the known ones."""
     from judge.run_options import RunOptions
 
     names = [name for name in RunOptions.__dataclass_fields__ if name not in without]
@@ -93,7 +93,7 @@ def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOpt
 
 
 def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values as the command takes them. Raises UsageError for one out of its range or choices."""
+    """Convert the values as the command does. Raises UsageError if a value is outside its range or choices."""
     import click
 
     from judge.cli.options import LimitText, NumberOrNone, option_of
@@ -124,10 +124,10 @@ def known(given: Iterable[str], names: Iterable[str], method: str) -> None:
 
 
 class WatchedCall:
-    """A caller's progress function. An error that it raises ends the run in order, and is raised after all answers are stored."""
+    """A caller's progress function. If it raises an error, the run stops, stores all answers, and raises the error again."""
 
     def __init__(self, progress: bool | RunDisplay, stop: Callable[[], None]) -> None:
-        """Raise UsageError for a value that is neither True, False nor a function."""
+        """Raise UsageError if `progress` is neither True, nor False, nor a function."""
         self._stop = stop
         self._error: Exception | None = None
         self._to: RunDisplay | None = None
@@ -138,7 +138,9 @@ class WatchedCall:
         elif callable(progress):
             self._to = progress
         else:
-            raise UsageError(f"progress={progress!r}: True, False, or what is called with how the run stands")
+            raise UsageError(
+                f"progress={progress!r}: must be True, False, or a function that receives the state of the run"
+            )
 
     def __call__(self, live: Live) -> None:
         """Call the function, unless it has raised an error before."""
@@ -158,7 +160,7 @@ class WatchedCall:
         return self
 
     def __exit__(self, *ended: object) -> None:
-        """Raise the error of the progress function, in place of the interruption that it caused."""
+        """Raise the progress function's error instead of the interruption that it caused."""
         if self._error is not None:
             # The interruption was only the means to stop the run.
             raise self._error from None

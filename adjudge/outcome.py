@@ -1,4 +1,4 @@
-"""The result of a method: sentences, a table, the document of `--json`, and a page if there is one."""
+"""The result of a method: sentences, a table, the document that `--json` prints, and the HTML page if there is one."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_ROWS = 60
-"""Rows that a notebook shows of a table."""
+"""The maximum number of table rows that a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
-    """A result. `document` is what the command prints with --json, `rows` the table of it, `run_id` a run that it made.
+    """The result of a method. `document` is the document that the command prints with --json, and `rows` is its table.
 
-    `page` is the whole HTML page that the command writes with -o, None where it writes none.
+    `run_id` is the run that the method created, if any. `page` is the complete HTML page that the command writes with -o,
+    or None if the command writes no page.
     """
 
     title: str
@@ -42,10 +43,10 @@ class Outcome:
         return frame(self.rows, columns, notes=list(self.notes))
 
     def save(self, path: str | Path) -> Path:
-        """Write the page. Raises UsageError where there is none, or the name is not one of a page."""
+        """Write the page to `path`. Raises UsageError if there is no page, or if the file extension is not that of a page."""
         path = Path(path)
         if self.page is None:
-            raise UsageError(f"{self.title}: there is no page of it to write")
+            raise UsageError(f"{self.title}: this result has no page to write")
         # A page under another name would not open in a browser.
         format_of(path, PAGE)
         path.write_text(self.page, encoding="utf-8")

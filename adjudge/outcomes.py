@@ -1,4 +1,4 @@
-"""Convert the results of the functions behind the commands to an `Outcome`: title, table, document, notes."""
+"""Convert the results of the commands' functions to an `Outcome` with title, table, document and notes."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 def imported(study: Path, done: Imported, said: Sequence[str]) -> Outcome:
-    """Return what an import added and left out, and the tasks that fit the data."""
+    """Return the outcome of an import: the new rows, the skipped rows, and the tasks that fit the data."""
     rows = done.rows()
     notes = [*said, *done.notes, *(f"skipped: {text}" for text in done.skipped)]
     if done.tasks:
-        notes.append(f"tasks that these data suit: {', '.join(done.tasks)}")
+        notes.append(f"tasks that fit these data: {', '.join(done.tasks)}")
     document = {"study": str(study), "rows": rows, "skipped": done.skipped}
     new = sum(row.get("items", 0) for row in rows)
     return Outcome(f"{new:,} new item{'s' if new != 1 else ''} in {study}", document, rows, notes)
 
 
 def raise_ending(report: RunReport) -> None:
-    """Raise the error that ended a run, KeyboardInterrupt included."""
+    """Raise the error that ended a run, including KeyboardInterrupt."""
     if (error := report.ending) is not None:
         raise error
     if report.interrupted:
@@ -42,7 +42,7 @@ def raise_ending(report: RunReport) -> None:
 
 
 def ran(done: Ran) -> Outcome:
-    """Return the counts of a run. Raises the error that ended it."""
+    """Return the counts of a run. Raises the error that ended the run, if there is one."""
     from judge.runner.plan import STATUSES
 
     report, plan = done.report, done.plan
@@ -50,7 +50,9 @@ def ran(done: Ran) -> Outcome:
     document = report.as_json(plan)
     notes = report.remarks(plan)
     if report.stopped:
-        notes.append(f"stopped: {report.stopped}; {report.pending} units to go; the same call goes on")
+        notes.append(
+            f"stopped: {report.stopped}; {report.pending} units to go; to continue, repeat the same call"
+        )
     if done.calibrated is not None:
         notes.append(f"calibrated by the recipe: run {done.calibrated}")
     row = {name: document[name] for name in ("units", "labelled", *STATUSES, "reused", "pending")}
@@ -59,13 +61,13 @@ def ran(done: Ran) -> Outcome:
 
 
 def panel(done: Sequence[Ran], made: PanelOutcome | None) -> Outcome:
-    """Return the panel, a row for each member. If a member did not finish, there is no run of the panel."""
+    """Return the panel with one row for each member. If a member did not finish, the panel has no run."""
     from judge.cli.panel import document
 
     if made is None:
         last = ran(done[-1])
         return replace(
-            last, run_id=None, notes=[*last.notes, "the panel is kept when its last member is done"]
+            last, run_id=None, notes=[*last.notes, "the panel is stored when its last member has finished"]
         )
     # The panel has the runs that its recipe calibrated, not those that were asked.
     rows = [{"member": member.plan.model, "run_id": run_id, "units": member.report.units, "labelled": member.report.labelled}
@@ -79,7 +81,7 @@ def panel(done: Sequence[Ran], made: PanelOutcome | None) -> Outcome:
 
 
 def calibrated(done: CalibrationOutcome) -> Outcome:
-    """Return the measures before and after, on questions on which nothing was fitted."""
+    """Return the measures before and after calibration, on questions that were not used for fitting."""
     rows = [
         {
             "measure": after.measure + (f" ({after.weights})" if after.weights else ""),
@@ -98,24 +100,24 @@ def calibrated(done: CalibrationOutcome) -> Outcome:
 
 
 def routed(routing: Route, kept: str | None) -> Outcome:
-    """Return the steps of the path, and the derived run of the accepted units."""
+    """Return the tested thresholds of a route, and the derived run with the accepted units."""
     from judge.suites.route import as_json
     from judge.suites.route_page import as_html
 
     document = as_json(routing, kept)
-    result = "no threshold holds"
+    result = "no threshold passes"
     if document["holds"]:
         result = (
             f"{document['accepted']:,} of {routing.n_units:,} units accepted ({document['coverage']:.1%})"
         )
     title = (
-        f"{routing.field} against {routing.truth.word}: agreement of {routing.agree:.0%} at least: {result}"
+        f"{routing.field} against {routing.truth.word}: agreement of at least {routing.agree:.0%}: {result}"
     )
     return Outcome(title, document, document["steps"], routing.notes, run_id=kept, page=as_html(routing))
 
 
 def compared(contest: Contest) -> Outcome:
-    """Return the runs on the units that all of them labelled; the document and the page have the pairs."""
+    """Return the runs on the units that all of them labelled. The document and the page contain the pairs."""
     from judge.suites.contest import as_json
     from judge.suites.contest_page import as_html
 
@@ -128,7 +130,7 @@ def compared(contest: Contest) -> Outcome:
 
 
 def improved(improvement: Improved, recipe: Path | None) -> Outcome:
-    """Return the candidates that were tried, and the test of the chosen one."""
+    """Return the candidates that were tried, and the test of the chosen candidate."""
     from judge.improve.page import as_html, as_json, sentences
 
     document = as_json(improvement, recipe)

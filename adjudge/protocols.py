@@ -1,4 +1,4 @@
-"""The papers' protocols from Python: import outputs of systems, make what a score lacks, return scores and leaderboards."""
+"""The papers' protocols in Python: import systems' outputs, create missing labels, return scores and leaderboards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judge.suites.result import Result
 
 ALL = "all"
-"""In place of a list of systems: every system that the paper can score."""
+"""Used instead of a list of systems: selects every system that the paper can score."""
 
 
 def import_outputs(
@@ -37,7 +37,7 @@ def import_outputs(
     maps: Mapping[str, str] | None = None,
     label_maps: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Outcome:
-    """Import outputs of systems from a file, a table or rows. Raises as `judge.asking.systems.import_files`."""
+    """Import outputs of systems from a file, a table or rows. Raises the errors of `judge.asking.systems.import_files`."""
     from adjudge.incoming import rows_in_memory
     from judge.asking.systems import import_files, import_rows
     from judge.importers.answers import KEYS
@@ -49,7 +49,7 @@ def import_outputs(
     if isinstance(data, str | Path):
         done = import_files(store, [Path(data)], options, outputs)
     elif outputs.stage is not None:
-        raise UsageError(f"{type(data).__name__}: rankings are the path of a TREC run file")
+        raise UsageError(f"{type(data).__name__}: rankings must be the path of a TREC run file")
     else:
         name, rows, columns = rows_in_memory(data, {*KEYS, *options.maps.values()})
         check_names(columns or (), name)
@@ -61,7 +61,7 @@ def import_outputs(
 
 
 def import_nuggets(store: Store, data: Any, whose: Assigner, dataset: str | None, skip_bad: bool) -> Outcome:
-    """Import nuggets from a file, a table or rows. Raises as `judge.asking.nuggets.import_files`."""
+    """Import nuggets from a file, a table or rows. Raises the errors of `judge.asking.nuggets.import_files`."""
     from adjudge.incoming import rows_in_memory
     from judge.asking.nuggets import import_files, import_rows
 
@@ -81,26 +81,32 @@ def import_nuggets(store: Store, data: Any, whose: Assigner, dataset: str | None
 def systems_asked(system: Any, systems: Any) -> list[str] | None:
     """Return the systems named by `system` (one name) and `systems` (a list); None for systems="all".
 
-    The list is empty when none is named. Raises UsageError for what is neither.
+    The list is empty if no system is named. Raises UsageError if both are given, or if an argument has the wrong type.
     """
     if system is not None and systems:
-        raise UsageError("system= names one system, systems= several: give one of the two")
+        raise UsageError("system= names one system and systems= names several: use only one of them")
     if system is not None and not isinstance(system, str):
-        raise UsageError(f"system={system!r}: takes one name; for several, use systems={list(system)!r}")
+        raise UsageError(
+            f"system={system!r}: must be one name; for several systems, use systems={list(system)!r}"
+        )
     if system == ALL:
-        raise UsageError(f"system={ALL!r}: one name; for every system of the study give systems={ALL!r}")
+        raise UsageError(
+            f"system={ALL!r}: must be one name; for every system in the study, use systems={ALL!r}"
+        )
     if systems == ALL:
         return None
     # Each of its letters would be taken for a system.
     if isinstance(systems, str):
-        raise UsageError(f"systems={systems!r}: a list of names, as in systems=[{systems!r}], or {ALL!r}")
+        raise UsageError(
+            f"systems={systems!r}: must be a list of names, e.g. systems=[{systems!r}], or {ALL!r}"
+        )
     return [system] if system is not None else list(systems or ())
 
 
 def scores(
     store: Store, paper_name: str, systems: list[str] | None, given: ScoreArguments, method: str = "scores"
 ) -> pd.DataFrame:
-    """Return the scores as one frame, a row a system and measure. Raises Incomplete with the calls that make the rest."""
+    """Return scores as one frame, one row per system and measure. Raises Incomplete with the calls that create missing data."""
     from judge.suites.result import score
 
     known(given, ScoreArguments.__annotations__, method)
@@ -115,7 +121,7 @@ def scores(
 
 
 def board(store: Store, paper_name: str, systems: list[str] | None, given: ScoreArguments) -> Outcome:
-    """Return the leaderboard of systems, or with judges="each" of judges, on the rows that all of them share."""
+    """Return a leaderboard of systems, or of judges if judges="each", on the rows that all of them share."""
     from judge.suites import board as boards
     from judge.suites.board_files import COLUMNS, as_html, cells_of
 
@@ -145,9 +151,9 @@ def suite(
     watched: RunDisplay,
     stop: Stop,
 ) -> pd.DataFrame:
-    """Make what the scores of each system lack, with the model as the judge; then the scores, as `scores`.
+    """Create the data that each system's scores lack, with the model as the judge; then return the scores as `scores` does.
 
-    Raises what ended a run, and LimitReached where a limit did.
+    Raises the error that ended a run, and LimitReached if a limit ended it.
     """
     from judge.asking.suite import ASKING
     from judge.asking.suite import suite as make
@@ -175,7 +181,7 @@ def suite(
 
 
 def _named(store: Store, paper: Any, request: Any, systems: list[str] | None) -> list[str]:
-    """Return the named systems, or all that the paper can score. Raises BadInput for a system without output."""
+    """Return the named systems, or all systems that the paper can score. Raises BadInput for a system without output."""
     from judge.providers.base import is_model
     from judge.store.listing import list_outputs
     from judge.suites.board import all_systems
@@ -188,27 +194,27 @@ def _named(store: Store, paper: Any, request: Any, systems: list[str] | None) ->
         # A model has no outputs before its first run.
         if name not in there | models and not is_model(name):
             listed = ", ".join(sorted(there)) or "none"
-            raise BadInput(f"no system '{name}' in the study; available: {listed}")
+            raise BadInput(f"the study has no system '{name}'; available: {listed}")
     return systems
 
 
 @contextmanager
 def _calls_for_steps(paper: str) -> Iterator[None]:
-    """Add to Incomplete the calls that make what is missing."""
+    """Add to an Incomplete error the calls that create the missing data."""
     from judge.suites.steps import Incomplete
 
     try:
         yield
     except Incomplete as missing:
         # Python and notebooks print the notes of an exception below its message.
-        missing.add_note("these calls make what is missing:")
+        missing.add_note("these calls create the missing data:")
         for call in dict.fromkeys(call_of(step, paper) for step in missing.steps):
             missing.add_note(call)
         raise
 
 
 def _frame(results: Sequence[Result], notes: Sequence[str] = ()) -> pd.DataFrame:
-    """Return a row a system and measure; `attrs` has the origin of the numbers."""
+    """Return one row per system and measure. `attrs` contains the origin of the numbers."""
     from adjudge.frames import MEASURES, frame
 
     columns = (
@@ -236,9 +242,9 @@ def _frame(results: Sequence[Result], notes: Sequence[str] = ()) -> pd.DataFrame
 
 
 def _lacking(gaps: Sequence[Any]) -> list[str]:
-    """Return the missing outputs of systems, each with the call that adds it."""
+    """Return the missing outputs of systems, each with the call that adds the output."""
     return [
         f"missing: {gap.system} has no {'ranking of its own' if gap.condition == 'ranking' else f'output under {gap.condition!r}'}; "
-        f"this adds it: {gap.add}"
+        f"to add it: {gap.add}"
         for gap in gaps
     ]

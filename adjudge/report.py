@@ -1,4 +1,4 @@
-"""The report on one field, in a notebook and as files."""
+"""The report on one field, shown in a notebook or written to files."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 class Report:
     """The report on the judges of one field. A notebook shows the verdicts and the figures.
 
-    `document` is the whole report as data (`annotate.report.model`).
+    `document` contains the complete report as data (`annotate.report.model`).
     """
 
     document: Document
 
     @property
     def verdicts(self) -> pd.DataFrame:
-        """One row a judge: decision, sentence, and the additional units that a decision needs."""
+        """One row per judge: the decision, its sentence, and the additional units that a decision needs."""
         from adjudge.frames import frame
 
         columns = ("judge", "decision", "sentence", "because", "more_units", "more_questions")
@@ -35,7 +35,7 @@ class Report:
 
     @property
     def measures(self) -> pd.DataFrame:
-        """Every measure of the report, with its section."""
+        """Every measure in the report, with its section."""
         from adjudge.frames import MEASURES, frame
 
         rows = [{"section": section, **m.as_json()} for section, m in self.document.measures()]
@@ -50,13 +50,15 @@ class Report:
         return FORMATS[form](self.document)
 
     def save(self, *paths: str | Path) -> None:
-        """Write the report to files, each in the format that its ending names. Raises UsageError before any is written."""
+        """Write the report to files in the formats of their extensions. Raises UsageError before any file is written."""
         from annotate.report import FORMATS
 
         for path in map(Path, paths):
             # All names are checked before the first file is written.
             if path.suffix.lstrip(".").lower() not in FORMATS:
-                raise UsageError(f"{path}: name it with one of {', '.join('.' + name for name in FORMATS)}")
+                raise UsageError(
+                    f"{path}: the extension must be one of {', '.join('.' + name for name in FORMATS)}"
+                )
         for path in map(Path, paths):
             path.write_text(self.text(path.suffix.lstrip(".").lower()), encoding="utf-8")
 

@@ -1,7 +1,7 @@
-"""`judge start FILE`: from a file to the first report, by the commands that a user would type.
+"""`judge start FILE`: go from a file to the first report with the commands that a user would type.
 
-Each step is one of our commands. It is printed and then run as it is printed, so that a user can go on alone from any step. A
-step that is done already is left out, so that the same line, typed again, goes on where it stopped.
+Each step is one of our commands. It is printed and then run exactly as printed, so that a user can continue from any step
+without this command. Completed steps are skipped, so that the same command, run again, continues where it stopped.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 EMBEDDED = "embedded/minilm"
 RELEVANT = "relevant"
 FAITHFULNESS = "faithfulness"
-"""Not a task: an answer's claims are listed by one task and judged by another."""
+"""This is not a task: one task lists the claims in an answer, and another task judges them."""
 CLAIMS, SUPPORT = "claim_decomposition", "claim_support"
 SAMPLE = 100
-"""Units that a person gets: the first place at which a verdict is computed."""
+"""Number of units that a person labels: the smallest number for which a verdict is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Start:
 
     @property
     def model(self) -> str:
-        """The judge."""
+        """The judge as vendor/model: the given model, or the embedded one."""
         return self.given_model or EMBEDDED
 
     def run(self) -> int:
@@ -78,9 +78,9 @@ class Start:
             return self._report(task, judged, batches) or code
 
     def _import(self) -> str:
-        """Import the files, unless exactly these files were imported: by this command, or with maps by their user.
+        """Import the files, unless these exact files were already imported, by this command or by the user with maps.
 
-        Returns the task, which is chosen and checked before anything is stored. Raises UsageError where none fits.
+        Returns the task, which is chosen and checked before anything is stored. Raises UsageError if no task fits.
         """
         from judge.asking.items import from_files
         from judge.errors import BadInput
@@ -95,7 +95,7 @@ class Start:
             with Store.open(self.db, create=False) as store:
                 there = {sha for row in listing.list_imports(store) for sha in row["files"].values()}
                 if all(path.is_file() and file_sha(path) in there for path in self.files):
-                    note(f"{files}: imported already into {self.db} (under this or another name)")
+                    note(f"{files}: already imported into {self.db} (under this or another name)")
                     return self._task(store)
         typed = ("judge", "items", "import", *map(str, self.files))
         with TemporaryDirectory() as folder:
@@ -113,7 +113,7 @@ class Start:
         return task
 
     def _task(self, store: Store) -> str:
-        """Return the named task, or the one that fits the newest data. Raises UsageError if data or model do not fit."""
+        """Return the given task, or the one that fits the newest data. Raises UsageError if data or model do not fit."""
         from judge.asking.items import ANSWERS_ALONE, has_grounds
         from judge.store.export import known_task
         from judge.store.selection import Selection, check_any
@@ -130,13 +130,13 @@ class Start:
         # The model gives one score for a passage, which can only separate two labels.
         if self.model == EMBEDDED and len(loaded.domain(loaded.spec.questions[0].field)) != 2:
             raise UsageError(
-                f"{EMBEDDED} tells relevant passages from others: -m MODEL names a judge for {task}"
+                f"{EMBEDDED} can only separate relevant passages from others; for {task}, choose a judge with -m MODEL"
             )
         self._prepared(store, first)
         return task
 
     def _prepared(self, store: Store, task: str) -> Asking:
-        """Prepare the run of a task. Raises UsageError if the judge cannot be made, as without its key."""
+        """Prepare the run of a task. Raises UsageError if the judge cannot be created, e.g. because its key is missing."""
         from judge.asking.run import prepare
         from judge.run_options import RunOptions
 
@@ -144,14 +144,14 @@ class Start:
         return prepare(task, self.model, options, store)
 
     def _proposed(self, store: Store) -> str:
-        """Return the task that fits the newest data. Raises UsageError if the model has none of the tasks."""
+        """Return the task that fits the newest data. Raises UsageError if no task fits both the data and the model."""
         from judge.asking.items import has_grounds, suited
 
         tasks = suited(store)
         has_answers = has_grounds(store)
         if has_answers and self.model == EMBEDDED:
             note(
-                f"the file has answers, which {EMBEDDED} cannot judge: -m MODEL begins with their faithfulness"
+                f"the file has answers, which {EMBEDDED} cannot judge; to judge their faithfulness, use -m MODEL"
             )
         elif has_answers:
             tasks = [FAITHFULNESS, *tasks]
@@ -161,21 +161,20 @@ class Start:
         if self.model == EMBEDDED:
             tasks = [task for task in tasks if task == RELEVANT]
         if not tasks:
-            reason = (
-                f"no shipped task fits this file; --task NAME names another ({command('judge tasks show')})"
-            )
+            reason = f"no shipped task fits this file; choose another task with --task NAME ({command('judge tasks show')})"
             if self.model == EMBEDDED:
-                reason = f"{EMBEDDED} judges passages of questions, and this file has none: -m MODEL names another judge"
+                reason = f"{EMBEDDED} judges passages for questions, and this file has none; choose another judge with -m MODEL"
             raise UsageError(reason)
         note(
-            f"task: {tasks[0]}" + (f" (--task chooses another: {', '.join(tasks[1:])})" if tasks[1:] else "")
+            f"task: {tasks[0]}"
+            + (f" (to choose another, use --task: {', '.join(tasks[1:])})" if tasks[1:] else "")
         )
         return tasks[0]
 
     def _estimate(self, task: str) -> Forecast:
-        """Print the estimate, where there is something left to judge, and return it.
+        """Print the estimate if there are units left to judge, and return it.
 
-        Raises UsageError where no unit of the study fits the task.
+        Raises UsageError if no unit in the study fits the task.
         """
         from judge.asking.run import estimated
         from judge.store import Store
@@ -189,38 +188,38 @@ class Start:
         if forecast.calls:
             self._type("judge", "run", task, *self._server(), "--estimate")
         else:
-            note(f"all {forecast.units:,} units are judged already")
+            note(f"all {forecast.units:,} units have already been judged")
         return forecast
 
     def _is_wanted(self, forecast: Forecast) -> bool:
-        """Return whether the calls may be made: they cost nothing, --yes was typed, or the user confirms.
+        """Return whether the calls may be made: they are free, --yes was given, or the user confirms.
 
-        Raises UsageError where nobody can be asked.
+        Raises UsageError if there is no terminal on which to ask the user.
         """
         if self.model == EMBEDDED:
             note(
                 f"{EMBEDDED} runs in this process and costs nothing. It is a weak judge: on relevance its agreement with people "
-                "beyond chance (Cohen's kappa) is about 0.3. -m names a better one."
+                "beyond chance (Cohen's kappa) is about 0.3. For a better judge, use -m."
             )
         if forecast.most == 0 or self.yes:
             return True
         if not sys.stdin.isatty():
             raise UsageError(
-                f"{forecast.calls:,} calls of {self.model} may cost money, and no terminal is here to ask: --yes makes them"
+                f"{forecast.calls:,} calls of {self.model} may cost money, and there is no terminal to confirm them; to make them, use --yes"
             )
         # On stderr, because stdout belongs to the tables of the commands.
         return click.confirm(f"Make these {forecast.calls:,} calls?", err=True)
 
     def _label(self, task: str) -> list[str]:
-        """Draw a plain sample of what no batch of this person was drawn from, and open the labelling screen.
+        """Draw a simple random sample from units that no batch of this person was drawn from, and open the labelling screen.
 
-        Returns this person's batches of the task, the oldest first.
+        Returns the batches of this person for the task, oldest first.
         """
         from annotate.leading.progress import list_batches, show_batch
         from annotate.store import open_study
         from judge.store.export import known_task
 
-        note(f"\n3. People: {self.person} labels a sample, without seeing what the judge said")
+        note(f"\n3. People: {self.person} labels a sample, without seeing the judge's labels")
         with open_study(self.db) as store:
             loaded = known_task(store, task)
             every = list_batches(store)
@@ -249,12 +248,12 @@ class Start:
                 break
             else:
                 note(
-                    f"labelling needs a terminal; there: {command(' '.join(typed[:2]), *typed[2:], study=self.db)}"
+                    f"labelling requires a terminal; to label, run there: {command(' '.join(typed[:2]), *typed[2:], study=self.db)}"
                 )
         return mine
 
     def _draw(self, store: Store, task: Task, mine: list[str]) -> tuple[str, ...]:
-        """Return the arguments that draw all units, or those newer than this person's last batch; empty if there are none."""
+        """Return the arguments to draw all units, or those newer than this person's last batch; empty if there are none."""
         from annotate.drawing.whole import plain_draw
 
         last = mine[-1] if mine else None
@@ -268,16 +267,16 @@ class Start:
         # Once a second system's claims were in no batch, and nothing said so.
         if last is not None:
             note(
-                f"{drawn.newer:,} units came since batch '{last}' was drawn (another system, or a larger export). They get a batch "
-                f"and a verdict of their own: {drawn.share:.0%} of them, where '{last}' has {drawn.earlier_share:.0%}."
+                f"{drawn.newer:,} units were added after batch '{last}' was drawn (another system, or a larger export). They get a separate "
+                f"batch and verdict: {drawn.share:.0%} of them are drawn, compared with {drawn.earlier_share:.0%} for '{last}'."
             )
         return drawn.words
 
     def _report(self, task: str, judged: str, batches: list[str]) -> int:
-        """Print the score of answers, and write the report as a page."""
+        """Print the score of the answers, if the task is faithfulness, and write the report as a page."""
         from judge.store import Store, listing
 
-        note("\n4. The numbers, and how far the judge can be trusted")
+        note("\n4. The results, and how far the judge can be trusted")
         if task == FAITHFULNESS:
             with Store.open(self.db, create=False) as store:
                 several = len({row["system"] for row in listing.list_systems(store)}) > 1
@@ -289,11 +288,13 @@ class Start:
         note(f"\nThe report, to open in a browser: {page}")
         for batch in batches[:-1]:
             words = ["annotate", "report", "--task", judged, "--batch", batch, "-d", str(self.db)]
-            note(f"its verdict is on the newest units; that on the units of '{batch}': {shlex.join(words)}")
+            note(
+                f"its verdict is on the newest units; for a verdict on the units in '{batch}': {shlex.join(words)}"
+            )
         return code
 
     def _server(self) -> list[str]:
-        """Return the arguments of a command that name the model and its server."""
+        """Return the command-line arguments for the model and its server."""
         return ["-m", self.model, *(["--base-url", self.base_url] if self.base_url else [])]
 
     def _newest_run(self, task: str) -> dict[str, Any]:
@@ -307,9 +308,9 @@ class Start:
         return matching[-1]
 
     def _type(self, program: str, *words: str) -> int:
-        """Print a command and run it in this process as it is printed. Returns its exit code, done or incomplete.
+        """Print a command and run it in this process exactly as printed. Return its exit code if it is done or incomplete.
 
-        Raises click's Exit for any other code, and what the command raises.
+        Raises click's Exit for any other exit code, and the command's own errors.
         """
         from annotate.cli import main as annotate
 

@@ -1,4 +1,4 @@
-"""One study from Python: the functions behind the commands `judge` and `annotate`."""
+"""Work with a study from Python, using the same functions as the commands `judge` and `annotate`."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 @python_terms
 class Study:
-    """A study file; it is made where there is none. Each call opens the file and closes it again, from any thread.
+    """A study file. It is created if it does not exist. Each call opens and closes the file, and can come from any thread.
 
-    Errors are those of the commands (`adjudge.AdjudgeError` and its kinds, in `judge.errors`), with the same messages in
-    Python's terms: `field=` where a command says --field.
+    The errors are those of the commands (`adjudge.AdjudgeError` and its subclasses in `judge.errors`). The messages are the
+    same, but name arguments instead of options: `field=` instead of --field.
     """
 
     def __init__(self, path: str | Path) -> None:
-        """Raise StudyError for a file that is no study or was made by a newer version."""
+        """Raise StudyError if the file is not a study or was created by a newer version."""
         from judge.store import Store
 
         self.path = Path(path)
         if str(path) == ":memory:":
-            raise UsageError("a study is a file: name one, as in Study('study.db')")
+            raise UsageError("the path of a study must name a file, as in Study('study.db')")
         # A file that is no study is refused here, and not by the first call.
         Store.open(self.path, create=not self.path.exists()).close()
 
@@ -71,15 +71,15 @@ class Study:
         as_text: Iterable[str] = (),
         scores: Mapping[str, str] | None = None,
     ) -> Outcome:
-        """Import items (`judge items import`): all of them, or none when a row is bad.
+        """Import items (`judge items import`): all of them, or none if a row is invalid.
 
         `data` is a DataFrame with the columns of a CSV file (id, claim, passages.text, gold.FIELD, ...), a mapping
-        {column: values}, an iterable of rows as JSONL has them, or the path of a file (`format`: found from it), or a list
-        of paths for a format of several files. `maps` goes from our field to a column, `label_maps` from a label field to
-        {old: new}. Common tables (a question, its contexts, an answer) need no maps; `system` names the answers of rows
-        that name no system, `as_text` are columns whose cells are text, `scores` goes from a column to the tool that gave
-        its numbers. Raises BadInput with the row
-        (counted from 1) and field, UsageError for maps that fit nothing.
+        {column: values}, an iterable of rows with the keys of a JSONL file, the path of a file (`format` is detected by
+        default), or a list of paths if the format consists of several files. `maps` maps our fields to columns, and
+        `label_maps` maps a label field to {old: new}. Common tables (a question, its contexts, an answer) need no maps.
+        `system` is the system of the answers in rows that name none, `as_text` lists columns whose cells are text, and
+        `scores` maps a column to the tool that computed its numbers. Raises BadInput with the row (counted from 1) and the
+        field, and UsageError for maps that match nothing.
         """
         from adjudge.incoming import import_items
 
@@ -98,15 +98,16 @@ class Study:
         progress: bool | RunDisplay = True,
         **options: Unpack[RunArguments],
     ) -> Outcome:
-        """Label every unit that the task fits and this run has not labelled (`judge run`); it goes on where it stopped.
+        """Label every unit that the task fits and this run has not labelled (`judge run`). To resume, repeat the call.
 
-        A panel's `recipe` names its models itself; every other run takes `model`.
+        Every run requires `model`, except a run with a panel's `recipe`, which names its models itself.
 
-        `options` are those of `judge.run_options.RunOptions`, named as the command's: limit, where, examples, repeats,
-        base_url, max (limits: 5usd, 2h, 1Mtokens), patience (seconds), temperature, answers, rationale, recipe ... Inside a
-        running event loop the run has a thread of its own. `progress` may be a function of how the run stands
-        (`judge.runner.plan.Live`); what it raises ends the run in order and is raised. The document has the counts; units without a label are told in
-        the notes and raise nothing. Raises what ended the run, when something did.
+        `options` are those of `judge.run_options.RunOptions`, with the same names as the command's options: limit, where,
+        examples, repeats, base_url, max (limits: 5usd, 2h, 1Mtokens), patience (seconds), temperature, answers, rationale,
+        recipe ... Inside a running event loop, the run uses a separate thread. `progress` may be a function that receives
+        the state of the run (`judge.runner.plan.Live`); if it raises an error, the run stores all answers, stops and
+        raises the error again. The document contains the counts. Units without a label are listed in the notes and raise
+        no error. Raises the error that ended the run, if there is one.
         """
         from judge.asking import panel as panels
         from judge.asking import run as asking
@@ -150,7 +151,7 @@ class Study:
         replicates: int = 1000,
         seed: int = 0,
     ) -> Outcome:
-        """Calibrate a judge's label probabilities (`judge calibrate`); the new run is `run_id`, None if none was stored."""
+        """Calibrate a judge's label probabilities (`judge calibrate`). `run_id` is the new run, or None if none was stored."""
         from judge.asking import judges
 
         intervals: Any = {"interval": None if interval == "none" else interval, "confidence": confidence}
@@ -173,9 +174,9 @@ class Study:
         reference: str | None = None,
         keep: bool = True,
     ) -> Outcome:
-        """Find the units that a run may decide alone, with a guarantee (`judge route`); `run_id` is None if no threshold holds.
+        """Find units that a run can label alone, with a guarantee (`judge route`). `run_id` is None if no threshold passes.
 
-        Where the task is split, the sealed test tests the guarantee, and the look is logged.
+        If the task is split, the guarantee is tested on the sealed test, and this use is logged.
         """
         from judge.asking import judges
 
@@ -203,13 +204,13 @@ class Study:
         field: str | None = None,
         reference: str | None = None,
     ) -> Outcome:
-        """Compare runs of a task on the same units, against one reference (`judge compare`); differences are second minus first."""
+        """Compare runs of a task on the same units with one reference (`judge compare`). Differences are second minus first."""
         from judge.asking import judges
 
         # A text is a sequence of letters. An outcome that stored no run has None.
         if isinstance(runs, str) or not all(isinstance(run, str) for run in runs):
             raise UsageError(
-                f"runs={runs!r}: a list of ids of runs; an outcome that kept no run has run_id None, and says why in .notes"
+                f"runs={runs!r}: must be a list of run ids; if an outcome has the run_id None, its .notes say why no run was stored"
             )
         with self._open() as store:
             contest = judges.compare(
@@ -230,11 +231,11 @@ class Study:
         progress: bool | RunDisplay = True,
         **options: Unpack[ImproveArguments],
     ) -> Outcome:
-        """Search for a better judge, and prove it on the sealed test (`judge improve`); the task must be split.
+        """Search for a better judge, and test it on the sealed test (`judge improve`). The task must be split.
 
-        `rewriter` names a model that rewrites the instructions. A proved recipe is written to `recipe` (default:
-        TASK.recipe.yaml), for `run(..., recipe=...)`. Raises Halted when a run ended before its last unit: the same call
-        goes on.
+        `rewriter` is a model that rewrites the instructions. If the test confirms the improvement, the recipe is written to
+        `recipe` (default: TASK.recipe.yaml), for use in `run(..., recipe=...)`. Raises Halted if a run ended before its last
+        unit; to continue, repeat the call.
         """
         from judge.asking import judges
         from judge.asking import run as asking
@@ -244,7 +245,7 @@ class Study:
         target = None if recipe is None else Path(recipe)
         # Before the search, whose result could not be written.
         if target is not None and not target.resolve().parent.is_dir():
-            raise UsageError(f"{target}: no such folder to write to")
+            raise UsageError(f"{target}: its folder does not exist")
         stop = asking.Stop()
 
         def work() -> Outcome:
@@ -269,10 +270,11 @@ class Study:
     # Labels and numbers out
 
     def labels(self, field: str | None = None) -> pd.DataFrame:
-        """Return every label (of a field), one a row: gold, human labels, decisions and judges.
+        """Return every label, or every label of one field, with one row per label: gold, human labels, decisions and judges.
 
-        `value` is text; `distribution` is {label: probability} or missing; `model` is that of a run. These are the raw rows,
-        those of a sealed test included. Raises UsageError for a field that nobody labelled, naming those with labels.
+        `value` is a string, `distribution` is {label: probability} or missing, and `model` is the model of a run. These are
+        the raw rows, including those of a sealed test. Raises UsageError if the field has no labels; the message lists the
+        fields with labels.
         """
         from adjudge.frames import frame
         from judge.labels.relation import EVERY, every, unit_counts
@@ -287,9 +289,10 @@ class Study:
         return frame(rows, EVERY)
 
     def judgements(self, run: str | None = None) -> pd.DataFrame:
-        """Return the replies of models, one row a unit and repeat, of all runs or one (its id, a part of it, `last`, a model).
+        """Return the replies of models, one row per unit and repeat, from all runs or from one run.
 
-        A column `label.FIELD` for each field of the runs' tasks; where there is no label, `status` and `reason` say why.
+        `run` is a run's id, a part of the id, `last` or a model. Each field of the runs' tasks has a column `label.FIELD`.
+        If a label is missing, `status` and `reason` say why.
         """
         from adjudge.frames import frame
         from judge.store import export
@@ -322,12 +325,12 @@ class Study:
         label_maps: Mapping[str, Mapping[str, str]] | None = None,
         skip_bad: bool = False,
     ) -> Outcome:
-        """Import what systems answered (`judge systems import`): all rows, or none when one is bad.
+        """Import the answers of systems (`judge systems import`): all rows, or none if a row is invalid.
 
-        `data` is a DataFrame, a mapping {column: values}, a list of rows, or the path of a file, with id, text, and
-        where they are not given here system and condition, by the paper's names; a row with `document` is an output about
-        that one passage. `maps` goes from our key to a column, as in {"system": "model_name"}. The notes say what a
-        paper's protocol still lacks. Raises BadInput with the row (counted from 1) and field.
+        `data` is a DataFrame, a mapping {column: values}, a list of rows, or the path of a file. It contains id and text,
+        and also system and condition unless they are passed as arguments; conditions have the paper's names. A row with
+        `document` is an output about that passage only. `maps` maps our keys to columns, e.g. {"system": "model_name"}.
+        The notes list what the paper's protocol still lacks. Raises BadInput with the row (counted from 1) and the field.
         """
         from adjudge.protocols import import_outputs
         from judge.asking.systems import Outputs
@@ -346,17 +349,18 @@ class Study:
         dataset: str | None = None,
         skip_bad: bool = False,
     ) -> Outcome:
-        """Import which passages were found, out of a TREC run file (`judge systems import --stage`).
+        """Import ranked passages from a TREC run file (`judge systems import --stage`).
 
-        `stage` is retrieve (as found), rerank (put in another order) or top-k (what was used). A ranking with the name of
-        a system is that system's own; without `system` and `name` it is called as the file's last column says.
+        `stage` is retrieve (as retrieved), rerank (reordered) or top-k (the passages in the context). A ranking with the
+        name of a system belongs to that system. Without `system` and `name`, the ranking has the name in the file's last
+        column.
         """
         from adjudge.protocols import import_outputs
         from judge.asking.systems import STAGES, Outputs
 
         # On the command line click checks this.
         if stage not in STAGES:
-            raise UsageError(f"stage={stage!r}: one of {', '.join(STAGES)}")
+            raise UsageError(f"stage={stage!r}: must be one of {', '.join(STAGES)}")
         outputs = Outputs(system, stage=stage, name=name, skip_bad=skip_bad)
         with self._open() as store:
             return import_outputs(store, path, outputs, dataset)
@@ -371,11 +375,11 @@ class Study:
         dataset: str | None = None,
         skip_bad: bool = False,
     ) -> Outcome:
-        """Import what good answers contain (`judge nuggets import`): all rows, or none when one is bad.
+        """Import nuggets, the facts in good answers (`judge nuggets import`): all rows, or none if a row is invalid.
 
-        `data` is a DataFrame, a mapping {column: values}, a list of rows, or the path of a file, with id, nugget and
-        importance (vital or okay), or records of `nuggetizer`. Where it has assignments of answers (system and assignment),
-        `judge` or `annotator` says whose they are. Raises BadInput with the row (counted from 1) and field.
+        `data` is a DataFrame, a mapping {column: values}, a list of rows, or the path of a file. It contains id, nugget and
+        importance (vital or okay), or records written by `nuggetizer`. If it contains assignments to answers (system and
+        assignment), `judge` or `annotator` names their source. Raises BadInput with the row (counted from 1) and the field.
         """
         from adjudge.protocols import import_nuggets
         from judge.asking.nuggets import assigner
@@ -401,10 +405,11 @@ class Study:
         systems: Sequence[str] = (),
         **options: Unpack[ScoreArguments],
     ) -> pd.DataFrame:
-        """Return a paper's measures (`judge score PAPER`), a row a system and measure, with n, coverage and reason if undefined.
+        """Return a paper's measures (`judge score PAPER`), one row per system and measure, with n, coverage and any reason.
 
-        `systems` are scored each by itself (`board` compares them); "all" means every system. `.attrs` has the runs behind
-        the numbers, the notes, and what a system is `lacking`. Raises Incomplete, with the calls that make what is missing.
+        Each of the `systems` is scored separately (`board` compares them); "all" selects every system. The reason says why
+        a measure is undefined. `.attrs` contains the runs behind the numbers, the notes, and the missing outputs of systems
+        (`lacking`). If data is missing, raises Incomplete with the calls that create it.
         """
         from adjudge.protocols import scores, systems_asked
 
@@ -416,8 +421,8 @@ class Study:
     ) -> Outcome:
         """Return a leaderboard (`judge score PAPER --system all`) on the rows for which all systems have a value.
 
-        With judges="each" and several `runs` it compares judges. `.frame` has a row a measure and contender, `.save`
-        writes the page. Raises Incomplete as `scores`.
+        With judges="each" and several `runs`, the method compares judges. `.frame` has one row per measure and contender,
+        and `.save` writes the page. Raises Incomplete as `scores` does.
         """
         from adjudge.protocols import board, systems_asked
 
@@ -434,10 +439,10 @@ class Study:
         progress: bool | RunDisplay = True,
         **options: Unpack[SuiteArguments],
     ) -> pd.DataFrame:
-        """Make what a paper's scores lack, with `model` as the judge (`judge suite PAPER`); then the scores, as `scores`.
+        """Create the data that a paper's scores lack, with `model` as the judge (`judge suite PAPER`); then return the scores.
 
-        Without a system the model is also the system under test. A system's missing outputs are made by no other model: they
-        are named in `.attrs["lacking"]`. The same call goes on where it stopped. Raises what ended a run.
+        Without a system, the model is also the system under test. If a named system lacks outputs, no other model generates
+        them; they are listed in `.attrs["lacking"]`. To resume, repeat the call. Raises the error that ended a run.
         """
         from adjudge.protocols import suite, systems_asked
         from judge.asking.run import Stop
@@ -479,9 +484,9 @@ class Study:
         allow_exposed: bool = False,
         run: str | None = None,
     ) -> Outcome:
-        """Draw a batch of units for people (`annotate batches new`), with the probabilities stored.
+        """Draw a batch of units for people to label (`annotate batches new`), and store the inclusion probabilities.
 
-        `training` is a number of units with a gold label; shares (`repeats`, `attention`, `pass_mark`) are from 0 to 1.
+        `training` is a number of units with a gold label. Shares (`repeats`, `attention`, `pass_mark`) are between 0 and 1.
         """
         from annotate.batch_plan import BatchPlan, drawn_by
         from annotate.drawing.batch import new_batch
@@ -489,7 +494,7 @@ class Study:
         from judge.store.export import find_run, known_task
 
         if isinstance(annotators, str):
-            raise UsageError(f"annotators={annotators!r}: a list of names, as in [{annotators!r}]")
+            raise UsageError(f"annotators={annotators!r}: must be a list of names, e.g. [{annotators!r}]")
         with open_study(self.path) as store:
             runs = [find_run(store, judge)["run_id"] for judge in judges]
             plan = BatchPlan(
@@ -523,9 +528,9 @@ class Study:
         interval: str | None = "bca",
         confidence: float = 0.95,
     ) -> pd.DataFrame:
-        """Measure how well annotators agree (`annotate agreement`), a row a measure, with n, coverage, interval and reason.
+        """Measure how well annotators agree (`annotate agreement`): one row per measure, with n, coverage, interval and reason.
 
-        Without `field` and `task` all fields that two annotators labelled. Notes are in `.attrs["notes"]`.
+        Without `field` and `task`, all fields that at least two annotators labelled are used. `.attrs["notes"]` has the notes.
         """
         from adjudge.frames import measures as as_frame
         from annotate.agreement.one_field import analyse, check_measures, panels_of
@@ -564,9 +569,9 @@ class Study:
         epsilon: float | str = "expert",
         **options: Any,
     ) -> Report:
-        """Report how far the judges of a field can be trusted (`annotate report`). A notebook shows verdicts and figures.
+        """Report how far the judges of a field can be trusted (`annotate report`). Notebooks show the verdicts and figures.
 
-        `epsilon` is expert (0.2), skilled (0.15), crowd (0.1), or a number; the other options are those of
+        `epsilon` is expert (0.2), skilled (0.15), crowd (0.1), or a number. The other options are the fields of
         `annotate.report.ReportOptions`: runs, batch, reference, margin, threshold, curve, annotators ...
         """
         from annotate.report import ReportOptions, build

@@ -1,9 +1,9 @@
-"""Translate messages to Python: an option of the command line becomes the argument of the method that has it.
+"""Translate messages for Python: a command-line option becomes the corresponding argument of a method.
 
-The functions behind commands and methods are the same. A command in a message is built by `judge.commands.command`; here,
-at Python's door, it becomes a call of the method that does the same, if there is one. Options in the other words of a message
-are found by their two dashes, and become arguments where a method of `Study` declares one of that name. What no method has
-stays as it is typed in a terminal.
+Commands and methods use the same functions. A command in a message is built by `judge.commands.command`. When the message
+reaches Python, the command is replaced with a call of the method that does the same, if there is one. Options elsewhere in
+the message are recognised by their two dashes. They are replaced with arguments if a method of `Study` declares an argument
+of that name. Commands and options without a counterpart stay as they are typed in a terminal.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ _OTHER_NAMES = {
     "-m": "model", "-n": "limit", "--run": "runs", "--part": "parts", "--map": "maps", "--map-label": "label_maps",
     "--option": "settings",
 }  # fmt: skip
-"""Options whose argument has another name than the option."""
+"""Options whose argument has a different name."""
 _IMPORTS = (["judge", "systems", "import"], ["judge", "nuggets", "import"])
 _OPTION = re.compile(
     r"(?<![\w-])(?P<flag>--[a-z](?:[a-z-]*[a-z])?|-[mn])(?![\w-])"
     r"(?: (?P<key>[\w.:]+)=(?P<value>[^\s:;,)]+)| (?=[A-Z'\"\d\[]))?"
 )
-"""An option, with its KEY=VALUE or the space before its value. A word in small letters may be prose: `choose with --system
-and --condition`."""
+"""An option, with its KEY=VALUE or the space before its value. A lowercase word after the option may be prose, as in
+`choose with --system and --condition`."""
 _ARGUMENTS: set[str] = set()
 """The names of arguments that the methods of `Study` declare."""
 
 
 class Calls:
-    """Translates the commands in messages to calls of methods; `lines` are the commands without a method."""
+    """Translates the commands in messages to method calls. `lines` contains the commands that no method corresponds to."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def __call__(self, words: Sequence[str], line: str) -> str:
-        """Return the call for a command, or the command itself if there is no method."""
+        """Return the method call for a command, or the command itself if there is no such method."""
         if list(words[:3]) in _IMPORTS:
             return _call_of_import(words[1], words[3:])
         self.lines.append(line)
         return line
 
     def in_python(self, text: str) -> str:
-        """Return the text with arguments in place of options, except in lines for a terminal."""
+        """Replace options in the text with arguments, except in commands for a terminal."""
         if not self.lines:
             return in_python(text)
         # A line for a terminal keeps its options, which are no arguments.
@@ -63,7 +63,7 @@ class Calls:
 
 
 def in_python(text: str) -> str:
-    """Return the text with arguments in place of options."""
+    """Replace options in the text with arguments."""
     return _OPTION.sub(_argument_of, text)
 
 
@@ -81,7 +81,7 @@ def _argument_of(match: re.Match[str]) -> str:
 
 
 def _argument(flag: str) -> str | None:
-    """Return the argument of an option as a call has it, None if no method has it. A paper's own option is a key of `readings`."""
+    """Return the argument for an option, or None if no method has it. For a paper's own option, it is a key of `readings`."""
     if flag == "--system-column":
         return "maps['system']"
     declared = _declared()
@@ -93,7 +93,7 @@ def _argument(flag: str) -> str | None:
 
 @functools.cache
 def _declared() -> Mapping[str, str]:
-    """Return option -> argument, from the table of a run's options and the typed dictionaries of methods."""
+    """Return a mapping option -> argument, from the table of run options and the typed dictionaries of methods."""
     from adjudge.options import RunArguments, SuiteArguments
     from judge.asking.scores import ScoreArguments
     from judge.run_options import WRITTEN
@@ -108,7 +108,7 @@ def _declared() -> Mapping[str, str]:
 
 @functools.cache
 def _readings() -> frozenset[str]:
-    """Return the names of the papers' options."""
+    """Return the names of the papers' own options."""
     from judge.suites.papers import PAPERS
 
     return frozenset(o.name.replace("-", "_") for paper in PAPERS.values() for o in paper.options)
@@ -135,7 +135,7 @@ def _call_of_import(kind: str, words: Sequence[str]) -> str:
 
 
 def call_of(step: Step, paper: str) -> str:
-    """Return the call that makes what a score lacks."""
+    """Return the call that creates the missing data of a score."""
     from pathlib import Path
 
     from judge import run_options
@@ -155,7 +155,7 @@ def _called(first: list[str], named: Mapping[str, Any]) -> str:
 
 
 def python_terms(of: type[T]) -> type[T]:
-    """Make every public method of a class raise its errors, and return its notes, in Python's terms."""
+    """Decorate a class so that the errors and notes of its public methods name arguments instead of options."""
     # A list, because setattr changes the dictionary during the loop.
     for name, method in list(vars(of).items()):
         if not name.startswith("_") and callable(method):
@@ -183,7 +183,7 @@ def _in_terms(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _result(returned: Any, calls: Calls) -> Any:
-    """Return the result of a method, with its notes in Python's terms."""
+    """Return the result of a method, with arguments instead of options in its notes."""
     if isinstance(returned, Outcome):
         return replace(returned, notes=[calls.in_python(text) for text in returned.notes])
     attrs = getattr(returned, "attrs", None)

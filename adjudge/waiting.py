@@ -1,4 +1,4 @@
-"""Run a function that needs an event loop where one runs already: in a notebook or a web server."""
+"""Run a function that needs an event loop when one is already running, as in a notebook or a web server."""
 
 import asyncio
 import contextvars
@@ -19,9 +19,9 @@ def loop_is_running() -> bool:
 
 
 def outside_the_loop(work: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Return what `work` returns. It runs in this thread, or in one of its own if this one has a running loop.
+    """Run `work` and return its result. It runs in this thread, or in a new thread if this one has a running event loop.
 
-    Ctrl-C (a notebook's stop button) calls `stop` and waits for `work`, which ends in order; then KeyboardInterrupt goes on.
+    Ctrl-C (or a notebook's stop button) calls `stop` and waits until `work` has ended; then KeyboardInterrupt is raised.
     """
     if not loop_is_running():
         return work()

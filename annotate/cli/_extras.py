@@ -1,4 +1,4 @@
-"""What `annotate agreement` adds when asked: the alt-test, and Dawid & Skene's latent labels."""
+"""Optional results of `annotate agreement`: the alt-test, and Dawid & Skene's latent labels."""
 
 import math
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ LATENT = "dawid_skene"
 
 
 class Extras:
-    """The alt-test of each judge and the latent labels of one field, where they are asked for."""
+    """The alt-test of each judge and the latent labels of one field, each only if requested."""
 
     def __init__(self, panel: Panel, how: How, epsilon: float | None, latent: bool) -> None:
-        """Compute what is requested; no alt-test if `epsilon` is None. Raises UsageError if there is too little for it."""
+        """Compute the requested results; there is no alt-test if `epsilon` is None. Raises UsageError if data is missing."""
         self.panel = panel
         # Not gold: the estimated labels are compared with it.
         self.names = panel.people + panel.judges
@@ -33,9 +33,9 @@ class Extras:
     def _find_latent(self, how: How) -> None:
         panel = self.panel
         if panel.numeric:
-            raise UsageError(f"--measure dawid_skene takes labels; '{panel.field}' has numbers")
+            raise UsageError(f"--measure dawid_skene requires labels, but '{panel.field}' has numbers")
         if len(self.names) < 2:
-            raise UsageError("--measure dawid_skene takes two people or judges")
+            raise UsageError("--measure dawid_skene requires at least two people or judges")
         table = panel.weighted(panel.ratings.select(self.names))
         self.latent = dawid_skene(table)
         if panel.known:
@@ -87,9 +87,9 @@ class Extras:
         title = "annotator"
         # Of hundreds of people in a crowd, those with most labels show most.
         if len(rows) > 3 * MOST_SHOWN:
-            title = f"annotator ({MOST_SHOWN} of {len(rows)} with most labels)"
+            title = f"annotator ({MOST_SHOWN} of {len(rows)} with the most labels)"
             rows = sorted(rows, key=lambda row: -int(row[1]))[:MOST_SHOWN]
-        lines.append(table([title, "labels", "accuracy", *(f"right on {label}" for label in labels)], rows))
+        lines.append(table([title, "labels", "accuracy", *(f"correct on {label}" for label in labels)], rows))
         if self.against:
             agreements = ", ".join(f"{m.measure} {m.with_interval}" for m in self.against)
             lines.append(visible(f"latent labels with {self.panel.known[0]}: {agreements}"))
@@ -99,9 +99,11 @@ class Extras:
 def _alt_tests(panel: Panel, epsilon: float) -> list[AltTest]:
     # The test leaves one person out and compares judge and person with the others, so it takes two.
     if len(panel.people) < 2 or not panel.judges:
-        raise UsageError("--measure alt_test takes a judge (--judge NAME) and two people, better three")
+        raise UsageError(
+            "--measure alt_test requires a judge (--judge NAME) and at least two people, preferably three"
+        )
     if panel.are_scores:
-        raise UsageError(f"--measure alt_test takes labels; '{panel.field}' has continuous numbers")
+        raise UsageError(f"--measure alt_test requires labels, but '{panel.field}' has continuous numbers")
     level = "interval" if panel.level == "ratio" else panel.level
     return [
         alt_test(panel.weighted(panel.ratings), judge, panel.people, level=level, epsilon=epsilon)

@@ -1,4 +1,4 @@
-"""The study, the batch and the person that a command is about; where one is not named, what there is and what to type."""
+"""The study, batch and person of a command. If one is missing, the error lists the available names and a command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judge.errors import UsageError
 
 
 def in_study(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Give a command -d FILE. It gets `store`, the study opened for human annotators, which closes when it returns."""
+    """Add the option -d FILE to a command. The command receives `store`, the open study, which is closed at its end."""
 
     @db_option
     @wraps(command)
@@ -28,7 +28,7 @@ def in_study(command: Callable[..., int | None]) -> Callable[..., int | None]:
 
 
 class BatchName(click.Argument):
-    """The name of a batch. Raises UsageError with the batches that there are where none is given."""
+    """The name of a batch. If it is missing, raises UsageError with the batches of the study."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """As click does, with another message."""
@@ -38,11 +38,13 @@ class BatchName(click.Argument):
             rows = _batches(ctx)
             listed = ", ".join(f"{row['batch']} ({', '.join(row['annotators'])})" for row in rows)
             # The newest batch, which is the last one, is most likely meant.
-            raise UsageError(f"which batch? available: {listed}; as in: {_typed(ctx, rows[-1])}") from None
+            raise UsageError(
+                f"which batch? available: {listed}; for example: {_typed(ctx, rows[-1])}"
+            ) from None
 
 
 class Person(click.Option):
-    """Who sits down. Raises UsageError with the people of the batch where nobody is named."""
+    """The name of the annotator. If it is missing, raises UsageError with the annotators of the batch."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """As click does, with another message."""
@@ -56,7 +58,7 @@ class Person(click.Option):
                 raise UsageError(f"no batch '{name}'; available: {listed}") from None
             people = ", ".join(row["annotators"])
             raise UsageError(
-                f"who are you? batch '{row['batch']}' is for {people}; as in: {_typed(ctx, row)}"
+                f"who are you? batch '{row['batch']}' is for {people}; for example: {_typed(ctx, row)}"
             ) from None
 
 
@@ -69,13 +71,13 @@ def _batches(ctx: click.Context) -> list[dict[str, Any]]:
         rows = list_batches(store)
     if not rows:
         raise UsageError(
-            f"which batch? {db} has none yet: {command('annotate batches new NAME TASK -n 30 --annotators A,B')}"
+            f"{db} has no batch yet; to draw one: {command('annotate batches new NAME TASK -n 30 --annotators A,B')}"
         )
     return rows
 
 
 def open_command(batch: str, person: str, study: Path) -> str:
-    """Return the command with which a person labels a batch, as it can be typed."""
+    """Return the command with which a person labels a batch, ready to be typed."""
     # `command` splits its first text at spaces, so the names, which come from users, are passed apart.
     return command("annotate open", batch, "--as", person, study=study)
 

@@ -1,4 +1,4 @@
-"""annotate plan --verdict: what a verdict on each judge still needs, and with what chance."""
+"""annotate plan --verdict: the labels that a verdict on each judge still needs, and the probability of a decision."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def verdict_plans(
 ) -> list[VerdictPlan]:
     """Return a plan for each judge of the field; `rule` has the limits of the verdict.
 
-    Raises UsageError without a judge, BadInput for what cannot be judged.
+    Raises UsageError if there is no judge, and BadInput if the labels do not allow a verdict.
     """
     panel = drawn.panel
     if not panel.judges:
-        raise UsageError("--verdict is on a judge: --judge NAME")
+        raise UsageError("--verdict requires a judge: --judge NAME")
     if panel.are_scores:
-        raise BadInput(f"'{panel.field}' has continuous numbers: a verdict takes labels")
+        raise BadInput(f"'{panel.field}' has continuous numbers, but a verdict requires labels")
     if not panel.people and reference is None:
-        raise BadInput(f"'{panel.field}' has nobody to compare a judge with: import gold labels, or votes")
+        raise BadInput(f"'{panel.field}' has no labels to compare a judge with: import gold labels or votes")
     if not 0.5 <= power < 1:
-        raise BadInput(f"a verdict is planned with a chance from 0.5 and below 1, not {power:g}")
+        raise BadInput(f"--power must be at least 0.5 and below 1 for a verdict, not {power:g}")
     (key,) = panel.keys([measure or panel.coefficient])
     verdicts = judge_verdicts(drawn, reference, power=power, confidence=confidence, name=key, **rule)
     return [plan_of(verdict, power) for verdict in verdicts.values()]
@@ -60,7 +60,7 @@ def as_json(plan: VerdictPlan) -> dict[str, Json]:
 
 
 def text(plan: VerdictPlan) -> str:
-    """Return the plan for a terminal: the conditions, what is missing, the chances, and the assumptions."""
+    """Return the plan as text for a terminal: the conditions, the missing labels, the probabilities and the assumptions."""
     lines = [f"{plan.verdict.judge}: {plan.decision}", plan.verdict.because, ""]
     head = ["condition", "", "value", "low", "high", "limit"]
     rows = [
@@ -84,11 +84,11 @@ def text(plan: VerdictPlan) -> str:
 
 
 def needs(plan: VerdictPlan) -> str:
-    """Say in one sentence how many more units are needed, by whom, and the range."""
+    """Return a sentence that says how many more units are needed, who must label them, and the range."""
     if plan.decision != "undecided":
         return "Decided: no more labels are needed for a verdict."
     if plan.more_units is None or plan.more_clusters is None:
-        return f"More labels may not decide it: {plan.why}."
+        return f"More labels may not decide the verdict: {plan.why}."
     # With one unit for each question, both numbers are the same.
     questions = f" on {plan.more_clusters:,} more questions" if plan.more_clusters != plan.more_units else ""
     start = (
@@ -102,7 +102,7 @@ def needs(plan: VerdictPlan) -> str:
 
 
 def by(names: tuple[str, ...]) -> str:
-    """Return the names of everybody who labels."""
+    """Return the names of all annotators as text, or their number if there are many."""
     if len(names) == 1:
         return names[0]
     # A sentence with the names of a whole crowd is not read.

@@ -1,4 +1,4 @@
-"""An Agreement as text for a terminal."""
+"""Format an Agreement as text for a terminal."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _pairs(block: Block) -> str:
 def _compared(result: Agreement) -> str:
     assert result.reference is not None
     m = result.compared[0].difference
-    head = f"judges compared by {m.title.replace('_difference', '')} with {result.reference.text}: B - A on the {m.n_units:,} units that all labelled"
+    head = f"judges compared by {m.title.replace('_difference', '')} with {result.reference.text}: B - A on the {m.n_units:,} units that all of them labelled"
     rows = [
         [c.first, c.second, c.difference.with_interval, _p(c.p_value), _p(c.adjusted)]
         for c in result.compared[:MOST_PAIRS]
@@ -155,7 +155,7 @@ def _shares(result: Agreement) -> str:
 
 
 def confusion_text(confusion: Confusion) -> str:
-    """Format a confusion matrix with its margins. Rows are the reference's labels."""
+    """Format a confusion matrix with its totals. The rows are the labels of the reference."""
     rows = [
         [label, *row.tolist(), int(row.sum())]
         for label, row in zip(confusion.labels, confusion.matrix, strict=True)
@@ -163,7 +163,7 @@ def confusion_text(confusion: Confusion) -> str:
     rows.append(["total", *confusion.matrix.sum(axis=0).tolist(), confusion.n_units])
     head = visible(f"confusion: rows {confusion.reference}, columns {confusion.predicted}")
     without = confusion.n_asked - confusion.n_units
-    left_out = f" ({without} units lack the label of one and are left out)" if without else ""
+    left_out = f" ({without} units lack one of the two labels and are left out)" if without else ""
     text = f"{head}{left_out}\n{table(['', *confusion.labels, 'total'], rows)}"
     # The shares of all units differ from the counts only if units are weighted.
     if confusion.shares is None:

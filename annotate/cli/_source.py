@@ -1,4 +1,4 @@
-"""Where labels come from, for every command that measures: a field of the study, or any table."""
+"""The source of the labels for every command that measures: a field of the study, or any table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STUDY = ("field", "task", "batch")
 
 
 class Scale(NamedTuple):
-    """What --level says: the level of measurement, and the labels in order. None: the task's."""
+    """The value of --level: the level of measurement, and the labels in order. None means the task's own."""
 
     level: str | None = None
     order: Sequence[str] | None = None
@@ -34,13 +34,13 @@ class Scale(NamedTuple):
 def _scale(context: click.Context, option: click.Parameter, text: str | None) -> Scale:
     level, colon, labels = (text or "").partition(":")
     if text is not None and level not in LEVELS:
-        raise UsageError(f"--level {text}: one of {', '.join(LEVELS)}, as in ordinal:low,mid,high")
+        raise UsageError(f"--level {text}: must be one of {', '.join(LEVELS)}, e.g. ordinal:low,mid,high")
     return Scale(level or None, names(labels) if colon else None)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSource:
-    """What the options of `source_options` say: a TABLE, or which labels of the study."""
+    """The values of `source_options`: a TABLE, or a selection of labels from the study."""
 
     table: Path | None
     db: Path
@@ -58,7 +58,7 @@ class LabelSource:
     def panels(self) -> list[Panel]:
         """Return the selected labels, one panel for each field.
 
-        Raises UsageError for options that do not go together, BadInput where there is nothing to compare.
+        Raises UsageError for options that cannot be combined, and BadInput if there is nothing to compare.
         """
         self.check()
         if self.table is not None:
@@ -78,29 +78,29 @@ class LabelSource:
         return panels
 
     def check(self) -> None:
-        """Raises UsageError for options that do not go with where the labels are, and for a table that is no file."""
+        """Raise UsageError for options that do not fit the source of the labels, and for a table that is not a file."""
         table = self.table
         wrong = [name for name in (STUDY if table else ("cluster",)) if getattr(self, name)]
         if wrong:
             problem = (
-                f"a study, not for the table {table}" if table else "a table; name one, as in labels.csv"
+                f"a study, not for the table {table}" if table else "a table; specify one, e.g. labels.csv"
             )
             raise UsageError(f"--{wrong[0]} is for {problem}")
         # A shell passes the output of another program as a pipe: annotate agreement <(...).
         if table is not None and not table.is_file() and not table.is_fifo():
             problem = "is a folder, not a table" if table.is_dir() else "does not exist"
-            raise UsageError(f"{table}: {problem}; name a CSV, TSV, JSON, JSONL or Parquet file")
+            raise UsageError(f"{table}: {problem}; specify a CSV, TSV, JSON, JSONL or Parquet file")
 
     def read_panel(self, *, probabilities: bool = False) -> Panel:
-        """Read the table of labels, with the judge's probabilities if requested and present.
+        """Read the table of labels, including the judge's probabilities if they are requested and present.
 
-        Raises BadInput with file and line, UsageError.
+        Raises BadInput with the file and line for invalid rows, and UsageError if no table was given.
         """
         from judge.labels.columns import as_read, layout_of
         from judge.labels.tables import read_table
 
         if self.table is None:
-            raise UsageError("give the path of a table with labels")
+            raise UsageError("specify the path of a table with labels")
         level, order = self.level.level or "nominal", self.level.order
         # Probabilities are of labels; numbers have none.
         judges = self.judges if probabilities and level in ("nominal", "ordinal") else None
@@ -112,7 +112,7 @@ class LabelSource:
 
 
 def as_one(kind: Callable[..., T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:
-    """Pass the options of a command as one object of a dataclass."""
+    """Pass the options of a command as a single dataclass instance."""
 
     def wrap(command: Callable[[T], None]) -> Callable[..., None]:
         @wraps(command)
@@ -125,7 +125,7 @@ def as_one(kind: Callable[..., T]) -> Callable[[Callable[[T], None]], Callable[.
 
 
 def source_options(function: F) -> F:
-    """Give a command TABLE and the options that select labels. It gets them as `source`, a LabelSource."""
+    """Add TABLE and the options that select labels to a command. It receives them as `source`, a LabelSource."""
     option_names = [f.name for f in fields(LabelSource)]
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""The files a report goes to: looked at before anything is computed, and all of them written or none."""
+"""The files of a report. They are checked before anything is computed, and either all of them are written or none."""
 
 import os
 import secrets
@@ -15,30 +15,30 @@ ENDINGS = {**{f".{form}": form for form in FORMATS}, ".htm": "html", ".markdown"
 
 
 def check_targets(files: Files, source: Path) -> None:
-    """Raise UsageError for a path that no report can be written to, before anything is computed.
+    """Raise UsageError for a path to which no report can be written, before anything is computed.
 
-    That is a folder that may not be written to, a file that is named twice, and what the labels are read from.
+    These are paths without write permission, files that are named twice, and the file that contains the labels.
     """
     named: dict[Path, Path] = {}
     for path in (*files.pages, *files.junit, *files.summaries):
         # Links are followed first, so that no spelling hides one file behind two names.
         where = path.resolve()
         if where in named:
-            raise UsageError(f"-o {path}: the same file as -o {named[where]}; name each file once")
+            raise UsageError(f"-o {path}: the same file as -o {named[where]}; specify each file only once")
         named[where] = path
         if where == source.resolve():
-            raise UsageError(f"-o {path}: the labels are read from it; name another file")
+            raise UsageError(f"-o {path}: the labels are read from this file; choose another file")
         touched = where if where.exists() else where.parent
         # A regular file appears by renaming, for which its folder must be writable.
         if not os.access(touched, os.W_OK) or not (_is_device(where) or os.access(where.parent, os.W_OK)):
-            raise UsageError(f"-o {path}: may not be written; name another file or folder")
+            raise UsageError(f"-o {path}: cannot be written; choose another file or folder")
 
 
 def write(texts: Mapping[Path, str]) -> None:
-    """Write every text to its path. A file appears when all of them are on the disk.
+    """Write every text to its path. The files appear only when all of them are on the disk.
 
-    A link is followed. What exists and is not a regular file (a pipe, /dev/stdout) is written into, never
-    replaced. Raises WriteFailed; no file has then changed.
+    Links are followed. An existing path that is not a regular file (a pipe, /dev/stdout) is written to, but never
+    replaced. Raises WriteFailed if a file cannot be written; in this case, no file was changed.
     """
     with ExitStack() as files:
         for path, text in texts.items():
@@ -53,7 +53,7 @@ def write(texts: Mapping[Path, str]) -> None:
 
 @contextmanager
 def _whole(path: Path, text: str) -> Iterator[None]:
-    """Write the text beside the file, which is replaced at the end unless an error occurs."""
+    """Write the text to a temporary file in the same folder, which replaces the file at the end unless an error occurs."""
     target = path.resolve()
     # A random name, because two reports may be written into one folder at once.
     part = target.with_name(f".adjudge-{secrets.token_hex(6)}.part")

@@ -31,7 +31,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class LimitCheck:
-    """A measure against its limit; `seen` is the number compared, None where there is none."""
+    """The comparison of a measure with its limit. `seen` is the compared number, or None if there is none."""
 
     limit: Limit
     on: On
@@ -61,7 +61,7 @@ def parse(values: Sequence[str]) -> list[Limit]:
         name = next((n for n in NAMES if left == n or left.startswith(n + ":")), None)
         if name is None:
             known = ", ".join(sorted(NAMES))
-            raise UsageError(f"--fail-under {typed}: no measure of this name; available: {known}")
+            raise UsageError(f"--fail-under {typed}: unknown measure; available: {known}")
         limits.append(Limit(typed, name, left[len(name) + 1 :], least))
     return limits
 
@@ -69,10 +69,10 @@ def parse(values: Sequence[str]) -> list[Limit]:
 def check(
     fields: Sequence[tuple[Panel, Reference | None]], limits: Sequence[Limit], on: On, **how: Unpack[How]
 ) -> tuple[list[LimitCheck], list[str]]:
-    """Compare each limit with the measures of the fields that it is for: once, or for each judge if no pair is named.
+    """Compare each limit with the measures of the fields that it applies to: once, or for each judge if no pair is named.
 
-    Also returns why a field was passed over, as when A,B did not label it. Raises UsageError where a
-    limit speaks of no field at all.
+    Also returns the reasons why fields were skipped, e.g. because A,B did not label them. Raises UsageError if a
+    limit applies to no field.
     """
     checked: list[LimitCheck] = []
     passed_over: list[str] = []
@@ -106,12 +106,14 @@ def _who(panel: Panel, reference: Reference | None, limit: Limit) -> list[list[s
     if panel.judges and reference is not None:
         return [[judge, reference.name] for judge in panel.judges if judge != reference.name]
     if panel.judges:
-        raise UsageError(f"--fail-under {limit.typed}: on '{panel.field}' nobody is held against the judge")
+        raise UsageError(
+            f"--fail-under {limit.typed}: '{panel.field}' has no labels to compare the judge with"
+        )
     return [everyone]
 
 
 def pair_of(panel: Panel, who: str, typed: str) -> list[str]:
-    """Return the two annotators that "A,B" names; a run may be named by the end of its id. Raises UsageError."""
+    """Return the two annotators that "A,B" names; a run may be named by the end of its id. Raises UsageError if not found."""
     names = list(panel.table.annotators)
     parts = who.split(",")
     # Names may contain commas, so each comma is tried as the one between the two.
@@ -132,9 +134,11 @@ def _named(names: Sequence[str], wanted: str) -> str | None:
 def _measure(panel: Panel, limit: Limit, names: list[str], how: How) -> Measure:
     if limit.measure in SCORES or (limit.measure in METRICS and METRICS[limit.measure].pair):
         if len(names) != 2:
-            raise UsageError(f"--fail-under {limit.typed}: {limit.measure} is of two annotators; name A,B")
+            raise UsageError(
+                f"--fail-under {limit.typed}: {limit.measure} compares two annotators; specify them as A,B"
+            )
     elif len(names) < 2:
-        raise UsageError(f"--fail-under {limit.typed}: it takes two annotators")
+        raise UsageError(f"--fail-under {limit.typed}: requires at least two annotators")
     if limit.measure in SCORES:
         scores = class_scores(panel.together(*names), names[0], names[1], field=panel.field, **how)
         return next(m for m in scores if m.measure == limit.measure)
@@ -145,7 +149,7 @@ def _checked(limit: Limit, on: On, measure: Measure) -> LimitCheck:
     names = measure.annotators or ()
     names_text = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
     kind = f" ({measure.weights})" if measure.weights else ""
-    measure_text = f"{measure.measure}{kind} of {names_text} on '{measure.field}'"
+    measure_text = f"{measure.measure}{kind} between {names_text} on '{measure.field}'"
     seen = measure.value if on == "value" else measure.low
     if measure.value is None:
         return LimitCheck(limit, on, measure, None, False, f"{measure_text} is undefined: {measure.reason}")

@@ -1,4 +1,4 @@
-"""annotate agreement: who agrees with whom, on a study or on any table."""
+"""annotate agreement: compute the agreement between annotators, in a study or in any table."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ COLUMNS = (
 
 
 EXTRAS = ("per_class", "dawid_skene", "alt_test")
-"""Values of --measure that are no coefficients: they are added to the tables."""
+"""Values of --measure that are not coefficients. Each adds a table to the output."""
 EPSILON = 0.2
-"""The alternative annotator test's cost of an expert; `annotate report` has others, and the verdict."""
+"""The epsilon of the alternative annotator test for experts. `annotate report` supports other values and the verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementAsked:
-    """What the command is asked for."""
+    """The options of the command."""
 
     source: LabelSource
     measures: tuple[str, ...]
@@ -112,7 +112,7 @@ def agreement(options: AgreementAsked) -> None:
     check_measures(coefficients)
     limits = thresholds.parse(options.fail_under)
     if options.on == "lower" and how["interval"] is None:
-        raise UsageError("--on lower needs intervals: leave out --interval none")
+        raise UsageError("--on lower requires intervals: omit --interval none")
     results = [
         analyse(
             panel,

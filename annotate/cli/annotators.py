@@ -1,4 +1,4 @@
-"""annotate annotators: who labelled, and what the report says about them."""
+"""annotate annotators: list the annotators, and describe them for the report."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> None:
     # An empty text is a value: it removes the stored one.
     given = {key: value for key, value in values.items() if value is not None}
     if not given:
-        raise UsageError(f"name a value for '{name}': --{', --'.join(KEYS)}")
+        raise UsageError(f"specify at least one value for '{name}': --{', --'.join(KEYS)}")
     with Store.open(db, create=False) as store:
         profile = set_profile(store, name, given)
     profile_text = "; ".join(f"{key}: {value}" for key, value in profile.items()) or "no values"

@@ -1,4 +1,4 @@
-"""annotate batches: draw, watch, hand out and close batches."""
+"""annotate batches: draw, show and close batches."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ allow_option = click.option(
 
 
 class Share(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A share: 5% or 0.05."""
+    """A share, written as 5% or 0.05."""
 
     name = "share"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read one."""
+        """Convert the text to a number from 0 to 1."""
         if isinstance(value, float):
             return value
         try:
@@ -142,7 +142,7 @@ def new(
         return
     note(
         f"batch '{name}' on {made.task}: {made.units} of {made.frame} units ({made.questions} questions), "
-        f"{made.training} for training, {made.attention} attention"
+        f"{made.training} training units, {made.attention} attention checks"
     )
     print_strata(made.strata)
     for line in made.notes:
@@ -158,7 +158,7 @@ def print_strata(strata: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _weight(stratum: Mapping[str, Any]) -> Any:
-    """Return the weight of the units: one number, or the least and the greatest."""
+    """Return the weight of the units: one number, or the smallest and the largest."""
     low, high = stratum["weight_low"], stratum["weight_high"]
     # Weights differ within a stratum if its units were drawn with unequal probabilities.
     return low if low == high else f"{low:.3f} … {high:.3f}"
@@ -182,7 +182,7 @@ def show(name: str | None, guidelines: bool, store: Store, as_json: bool) -> Non
 
     if name is None:
         if guidelines:
-            raise UsageError("--guidelines are of a batch: name it")
+            raise UsageError("--guidelines requires the name of a batch")
         _list(store, as_json)
         return
     if guidelines:
@@ -212,9 +212,9 @@ def show(name: str | None, guidelines: bool, store: Store, as_json: bool) -> Non
     print(table(head, rows))
     for p in people:
         if n := p["second_layer_open"]:
-            say(f"{p['annotator']}: keep or revise is missing for {n:,} units")
+            say(f"{p['annotator']}: the choice to keep or revise is missing for {n:,} units")
         if p["stopped"]:
-            say(f"{p['annotator']}: stopped ({p['stopped']}); no number uses these labels")
+            say(f"{p['annotator']}: excluded ({p['stopped']}); no result uses these labels")
     for warning in document["too_fast"]:
         say(warning)
     print()

@@ -1,4 +1,4 @@
-"""annotate conflicts and annotate verify: labels whose sources contradict each other, and whether a study adds up."""
+"""annotate conflicts and annotate verify: resolve labels with contradicting sources, and check a study's consistency."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ def resolve(
     from judge.store.label_sources import by_time, by_value
 
     if every == (unit is not None):
-        raise UsageError(f"name a unit, or say --all: {command('annotate conflicts list')}")
+        raise UsageError(
+            f"specify a unit or pass --all; to list the conflicts: {command('annotate conflicts list')}"
+        )
     by = (
         by_time("earliest" if keep == "earliest" else "latest")
         if keep in ("earliest", "latest")
@@ -103,15 +105,15 @@ def resolve(
         if unit is not None and not wanted:
             raise _nothing(conn, unit, field, annotator)
         n = label_sources.resolve(conn, wanted, by)
-    note(f"{n} resolved; {len(label_sources.conflicts(store.conn))} labels are in conflict now")
+    note(f"{n} resolved; {len(label_sources.conflicts(store.conn))} labels are still in conflict")
 
 
 def _nothing(conn: Connection, unit: str, field: str | None, annotator: str | None) -> UsageError:
-    """Return the error for a unit without a conflict."""
-    listed = f"; those that are: {command('annotate conflicts list')}"
+    """Return the error for a unit that has no conflict."""
+    listed = f"; to list the conflicts: {command('annotate conflicts list')}"
     if conn.execute("SELECT 1 FROM units WHERE unit_id = ?", [unit]).fetchone() is None:
         return UsageError(
-            f"the study has no unit '{unit}' (labels in conflict: {command('annotate conflicts list')})"
+            f"the study has no unit '{unit}'; to list the conflicts: {command('annotate conflicts list')}"
         )
     of = "".join(f" {word} {name}" for word, name in (("on", field), ("by", annotator)) if name is not None)
     return UsageError(f"no label of '{unit}'{of} is in conflict{listed}")
@@ -138,6 +140,6 @@ def verify(store: Store, as_json: bool) -> int:
     changed = store.conn.execute("SELECT count(*) FROM label_changes").fetchone()[0]
     if changed:
         note(
-            f"{changed} labels have another status than adjudge 0.2.0 gave them: the table label_changes lists them"
+            f"{changed} labels have a different status than in adjudge 0.2.0; the table label_changes lists them"
         )
     return Exit.ERROR if findings else Exit.DONE

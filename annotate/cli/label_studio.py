@@ -1,4 +1,4 @@
-"""annotate push and pull: a batch on a Label Studio server, and its labels back."""
+"""annotate push and pull: send a batch to a Label Studio server, and fetch its labels."""
 
 from __future__ import annotations
 
@@ -81,9 +81,11 @@ def push(
         seen = preview(store, name, url, run=run, separate=separate, new=new)
         if as_json:
             emit_json("push", attributes(seen))
-        note(f"would send {seen.new:,} units to {_where(seen)}; {seen.there:,} were sent before")
+        note(f"would send {seen.new:,} units to {_where(seen)}; {seen.there:,} were sent earlier")
         if seen.repeats:
-            note(f"{seen.repeats:,} hidden repeats would stay with annotate open (--separate sends them)")
+            note(
+                f"{seen.repeats:,} hidden repeats would not be sent: they are shown only by annotate open (to send them, use --separate)"
+            )
         return
     with Server(url) as server:
         done = send(
@@ -97,7 +99,7 @@ def push(
 
 
 def _where(seen: Pushed) -> str:
-    """Return the destination of a push."""
+    """Return the destination of a push as text."""
     if not seen.projects:
         return f"{'a new project' if seen.project is None else f'project {seen.project}'} of {seen.url}"
     each = [f"{who}: {f'project {n}' if n else 'a new one'}" for who, n in seen.projects.items()]
@@ -112,24 +114,26 @@ def _tell_push(done: Pushed) -> None:
         made, where = f"{len(done.projects)} projects", ""
     else:
         where = f" {done.url}/projects/{done.project}"
-    note(f"{made}{where}: {done.new:,} units sent, {done.there:,} were there already")
-    without = f"{done.without_prediction:,} of the units sent have none"
+    note(f"{made}{where}: {done.new:,} units sent, {done.there:,} were already there")
+    without = f"{done.without_prediction:,} of the units sent have no prediction"
     for value, message in (
         (done.updated, "the labelling configuration was changed on the server, and has been restored"),
         (
             done.deleted,
-            "{:,} units are left out: their tasks were deleted there (--restore sends them again)",
+            "{:,} units are left out, because their tasks were deleted there (to send them again, use --restore)",
         ),
         (
             done.repeats,
-            "{:,} hidden repeats are not sent: they stay with annotate open (--separate sends them)",
+            "{:,} hidden repeats are not sent: they are shown only by annotate open (to send them, use --separate)",
         ),
         (done.run, f"predictions of run {{}}; {without}"),
         (done.assisted, "people there see predictions: their labels count as assisted, not as blind"),
     ):
         if value:
             note(message.format(value))
-    note(f"when people have labelled: {command('annotate pull', done.batch, '--url', done.url)}")
+    note(
+        f"when the units have been labelled, fetch the labels: {command('annotate pull', done.batch, '--url', done.url)}"
+    )
 
 
 @click.command()
@@ -182,26 +186,26 @@ def _tell_pull(done: Pulled) -> None:
     )
     note(f"{where}: new labels: {new_labels}; {done.replaced:,} of them replace an earlier one")
     for count, message in (
-        (done.older, "answers are older than what stands here: left as it is"),
+        (done.older, "answers are older than the stored ones, which are unchanged"),
         (done.skips, "units skipped"),
         (done.spans, "units with evidence"),
         (done.notes, "notes"),
-        (done.incomplete, "annotations leave a question open"),
-        (sum(done.joined.values()), "units were not in the queue of who labelled them: added to it"),
-        (done.deleted_tasks, "units have no task there any more; labels that came in stay"),
+        (done.incomplete, "annotations do not answer every question"),
+        (sum(done.joined.values()), "units were added to the queue of the annotator who labelled them"),
+        (done.deleted_tasks, "units no longer have a task there; their imported labels are kept"),
         (done.deleted_annotations, "annotations were deleted there"),
-        (done.retracted, "labels of these are undone here; the log keeps them"),
+        (done.retracted, "labels from deleted annotations were removed; the log keeps them"),
         (
             done.quarantined,
-            f"answers are in quarantine and in no number: {command('annotate quarantine list')}",
+            f"answers are in quarantine and in no result: {command('annotate quarantine list')}",
         ),
-        (done.strange_tasks, "tasks there are not of this batch: left out"),
+        (done.strange_tasks, "tasks there do not belong to this batch and were left out"),
     ):
         if count:
             note(f"{count:,} {message}")
     if done.assisted:
         note("people there see predictions: these labels count as assisted, not as blind")
-    notes(done.problems[:MOST_TOLD], "not taken over")
+    notes(done.problems[:MOST_TOLD], "not imported")
     if len(done.problems) > MOST_TOLD:
         note(f"... and {len(done.problems) - MOST_TOLD:,} more (--json lists all)")
 

@@ -1,4 +1,4 @@
-"""annotate batches assign, extend, stop and policy: a lead runs a batch in flight."""
+"""annotate batches assign, extend, stop and policy: change a batch while people label it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from annotate.drawing.seats import Changed
 
 __all__ = ["batches"]
-"""What the command line imports from here: the group, with the commands that this module adds to it."""
+"""The command line imports this module to get the group together with the commands that this module adds to it."""
 
 why_option = click.option("--note", "why", help="Reason to store with the change.")
 
@@ -76,13 +76,13 @@ def assign(
     people = _names(to)
     if person is None:
         done = add_people(store, name, people, n=n, note=why, allow_exposed=allow_exposed)
-        message = f"batch '{name}': {done.units} units have more people"
+        message = f"batch '{name}': {done.units} units were assigned to more people"
     else:
         # A part of them would leave units with a person who is not there any more.
         if n is not None:
-            raise UsageError("-n cannot be used with --from, which moves all units that are not begun")
+            raise UsageError("-n cannot be used with --from, which moves all units that were not started")
         done = hand_over(store, name, person, people, note=why, allow_exposed=allow_exposed)
-        message = f"batch '{name}': {done.units} units of {person} were handed over"
+        message = f"batch '{name}': {done.units} units assigned to {person} were handed over"
     _tell(store, done, message, as_json)
 
 
@@ -120,13 +120,13 @@ def extend(
     if to is None:
         # A block has the people of its batch, so these options belong to --to.
         if annotators or allow_exposed or as_json:
-            raise UsageError("give --to N, the new number of units of the batch")
+            raise UsageError("--to N, the new number of units in the batch, is required")
         for line in next_block(store, name).messages:
             note(line)
         return
     people = None if annotators is None else _names(annotators)
     done = extend_batch(store, name, to=to, people=people, allow_exposed=allow_exposed)
-    _tell(store, done, f"batch '{name}': {done.units} units more", as_json)
+    _tell(store, done, f"batch '{name}': {done.units} more units", as_json)
 
 
 @batches.command("stop")
@@ -146,16 +146,16 @@ def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> N
 
     # The report names everybody whose labels are left out, with the reason.
     if not undo and not (why or "").strip():
-        raise UsageError("--why: say why, as in --why 'failed training'; progress and report tell it")
+        raise UsageError("--why requires a reason, e.g. --why 'failed training'; progress and report show it")
     if undo:
         # The log has kept the labels.
         units = resume_person(store, name, person, why)
-        note(f"batch '{name}': {person} may go on; the labels of {units} units are what they were")
+        note(f"batch '{name}': {person} can label again; the labels of {units} units are used again")
         return
     units = stop_person(store, name, person, why or "")
-    note(f"batch '{name}': {person} is stopped; {units} units were begun, and no number uses their labels")
+    note(f"batch '{name}': {person} is excluded; {units} units were started, and no result uses their labels")
     note(
-        f"give the rest to others: {command('annotate batches assign', name, '--from', person, '--to', 'NAME')}"
+        f"to give the other units to somebody else: {command('annotate batches assign', name, '--from', person, '--to', 'NAME')}"
     )
 
 
@@ -196,7 +196,7 @@ def policy(name: str, rule: str | None, tolerance: tuple[str, ...], why: str | N
     print(f"{name}: {str(info.plan.adjudication) or 'every disagreement goes to the lead'}")
     if decided is not None:
         note(
-            f"{decided} units are decided by it so far; the others: {command('annotate adjudicate', name, '--as', 'NAME')}"
+            f"{decided} units are decided by this rule so far; to decide the others: {command('annotate adjudicate', name, '--as', 'NAME')}"
         )
 
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 MOST_PER_QUESTION = 10_000
 CONFIDENCE = 0.95
-"""Of the planned intervals: that of the verdict."""
+"""The confidence level of the planned intervals, which is also the level of the verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanAsked:
-    """What the command is asked for."""
+    """The options of the command."""
 
     source: LabelSource
     name: str | None
@@ -44,7 +44,7 @@ class PlanAsked:
 
     @property
     def measure(self) -> str:
-        """What is planned for."""
+        """The measure for which the command plans."""
         return self.name or "cohen_kappa"
 
 
@@ -90,10 +90,10 @@ def plan(options: PlanAsked) -> None:
     """
     if options.width is None and options.threshold is None and not options.verdict:
         raise UsageError(
-            "name a goal: --width 0.2 (an interval), --threshold 0.667 (a decision) or --verdict (on a judge)"
+            "specify a goal: --width 0.2 (an interval), --threshold 0.667 (a decision) or --verdict (on a judge)"
         )
     if not 0 < options.power < 1:
-        raise UsageError("--power lies between 0 and 1")
+        raise UsageError("--power must be between 0 and 1")
     if options.verdict:
         _verdict(options)
         return
@@ -102,15 +102,15 @@ def plan(options: PlanAsked) -> None:
     design, names, assumed = _pilot(options) if options.expect is None else _expected(options, options.expect)
     if options.icc is not None:
         if not 0 <= options.icc <= 1:
-            raise UsageError(f"--icc {options.icc}: an intraclass correlation lies in 0..1")
+            raise UsageError(f"--icc {options.icc}: an intraclass correlation must be between 0 and 1")
         # What is known of the questions replaces the estimate from a small pilot.
         design = replace(design, icc=options.icc)
-        assumed.append(f"units of one question are alike as you say: icc {options.icc:g}")
+        assumed.append(f"units of one question are correlated as specified: icc {options.icc:g}")
     # Rounding can leave a spread that is not quite 0.
     if design.sd < 1e-9:
         raise BadInput(
             f"the pilot shows no spread ({options.measure} {design.value:.3f} on {design.n_units} units), so nothing "
-            "can be planned from it: say what you expect (--expect)"
+            "can be planned from it; specify the value that you expect (--expect)"
         )
     goals = _plans(design, options)
     notes = list(dict.fromkeys(line for goal in goals for size in goal.plans for line in size.notes))
@@ -143,13 +143,11 @@ def _verdict(options: PlanAsked) -> None:
 
     for name in ("width", "expect", "shares", "per_question", "icc"):
         if getattr(options, name) is not None:
-            raise UsageError(
-                f"--verdict plans from the labels there are: leave out --{name.replace('_', '-')}"
-            )
+            raise UsageError(f"--verdict plans from the existing labels: omit --{name.replace('_', '-')}")
     for name, least in (("epsilon", 0), ("margin", -1), ("threshold", -1)):
         value = getattr(options, name)
         if value is not None and not least <= value <= 1:
-            raise UsageError(f"--{name} {value:g}: a number from {least} to 1")
+            raise UsageError(f"--{name} {value:g}: must be a number from {least} to 1")
     if options.name:
         from annotate.agreement.one_field import check_measures
 
@@ -181,7 +179,7 @@ def _only_panel(options: PlanAsked) -> Panel:
 
     panels = options.source.panels()
     if len(panels) != 1:
-        raise UsageError(f"name one --field; available: {', '.join(panel.field for panel in panels)}")
+        raise UsageError(f"specify one --field; available: {', '.join(panel.field for panel in panels)}")
     check(panels[0])
     return panels[0]
 
@@ -192,17 +190,21 @@ def _expected(options: PlanAsked, value: float) -> tuple[Design, list[str] | Non
 
     source = options.source
     if source.table or source.field or source.task or source.judges:
-        raise UsageError("--expect plans without a pilot: leave out the table, --field, --task and --judge")
+        raise UsageError(
+            "--expect is for planning without a pilot: omit the table, --field, --task and --judge"
+        )
     name, _, weights = options.measure.partition(":")
     icc = options.icc or 0.0
-    assumed = [f"the value will be the one you expect, {value:g}"]
+    assumed = [f"the value will be the expected value, {value:g}"]
     if options.icc is None:
         # Units of one question are usually alike, and then the plan is too small.
-        assumed.append("units of one question are independent (icc 0); passages seldom are: see --icc")
+        assumed.append("units of one question are independent (icc 0), but passages seldom are: see --icc")
     if name == "cohen_kappa" and weights in ("", "linear", "quadratic"):
         shares = _numbers(options.shares, "--shares")
         if not shares:
-            raise UsageError("kappa depends on how often each label occurs: add --shares, as in 0.4,0.3,0.3")
+            raise UsageError(
+                "kappa depends on how often each label occurs: add the label shares, e.g. --shares 0.4,0.3,0.3"
+            )
         assumed.append(f"both annotators use the labels with shares {', '.join(f'{s:g}' for s in shares)}")
         return expected_kappa(value, shares, weights=weights or None, icc=icc), None, assumed
     # Only of these does the spread follow from the value alone.
@@ -211,7 +213,7 @@ def _expected(options: PlanAsked, value: float) -> tuple[Design, list[str] | Non
             raise UsageError(f"--shares is for kappa, not for {name}")
         return expected_rate(value, icc=icc), None, assumed
     raise UsageError(
-        f"--expect plans for cohen_kappa, percent, accuracy or a share; {options.measure} takes a pilot"
+        f"--expect supports only cohen_kappa, percent, accuracy and share; {options.measure} requires a pilot"
     )
 
 
@@ -222,13 +224,13 @@ def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
     from judge.stats.planning import pilot
 
     if options.shares:
-        raise UsageError("--shares requires --expect; a pilot has its own")
+        raise UsageError("--shares requires --expect; with a pilot, the shares come from its labels")
     from annotate.agreement.one_field import check_measures
 
     check_measures([options.measure])
     panel = _only_panel(options)
     if panel.are_scores:
-        raise BadInput(f"'{panel.field}' has continuous numbers: planning takes labels, or --expect")
+        raise BadInput(f"'{panel.field}' has continuous numbers; planning requires labels or --expect")
     (key,) = panel.keys([options.measure])
     names = _names(panel, resolve(panel, options.reference), METRICS[key].pair)
     ratings = panel.together(*names)
@@ -238,18 +240,18 @@ def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
     of_questions = f" of {design.n_clusters:,} questions" if ratings.clustered else ""
     assumed = [
         f"pilot: {options.measure} {design.value:.3f} of {names_text} on {design.n_units:,} units{of_questions}; "
-        "new ones will be like these",
+        "new units will be like these",
     ]
     if options.icc is None and ratings.clustered:
         # The design effect says how many such units count as a single one.
         worth = design.n_units / (design.effect or 1)
         assumed.append(
-            f"units of one question are as alike as in the pilot: icc {design.icc:.3f}, so that its units count as "
-            f"{worth:,.0f} independent ones"
+            f"units of one question are as correlated as in the pilot: icc {design.icc:.3f}, so that the pilot's units "
+            f"count as {worth:,.0f} independent units"
         )
     elif options.icc is None:
         assumed.append(
-            "every unit of the pilot is a question of its own: it cannot tell how alike units of one are"
+            "every unit in the pilot is a separate question, so the correlation within questions is unknown"
         )
     return design, names, assumed
 
@@ -272,12 +274,12 @@ def _numbers(text: str | None, option: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")] if text else []
     except ValueError:
-        raise UsageError(f"{option} {text}: write numbers with commas between them") from None
+        raise UsageError(f"{option} {text}: must be numbers separated by commas") from None
 
 
 @dataclass(frozen=True)
 class _Goal:
-    """Plans for one `width` or one `threshold`, for several numbers of units a question."""
+    """Plans for one `width` or one `threshold`, for several numbers of units per question."""
 
     title: str
     plans: list[SampleSize]
@@ -293,7 +295,7 @@ def _plans(design: Design, options: PlanAsked) -> list[_Goal]:
     sizes = _numbers(options.per_question, "--per-question") or ([1] if alone else [1, 2, 3, 5, 10])
     if any(not 1 <= size <= MOST_PER_QUESTION or size != int(size) for size in sizes):
         raise UsageError(
-            f"--per-question {options.per_question}: whole numbers from 1 to {MOST_PER_QUESTION:,}"
+            f"--per-question {options.per_question}: must be whole numbers from 1 to {MOST_PER_QUESTION:,}"
         )
     per_question = [int(size) for size in sizes]
     name, width, threshold = options.measure, options.width, options.threshold
@@ -307,7 +309,7 @@ def _plans(design: Design, options: PlanAsked) -> list[_Goal]:
             design, threshold, per_cluster=per_question, confidence=CONFIDENCE, power=options.power
         )
         side = "above" if design.value > threshold else "below"
-        chance = f"with a chance of {100 * options.power:g} %"
+        chance = f"with a probability of {100 * options.power:g} %"
         goals.append(_Goal(f"{name}: {sure} {side} {threshold:g}, {chance}", plans, threshold=threshold))
     return goals
 
@@ -322,7 +324,7 @@ def _row(size: SampleSize, goal: _Goal) -> dict[str, Json]:
 
 
 def _table(rows: Sequence[dict[str, Json]], design: Design) -> str:
-    columns = {"per_question": "units a question", "n_clusters": "questions", "n_units": "units"}
+    columns = {"per_question": "units per question", "n_clusters": "questions", "n_units": "units"}
     if design.n_units:
         # Without a pilot nothing is labelled yet.
         columns |= {"more_clusters": "more questions", "more_units": "more units"}

@@ -1,4 +1,4 @@
-"""annotate quarantine: incoming labels that did not prove themselves."""
+"""annotate quarantine: list, accept and drop imported labels that failed a check."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def accept(
 
     _some(numbers)
     if unit and len(numbers) > 1:
-        raise UsageError("--unit is for one record")
+        raise UsageError("--unit can be used only with one record")
     # The function is passed, because annotate.exchange never imports annotate.packing.
     done = take_in(store, numbers, person=person, unit=unit, blind=blind, note=why, merged=settle_conflict)
     note(f"{len(numbers)} records accepted; new labels: {short_list(done.new)}")
@@ -93,4 +93,6 @@ def drop(numbers: tuple[int, ...], why: str | None, store: Store) -> None:
 
 def _some(numbers: tuple[int, ...]) -> None:
     if not numbers:
-        raise UsageError(f"name at least one record: {command('annotate quarantine list')}")
+        raise UsageError(
+            f"specify at least one record; to list the records: {command('annotate quarantine list')}"
+        )

@@ -1,4 +1,4 @@
-"""annotate report: how far a judge can be trusted, as a page, Markdown, JSON, CSV or LaTeX."""
+"""annotate report: report how far a judge can be trusted, as a page, Markdown, JSON, CSV or LaTeX."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from annotate.report.model import Document
 
 VERDICTS = {"trust": ("trust",), "part": ("trust", "trust in part")}
-"""Value of --fail-under verdict= -> the verdicts that pass."""
+"""A mapping from the value of --fail-under verdict= to the verdicts that pass."""
 MEASURES = ("pooled_kappa", "pooled_kappa_difference", "cohen_kappa")
 
 
 @dataclass(frozen=True, slots=True)
 class ReportAsked:
-    """What the command is asked for."""
+    """The options of the command."""
 
     source: LabelSource
     reference: str | None
@@ -142,7 +142,7 @@ def report(arguments: ReportAsked) -> None:
     renderers = SHORT if arguments.is_short else FORMATS
     for name in [*forms.values(), *(["json"] if arguments.as_json else [])]:
         if name not in renderers:
-            raise UsageError(f"--short is md or tex, not {name}")
+            raise UsageError(f"--short supports md and tex, not {name}")
     if source.table is None:
         with Store.open(source.db, create=False) as store:
             document = build(store, options)
@@ -163,7 +163,7 @@ def report(arguments: ReportAsked) -> None:
 
 
 def _limits(typed: tuple[str, ...]) -> tuple[str, list[tuple[str, float]]]:
-    """Parse --fail-under as the least verdict (empty: any) and (measure, least) pairs. Raises UsageError."""
+    """Parse --fail-under into the minimum verdict (empty: any) and (measure, minimum) pairs. Raises UsageError if invalid."""
     verdict, limits = "", []
     for text in typed:
         name, _, number = text.partition("=")

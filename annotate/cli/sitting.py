@@ -1,4 +1,4 @@
-"""annotate open and adjudicate: a person at work in the terminal; serve: in a browser. annotate watch: the batch in flight."""
+"""annotate open and adjudicate (in the terminal), annotate serve (in a browser), and annotate watch (live progress)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from judge.errors import StudyError, UsageError
 from judge.store import Store
 
 LOOK_SECONDS = 2.0
-"""How often `annotate watch` looks at the file."""
+"""Seconds between two reads of the file by `annotate watch`."""
 BUSY_MS = 8
-"""How long a commit blocks the screen before it waits for another program beside it."""
+"""Milliseconds for which a commit may block the screen. After that, it waits for another program without blocking."""
 
 
 @click.command("open")
@@ -49,7 +49,7 @@ def open_(name: str, person: str, plain: bool, db: Path) -> None:
 @click.option("--allow-own", is_flag=True, help="Include units that you labelled yourself.")
 @db_option
 def adjudicate(name: str, person: str, allow_own: bool, db: Path) -> None:
-    """Decide the units of the batch NAME on which people disagree.
+    """Adjudicate the units in the batch NAME on which people disagree.
 
     Annotators are shown as A, B and C, in a new order for each unit. Press + to write a reason.
     """
@@ -74,14 +74,14 @@ def _sit(
 
     # In a browser there is no terminal: annotate serve says so by naming the driver.
     if not plain and not (os.environ.get("TEXTUAL_DRIVER") or (sys.stdin.isatty() and sys.stdout.isatty())):
-        browser = "" if adjudicate else "; annotate serve opens it in a browser, --plain goes line by line"
+        browser = "" if adjudicate else "; annotate serve opens it in a browser, and --plain uses line mode"
         raise UsageError(f"annotate {'adjudicate' if adjudicate else 'open'} needs a terminal{browser}")
     with open_study(db) as store:
         task = batch_info(store, name).task
         # Before the desk is opened: a mistake in the keymap must not occupy the seat.
         keys = load_keymap(own_keymap(), task)
         if adjudicate and not fill_queue(store, name, person, allow_own=allow_own):
-            note(f"batch '{name}': there is nothing to adjudicate so far")
+            note(f"batch '{name}': there is nothing to adjudicate yet")
             return
         # A screen must go on drawing while the file is locked; a dialogue can wait.
         busy_ms = WHOLE_WAIT_MS if plain else BUSY_MS
@@ -98,7 +98,7 @@ def _sit(
                 # Also after an error: an open session would keep its annotator out.
                 counts = desk.counts()
                 end_session(db, desk.seat.session)
-    message = f"the last key was refused ({refused}), all before it" if refused else "everything"
+    message = f"the last key was refused ({refused}), but everything before it" if refused else "everything"
     note(f"{counts['done']} of {desk.total} done, {counts['skipped']} skipped; {message} is stored")
     if not counts["open"] and not adjudicate:
         from annotate.report.until_decided import move_on

@@ -1,4 +1,4 @@
-"""annotate import: labels made elsewhere. annotate export: a batch for another tool, or its finished labels."""
+"""annotate import: import labels made elsewhere. annotate export: write a batch for another tool, or its labels."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from judge.types import attributes
 
 PACK = "pack"
 PACKS = (".db", ".sqlite", ".sqlite3")
-"""File endings of a study with one person's units (`annotate.packing`)."""
+"""File extensions of a packed study, which contains the units of one person (`annotate.packing`)."""
 PERSON = "annotator"
-"""In --map-label: the column with who labelled; every other word there is a field."""
+"""In --map-label, this word means the annotator column. Any other word is the name of a field."""
 
 
 @click.command("import")
@@ -93,11 +93,11 @@ def import_(
     if name is None and path.suffix.lower() in PACKS:
         if any([batch, task_name, blind, person, field, latest, maps, new_people, skip_bad, options]):
             raise UsageError(
-                f"{path}: a packed study names its batch and its annotator: leave the other options out"
+                f"{path}: a packed study already specifies its batch and annotator: omit the other options"
             )
         return _merge(store, path, as_json)
     if batch and task_name:
-        raise UsageError("--batch determines the task: leave --task out")
+        raise UsageError("--batch determines the task: omit --task")
     name = name or "table"
     bad: list[BadInput] = []
     fields = _maps(maps)
@@ -133,7 +133,7 @@ def import_(
             "labels-import", {"format": name, "batch": batch, **done.as_json(), "bad": [str(e) for e in bad]}
         )
         return code
-    note(f"{path}: new labels: {short_list(done.new)}; {done.unchanged} were there already")
+    note(f"{path}: new labels: {short_list(done.new)}; {done.unchanged} were already there")
     for line in done.notes_for_people(batch):
         note(line)
     if bad:
@@ -154,22 +154,22 @@ def _merge(store: Store, path: Path, as_json: bool) -> int:
     if as_json:
         # The notes below go to stderr, so that the document is alone on stdout.
         emit_json("batch-merge", attributes(done))
-    note(f"batch '{done.batch}': {done.events} new events of {done.annotator}, {done.units} units done")
+    note(f"batch '{done.batch}': {done.events} new events by {done.annotator}, {done.units} units done")
     if done.back:
         note(
-            f"{done.back} units that had been handed over since came back labelled: they have one label more"
+            f"{done.back} units had been handed over in the meantime and were also labelled in the file, so they have one more label"
         )
     if done.assisted:
         note(
-            f"{done.assisted} labels were given there after {done.annotator} had been shown the known answer, or the "
-            "judge, of the unit here: they are assisted, not blind"
+            f"{done.assisted} labels in the file count as assisted, not blind, because {done.annotator} had already been "
+            "shown the known answer or the judge's label for the unit here"
         )
-    notes(done.conflicts, "not merged, waits in the quarantine")
+    notes(done.conflicts, "not merged, but quarantined")
     return Exit.ERROR if done.conflicts else Exit.DONE
 
 
 def _maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Parse FIELD:OLD=NEW as field (PERSON: the annotator) -> {old: new}. Raises UsageError."""
+    """Parse FIELD:OLD=NEW into field -> {old: new}; the field PERSON is the annotator. Raises UsageError if invalid."""
     out: dict[str, dict[str, str]] = {}
     for left, new in pairs(values, "--map-label").items():
         field, colon, old = left.partition(":")
@@ -240,7 +240,7 @@ def export(
     if name == PACK:
         if labels or options or person is None:
             raise UsageError(
-                f"{out}: a packed study has the units of one person: --for NAME, and nothing else"
+                f"{out}: a packed study contains the units of one person: use --for NAME and no other option"
             )
         _pack(store, batch, person, out, as_json)
         return
@@ -254,11 +254,11 @@ def export(
         note(f"{out}: {done.units:,} units of batch '{batch}' as {name}{row_counts}")
         if done.adopted:
             note(
-                f"{done.adopted} units are left out: they are finished by labels that were given before the batch was drawn"
+                f"{done.adopted} units are left out, because labels from before the batch was drawn already finish them"
             )
         if done.repeats and not labels:
             note(
-                f"{done.repeats} hidden repeats are left out: they stay hidden only on the labelling screen and in packed files"
+                f"{done.repeats} hidden repeats are left out, because they stay hidden only on the labelling screen and in packed files"
             )
 
 

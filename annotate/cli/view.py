@@ -1,4 +1,4 @@
-"""annotate view: units with their texts and labels, as one page for the browser."""
+"""annotate view: write units with their texts and labels as one page for a browser."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def view(
     if shown_units.withheld:
         note(
             f"labels of {shown_units.withheld:,} units are left out, because somebody must still label them blind "
-            "(--reveal NAME shows them, and notes that NAME has seen them)"
+            "(to show them to NAME and record this, use --reveal NAME)"
         )
 
 
 def _task(store: Store, name: str | None, batch: str | None) -> str:
-    """Return the requested task with its version. Raises UsageError with the tasks of the study."""
+    """Return the requested task with its version. If it is not found, raises UsageError with the tasks in the study."""
     known = [task for (task,) in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
     if batch is not None and name is None:
         row = store.conn.execute("SELECT task FROM batches WHERE batch = ?", [batch]).fetchone()
@@ -93,5 +93,5 @@ def _task(store: Store, name: str | None, batch: str | None) -> str:
     # Of a name without a version the newest comes first; without a name there must be one task.
     if not matches or (name is None and len(matches) > 1):
         listed = ", ".join(known) or f"none yet ({command('judge run TASK -m MODEL')})"
-        raise UsageError(f"--task {name or 'NAME'}: which task? the study has: {listed}")
+        raise UsageError(f"--task {name or 'NAME'} must be a task in the study; available: {listed}")
     return str(matches[0])

@@ -1,4 +1,4 @@
-"""What a command asks for, without the command: the same functions for `judge` on the command line and for Python.
+"""The functions behind the `judge` commands, shared by the command line and the Python API.
 
-`run` is judge run; `judges` has what is made of stored runs (calibrate, route, compare) and improve, by a task's name.
+`run` implements judge run. `judges` implements judge calibrate, route, compare and improve, given the name of a task.
 """

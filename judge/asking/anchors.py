@@ -1,7 +1,8 @@
-"""Anchors: units that a judge labels at the beginning and again later, to test whether it has changed.
+"""Anchors: units that a judge labels first once and again later, to test whether the judge has changed.
 
-A set of anchors and its replies are runs of the study, marked so that no listing, score or report reads them by itself:
-check 0 is the opening, and each later check is a run of its own. Each check requests `REPLIES` replies, as the opening does.
+The replies to a set of anchors are stored as runs of the study. The runs are marked, so that listings, scores and reports
+leave them out by default. Check 0 is the opening run, and each later check is a separate run. Every check requests `REPLIES`
+replies per anchor, like the opening run.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ if TYPE_CHECKING:
 REPLIES = 3
 """Replies for each anchor, at the beginning and at each check."""
 CHANGED = 0.2
-"""The share of changed anchors for which the power is computed."""
+"""The power is computed for this share of changed anchors."""
 SET, CHECK = "anchors", "check"
-"""Options of a run: the number of its set, and of the check (0: the beginning)."""
+"""Options of a run: the number of its set, and the number of its check (0: the opening run)."""
 RESUMED_FOR = timedelta(hours=24)
-"""A check that was interrupted is resumed for so long; later replies would be another day's."""
+"""An interrupted check is resumed within this time. Later replies would belong to a different day."""
 _FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class AnchorDraw:
-    """Anchors with their first replies. `power` is the probability that a check detects a change of `CHANGED` of them."""
+    """Anchors with their first replies. `power` is the probability of detecting a change if the share `CHANGED` changed."""
 
     number: int
     report: RunReport
@@ -76,15 +77,15 @@ def draw(
 ) -> AnchorDraw | RunReport:
     """Draw a set of `n` anchors, labelled ones first, and request `REPLIES` replies for each.
 
-    Returns the report if the run did not finish: then there is no set. Raises UsageError if the judge has anchors already,
-    unless `again`.
+    If the run did not finish, returns its report, and there is no set. Raises UsageError if the judge already has anchors
+    and `again` is False.
     """
     plan = asking.plan
     numbers = sets_of(store, plan)
     there = [number for number in numbers if opening_run(store, asking, number) is not None]
     if there and not again:
         raise UsageError(
-            f"{plan.model} has anchors already (set {there[-1]}): leave --anchors out to check them, or draw new ones with --again"
+            f"{plan.model} already has anchors (set {there[-1]}); to check them, omit --anchors, or draw new ones with --again"
         )
     units, labelled = _chosen(store, plan, field, n)
     number = max(numbers, default=0) + 1
@@ -103,7 +104,7 @@ def draw(
 
 
 def sets_of(store: Store, plan: Plan) -> list[int]:
-    """List the numbers of the sets of a task and model, complete or not."""
+    """Return the numbers of all sets for a task and model, including incomplete ones."""
     query = (
         f"SELECT DISTINCT json_extract(options, '$.{SET}') FROM runs WHERE task = ? AND model = ? "
         f"AND json_extract(options, '$.{SET}') IS NOT NULL ORDER BY 1"
@@ -112,7 +113,7 @@ def sets_of(store: Store, plan: Plan) -> list[int]:
 
 
 def newest_run(store: Store, task: Task, model: str) -> str | None:
-    """Return the opening run of a model's newest set of anchors, whatever its settings; None without one."""
+    """Return the opening run of a model's newest set of anchors, with any settings, or None if there is no set."""
     query = (
         f"SELECT run_id FROM runs WHERE task = ? AND model = ? AND json_extract(options, '$.{CHECK}') = 0 "
         f"AND finished IS NOT NULL ORDER BY json_extract(options, '$.{SET}') DESC LIMIT 1"
@@ -122,13 +123,13 @@ def newest_run(store: Store, task: Task, model: str) -> str | None:
 
 
 def mark(number: int, place: int) -> dict[str, Json]:
-    """Return the options that mark the run of a set's check."""
+    """Return the options that mark a run as check `place` of the set `number`."""
     # Without the mark, each check counted as a rival of the judge and took its share of a verdict's level.
     return {TRIED: DRIFT, SET: number, CHECK: place}
 
 
 def opening_run(store: Store, asking: Asking, number: int) -> str | None:
-    """Return the complete opening run of a set, if it has the settings of this plan."""
+    """Return the complete opening run of a set that has the settings of this plan, or None."""
     plan = replace(asking.plan, extra={**asking.plan.extra, **mark(number, 0)})
     runs = matching_runs(store, plan, asking.provider)
     marks = ",".join("?" * len(runs))
@@ -139,7 +140,7 @@ def opening_run(store: Store, asking: Asking, number: int) -> str | None:
 
 
 def next_check(store: Store, plan: Plan, number: int) -> int:
-    """Return the number of the check: a new one, or one that was interrupted less than a day ago."""
+    """Return the number of the next check: a new number, or that of a check interrupted less than a day ago."""
     query = (
         f"SELECT json_extract(options, '$.{CHECK}'), finished, started FROM runs WHERE task = ? AND model = ? "
         f"AND json_extract(options, '$.{SET}') = ? ORDER BY 1 DESC LIMIT 1"
@@ -151,16 +152,16 @@ def next_check(store: Store, plan: Plan, number: int) -> int:
 
 
 def _chosen(store: Store, plan: Plan, field: str, n: int) -> tuple[list[str], set[str]]:
-    """Return the units of a new set, labelled ones first, and all units with a label of people or gold.
+    """Return the units of a new set, labelled units first, and the set of all units with a human or gold label.
 
-    Both groups are shuffled. Of units with the same text only the first is chosen.
+    The labelled and the other units are each shuffled. If several units have the same text, only the first is chosen.
     """
     select(store, plan.task, plan.selection)
     # Every check would be a look at a sealed test, which allows one.
     sealed = splits.closed(store, plan.task.task_id, "")
     units = [unit for unit in selected_units(store) if unit not in sealed]
     if not units:
-        raise UsageError(f"{store.path}: no unit that {plan.task.name} can show (outside a sealed test)")
+        raise UsageError(f"{store.path}: no unit outside a sealed test has the inputs of {plan.task.name}")
     labelled = relation.labelled_by_people(store.conn, field)
     # Labelled units first: on them a check also shows the change in agreement with people. The hash
     # shuffles without a seed that would have to be stored.
@@ -185,7 +186,7 @@ def ask_about(
     units: Sequence[str],
     progress: RunDisplay | None,
 ) -> RunReport:
-    """Ask about the units, `REPLIES` times each, in a run of their own that is resumed where it is there already."""
+    """Request `REPLIES` replies for each unit in a separate run. If the run already exists, it is resumed."""
     plan = replace(
         asking.plan,
         selection=ladder.select(store, units),
@@ -212,7 +213,7 @@ def ask_about(
 
 
 def is_incomplete(report: RunReport) -> bool:
-    """Return whether the run left anchors without a reply: a limit, an interrupt or an unreachable server."""
+    """Return whether anchors have no reply because of a limit, an interruption or an unreachable server."""
     return bool(report.stopped or report.interrupted or report.ending or report.pending)
 
 
@@ -222,7 +223,7 @@ def _n_labels(plan: Plan, field: str) -> int:
 
 
 def replies_of(store: Store, run: str, field: str) -> dict[str, list[str]]:
-    """Return the replies of each unit: a label, or in brackets the status of a reply without one. Units with a failed call are left out."""
+    """Return the replies for each unit, except units with a failed call. A reply is a label, or its status in brackets."""
     # A refused or unreadable reply is the judge's behaviour; a failed call says nothing about the judge.
     statuses: dict[str, dict[int, str]] = {}
     query = "SELECT unit_id, repeat, status FROM latest_judgements WHERE run_id = ? ORDER BY unit_id, repeat"

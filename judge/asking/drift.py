@@ -1,4 +1,4 @@
-"""Compare the replies to a set of anchors (judge.asking.anchors) with those of the beginning, and with people's labels."""
+"""Compare the replies to a set of anchors (judge.asking.anchors) with the first replies and with human labels."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DriftCheck:
-    """One check of a set. `p` is None where no anchor has all its replies.
+    """One check of a set of anchors. `p` is None if no anchor has all its replies.
 
-    `changed` are the anchors with another usual label now: (unit, label before, label now). `first` and `now` are the
-    agreements with the reference, `difference` is now minus first.
+    `changed` lists anchors whose most frequent label has changed: (unit, label before, label now). `first` and `now` are
+    the agreement with the reference before and now; `difference` is now minus first.
     """
 
     number: int
@@ -88,9 +88,9 @@ def check(
     reference: str | None = None,
     progress: RunDisplay | None = None,
 ) -> DriftCheck | RunReport:
-    """Request the newest set of anchors again and compare.
+    """Request labels for the newest set of anchors again, and compare them with the first replies.
 
-    Returns the report if the run did not finish. Raises UsageError if the judge has no anchors with these settings.
+    If the run did not finish, returns its report. Raises UsageError if the judge has no anchors with these settings.
     """
     plan = asking.plan
     sets = [
@@ -139,7 +139,7 @@ def _compared(
     names = {name: tuple(_reported(store, run, name) for run in (opening, report.run_id)) for name in _NAMES}
     # A new name or fingerprint may explain a change, but does not prove one.
     notes = [
-        f"the server's {name.replace('_', ' ')} was {_list(a)}, and is {_list(b)} now"
+        f"the server's {name.replace('_', ' ')} was {_list(a)} and is now {_list(b)}"
         for name, (a, b) in names.items()
         if a != b
     ]
@@ -171,7 +171,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _usual(replies: Sequence[str]) -> str:
-    """Return the most frequent reply, of several the first."""
+    """Return the most frequent reply. If several are equally frequent, return the first of them."""
     counts = Counter(replies)
     return max(replies, key=lambda reply: counts[reply])
 
@@ -179,7 +179,7 @@ def _usual(replies: Sequence[str]) -> str:
 def _truth(
     store: Store, plan: Plan, field: str, run: str, wanted: str | None
 ) -> tuple[dict[str, str], str | None]:
-    """Return the reference's label of each unit, and the reference in words; empty if nobody labelled the anchors."""
+    """Return the reference label of each unit, and the name of the reference. Empty if no anchor has a reference label."""
     panel = read_panel(store, Scope(field, plan.task.name, runs=(run,)), distributions=False)
     reference = resolve(panel, wanted)
     if reference is None:
@@ -197,13 +197,11 @@ def _agreements(
     truth: Mapping[str, str],
     word: str | None,
 ) -> tuple[Measure, Measure, Measure]:
-    """Return the share of replies that agree with the reference, first and now, and their difference with its interval by question."""
+    """Return the share of replies that agree with the reference, first and now, and the difference, clustered by question."""
     units = [unit for unit in before if unit in truth]
     base = Measure("agreement", None, len(units), field=field)
     if not units:
-        none = (
-            "no anchor has a label by people or gold" if word is None else f"no anchor has a label by {word}"
-        )
+        none = "no anchor has a human or gold label" if word is None else f"no anchor has a label by {word}"
         lost = replace(base, reason=none)
         return lost, lost, replace(lost, measure="agreement_difference")
     question = dict(store.conn.execute("SELECT unit_id, question_id FROM units"))

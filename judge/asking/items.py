@@ -1,4 +1,4 @@
-"""Items in, from files or from rows in memory: `judge items import` and `Study.items`; and what can be done next."""
+"""Import items from files or rows in memory, for `judge items import` and `Study.items`; and find suitable tasks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 MOST_SUGGESTED = 3
 GROUNDED = "grounding"
-"""A task that takes every answer with the passages that it was given."""
+"""A task that fits every answer with contexts."""
 ANSWERS_ALONE = ("eligibility", "deflection")
-"""Tasks for answers without contexts, the most useful first."""
+"""Tasks for answers without contexts, most useful first."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """The result of an import: each transaction with its files, notes for people, and tasks that suit the data, best first.
+    """The result of an import: the transactions with their files, notes for the user, and tasks for the data, best first.
 
-    `has_grounds`: the newest answers have contexts, so that their faithfulness can be judged.
+    `has_grounds` is True if the newest answers have contexts, so that their faithfulness can be judged.
     """
 
     transactions: list[tuple[list[str], ImportReport]]
@@ -48,7 +48,7 @@ class Imported:
 def from_files(
     db: Path, format_name: str, paths: Sequence[Path], options: Options, skip_bad: bool = False
 ) -> Imported:
-    """Import files of one format. Raises as `import_files` does."""
+    """Import files of one format. Raises the errors of `import_files`."""
     from judge.importers import base
     from judge.importers.importing import import_files
 
@@ -59,9 +59,9 @@ def from_files(
 def tried(
     format_name: str, paths: Sequence[Path], options: Options, skip_bad: bool = False
 ) -> tuple[Imported, list[str]]:
-    """Import into a study in a temporary directory; return the result and the first unit's prompt, as lines of text.
+    """Import into a study in a temporary directory. Return the result and the prompt for the first unit, as lines of text.
 
-    Raises as `from_files` does.
+    Raises the errors of `from_files`.
     """
     from tempfile import TemporaryDirectory
 
@@ -76,7 +76,7 @@ def tried(
 
 
 def _first_prompt(store: Store, tasks: Sequence[str]) -> list[str]:
-    """Return the messages of the first unit of the first suitable task; of an answer's sentence if there are answers."""
+    """Return the messages for the first unit of the first suitable task, or for an answer's sentence if there are answers."""
     from judge.prompts import load_task
     from judge.prompts.raw import renderer_of
     from judge.runner.modes import choose_mode, label_orders
@@ -90,7 +90,7 @@ def _first_prompt(store: Store, tasks: Sequence[str]) -> list[str]:
             # No model is named yet, so no label probabilities can be assumed.
             mode = choose_mode(task, False, "json")
             prompt = renderer_of(task, mode, label_orders(task, "declared")).render(unit.inputs)
-            head = f"{task.name} would show of {unit.unit_id}:"
+            head = f"prompt of {task.name} for {unit.unit_id}:"
             return [head, *(f"--- {message.role}\n{message.content}\n" for message in prompt.messages)]
     return []
 
@@ -104,9 +104,9 @@ def from_rows(
     *,
     columns: Sequence[str] | None = None,
 ) -> Imported:
-    """Import rows in memory, as those of a JSONL file; with `columns` (those of a table) as those of a CSV file.
+    """Import rows in memory like the rows of a JSONL file, or, if `columns` lists a table's columns, of a CSV file.
 
-    `name` stands for the file in errors, which count rows from 1. Raises as `import_files` does.
+    Errors use `name` as the name of the file, and count rows from 1. Raises the errors of `import_files`.
     """
     from judge.importers.importing import import_rows
 
@@ -127,7 +127,7 @@ def _noting_labels(db: Path, done: Imported) -> Imported:
 
 
 def has_grounds(store: Store) -> bool:
-    """Return whether the newest answers have contexts to judge them on."""
+    """Return whether the newest answers have contexts against which they can be judged."""
     from judge.prompts import load_task
     from judge.store.selection import suits_newest
 
@@ -135,16 +135,16 @@ def has_grounds(store: Store) -> bool:
 
 
 def without_contexts(store: Store, import_ids: Sequence[str]) -> list[str]:
-    """Return a note on answers of these imports without contexts."""
+    """Return a note about answers without contexts in these imports, or nothing if there are none."""
     marks = ",".join("?" * len(import_ids))
     query = f"SELECT count(*) FROM answers WHERE context = '[]' AND origin IN ({marks})"
     [(n,)] = store.conn.execute(query, list(import_ids)).fetchall()
-    consequence = "no claim or sentence of them can be judged on contexts (faithfulness, citations)"
+    consequence = "their claims and sentences cannot be judged against contexts (faithfulness, citations)"
     return [f"note: {n:,} answers have no contexts: {consequence}"] if n else []
 
 
 def alike(store: Store, datasets: Collection[str]) -> list[str]:
-    """Return a note on items with the same text that count as separate questions: a file with one judged pair per row."""
+    """Return a note about items with the same text that count as separate questions, as in files with one pair per row."""
     marks = ",".join("?" * len(datasets))
     query = (
         "SELECT coalesce(sum(n), 0), count(*) FROM (SELECT count(DISTINCT question_id) AS n FROM items "
@@ -156,14 +156,14 @@ def alike(store: Store, datasets: Collection[str]) -> list[str]:
     if n * 10 < store.conn.execute(every, sorted(datasets)).fetchone()[0] or not n:
         return []
     return [
-        f"note: {n:,} items have {words:,} questions or claims between them, and each counts as a question of its own. Intervals "
-        "and calibration go by question, and would take for independent what is not: --map question_id=COLUMN (that of the "
-        "question or claim) in an import into a new study (-d) keeps them together."
+        f"note: {n:,} items share {words:,} questions or claims, but each item counts as a separate question. Intervals and "
+        "calibration treat questions as independent, so the results would be too certain. To group the items, import them "
+        "into a new study (-d) with --map question_id=COLUMN, the column with the question or claim."
     ]
 
 
 def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Return notes on labels that no shipped task declares for the field: most often a forgotten --map-label."""
+    """Return notes about labels that no shipped task declares for the field, usually because --map-label was forgotten."""
     from judge.prompts import find_tasks, load_task
 
     if not label_counts:
@@ -183,14 +183,14 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
             examples = ", ".join(f"{v!r} ({counts[v]})" for v in strange[:5])
             want = ", ".join(sorted(domains[label_field]))
             out.append(
-                f"note: labels of '{label_field}' that its task does not have: {examples}; the task has {want}. "
-                f"They stay as they are; --map-label {label_field}:OLD=NEW in an import into a new study (-d) maps them."
+                f"note: labels of '{label_field}' that its task does not declare: {examples}; the task has {want}. They are "
+                f"unchanged. To rename them, import into a new study (-d) with --map-label {label_field}:OLD=NEW."
             )
         unknown = label_field not in domains and label_field not in derived_from
         if unknown and (same := _tasks_with(counts)):
             out.append(
-                f"note: no task has a field '{label_field}', so no judge is held against these labels; tasks with such labels: "
-                f"{', '.join(same)}: importing again with --map ...gold.FIELD=... adds them under that field"
+                f"note: no task has a field '{label_field}', so no judge is compared with these labels. Tasks with these labels: "
+                f"{', '.join(same)}. To add the labels under their field, import again with --map ...gold.FIELD=..."
             )
     return out
 
@@ -211,9 +211,10 @@ def _tasks_with(labels: Iterable[str]) -> list[str]:
 
 
 def suited(store: Store) -> list[str]:
-    """Return the shipped tasks with labels whose inputs the newest units have, best first, without their versions.
+    """Return the shipped labelling tasks whose inputs the newest units have, best first, without version numbers.
 
-    If these units have labels of people or gold, these are the tasks of those fields; else those that show most inputs.
+    If these units have human or gold labels, only tasks with those fields are returned. Otherwise all fitting tasks are
+    returned, ranked by the number of inputs that they show.
     """
     from judge.labels.relation import newest_fields
     from judge.prompts import find_tasks, load_task

@@ -1,4 +1,4 @@
-"""A run asked for in provider batches, by `judge run --batch`, `judge run --offline` and from Python."""
+"""Runs in provider batches or in files, for `judge run --batch`, `judge run --offline` and Python."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ def run_in_batches(
     options: RunOptions,
     notify: Callable[[str], None] = lambda text: None,
 ) -> Ran:
-    """Request missing judgements in the provider's batches, and wait for them.
+    """Request missing judgements in the provider's batches, and wait for the results.
 
-    `notify` is called with every change of state. The report carries the error that ended it early. Raises StudyError when another
-    process runs the same, UsageError for what cannot be asked in batches, and what `Provider.open` raises.
+    `notify` is called with a message at every change of state. If an error ended the run early, the report contains it.
+    Raises StudyError if another process executes the same run, UsageError for options that batches do not support, and
+    the errors of `Provider.open`.
     """
     from judge.jobs.whole import Waiting, run_batches
     from judge.store.selection import check_any
@@ -43,7 +44,7 @@ def run_in_batches(
 
 
 def write_files(store: Store, asking: Asking, options: RunOptions, folder: Path) -> Written:
-    """Write the pending requests of a run as files for a program of the user's. Raises as `run_in_batches`."""
+    """Write the pending requests of a run to files for the user's own program. Raises the errors of `run_in_batches`."""
     from judge.jobs.offline import Offline
     from judge.jobs.write import write_job
     from judge.store.selection import check_any
@@ -58,7 +59,7 @@ def write_files(store: Store, asking: Asking, options: RunOptions, folder: Path)
 
 
 def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None:
-    """Check the options. Raises UsageError for options of single calls."""
+    """Check the options. Raises UsageError for options that only single calls support."""
     from judge.jobs.offline import reader_of
 
     if len(options.base_url) > 1:
@@ -73,7 +74,7 @@ def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None
 
 
 async def _opened(store: Store, asking: Asking) -> Plan:
-    """Open the provider, probe the model and close the provider; return the plan with the cost of the probes.
+    """Open the provider, probe the model and close the provider. Return the plan, including the cost of the probes.
 
     The batches themselves go through the vendor's own client.
     """

@@ -1,4 +1,4 @@
-"""Judges of a task by its name: calibrated, routed, compared, improved; for the command line and for Python."""
+"""Calibrate, route, compare and improve judges, given the name of a task. For the command line and Python."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def field_of(task: Task, name: str | None) -> str:
-    """Return the requested field, or the task's only one with labels. Raises UsageError."""
+    """Return the requested field, or the task's only field with labels. Raises UsageError if it is unknown or ambiguous."""
     if name is not None:
         if name not in task.fields:
             raise UsageError(f"task {task.name} has no field '{name}'; it has {', '.join(task.fields)}")
@@ -38,15 +38,15 @@ def field_of(task: Task, name: str | None) -> str:
     labelled = [q.field for q in task.spec.questions if q.labels]
     if len(labelled) != 1:
         raise UsageError(
-            f"task {task.name} has {len(labelled)} fields with labels; name one with --field: {', '.join(task.fields)}"
+            f"task {task.name} has {len(labelled)} fields with labels; choose one with --field: {', '.join(task.fields)}"
         )
     return labelled[0]
 
 
 def panel_of(store: Store, task: Task, field: str, runs: Sequence[str] = ()) -> Panel:
-    """Return all labels of the field, by people and by these runs (all runs when none is named), sealed tests included.
+    """Return all labels of the field, by people and these runs (all runs if none is named), including sealed tests.
 
-    The caller masks the test, or logs a look.
+    The caller must mask the sealed test or log its use.
     """
     from judge.labels.scope import Scope, read_panel
 
@@ -56,7 +56,7 @@ def panel_of(store: Store, task: Task, field: str, runs: Sequence[str] = ()) -> 
 def _chosen(
     store: Store, task_name: str, field: str | None, reference: str | None
 ) -> tuple[Task, Split | None, str, str | None]:
-    """Return the task, its split, the field and the reference; field and reference default to those of the split."""
+    """Return the task, its split, the field and the reference. Field and reference default to those of the split."""
     from judge.labels import split as parts
     from judge.store import export
 
@@ -78,11 +78,11 @@ def compare(
     field: str | None = None,
     reference: str | None = None,
 ) -> Contest:
-    """Compare runs of a task on the same units (`judge compare`). Raises UsageError as `suites.contest.compare` does."""
+    """Compare runs of a task on the same units (`judge compare`). Raises the errors of `suites.contest.compare`."""
     from judge.suites import contest
 
     if len(runs) == 1:
-        raise UsageError("--run: name two runs or more, or none for all runs of the task")
+        raise UsageError("--run must be given at least twice, or not at all to compare every run of the task")
     task, split, name, word = _chosen(store, task_name, field, reference)
     panel = panel_of(store, task, name, runs)
     return contest.compare(
@@ -102,9 +102,9 @@ def route(
     reference: str | None = None,
     keep: bool = True,
 ) -> tuple[Route, str | None]:
-    """Return the route of a run (`judge route`), and the id of the derived run that was stored.
+    """Return the route of a run (`judge route`), and the id of the stored derived run.
 
-    None where no threshold holds, or `keep` is False. Raises UsageError as `suites.route.route` does.
+    The id is None if no threshold passes or `keep` is False. Raises the errors of `suites.route.route`.
     """
     from judge.suites import route as routing
 
@@ -117,9 +117,9 @@ def route(
 
 @dataclass(frozen=True, eq=False)
 class CalibrationOutcome:
-    """The result of `calibrate`. `reference` is its name; `run_id` is None if no run was stored, and `why` is the reason.
+    """The result of `calibrate`. `reference` is the name of the reference labels.
 
-    `known`: the study had this very run before.
+    If no run was stored, `run_id` is None and `why` is the reason. `known` is True if the study already had this run.
     """
 
     result: Calibrated
@@ -160,7 +160,7 @@ class CalibrationOutcome:
 
 
 def compared_json(result: Calibrated) -> list[dict[str, Json]]:
-    """Return each measure before and after, in the documented JSON shape."""
+    """Return each measure before and after calibration, in the documented JSON shape."""
     return [
         {
             "before": before.as_json(),
@@ -185,8 +185,8 @@ def calibrate(
 ) -> CalibrationOutcome:
     """Calibrate a judge's label probabilities (`judge calibrate`).
 
-    `method` is batch, bias, temperature or isotonic (None: bias where there are labels, else batch); `prior`, with
-    batch: uniform, gold, or LABEL=SHARE,... Raises UsageError as `derive.calibrate.calibrate` does.
+    `method` is batch, bias, temperature or isotonic (None: bias if there are labels, otherwise batch). `prior` is for
+    batch: uniform, gold, or LABEL=SHARE,... Raises the errors of `derive.calibrate.calibrate`.
     """
     from judge import derive
     from judge.derive.calibrate import calibrate as put_right
@@ -197,7 +197,7 @@ def calibrate(
     table = derive.read_runs(store, [run or derive.newest(store, task, name)], name)
     parent = table.runs[0]
     if table.task.task_id != task.task_id:
-        raise UsageError(f"run {parent['run_id']} is one of {table.task.name}, not of {task.task_id}")
+        raise UsageError(f"run {parent['run_id']} belongs to {table.task.name}, not to {task.task_id}")
     truth = derive.reference(store, table, name, reference)
     # Bias calibration needs labels. Batch calibration needs none, but the shares of the labels.
     method = method or ("bias" if truth is not None else "batch")
@@ -215,13 +215,15 @@ def calibrate(
 
 
 def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:
-    """Parse the expected shares of the labels. Raises UsageError."""
+    """Parse the expected shares of the labels. Raises UsageError if they are invalid or do not fit the method."""
     from judge.derive.calibrate import Prior
 
     if text is None:
         return None
     if method != "batch":
-        raise UsageError("--prior requires --method batch: the other methods take the shares from the labels")
+        raise UsageError(
+            "--prior requires --method batch: the other methods estimate the shares from the labels"
+        )
     if text in ("uniform", "gold"):
         return Prior(text)
     shares: dict[str, float] = {}
@@ -234,28 +236,28 @@ def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:
             value = math.nan
         if not separator or label not in domain or label in shares or not 0 < value < 1:
             raise UsageError(
-                f"--prior {text}: uniform, gold, or a share between 0 and 1 for each of {', '.join(domain)}, as {domain[0]}=0.2,..."
+                f"--prior {text} must be uniform, gold, or a share between 0 and 1 for each of {', '.join(domain)}, e.g. {domain[0]}=0.2,..."
             )
         shares[label] = value
     # Three equal shares are typed as 0.33 each and add up to 0.99.
     if set(shares) != set(domain) or abs(sum(shares.values()) - 1) > 0.01:
-        raise UsageError(f"--prior {text}: the shares of {', '.join(domain)} together must be 1")
+        raise UsageError(f"--prior {text}: the shares of {', '.join(domain)} must add up to 1")
     total = sum(shares.values())
     return Prior("given", tuple(shares[label] / total for label in domain))
 
 
 def _not_kept(result: Calibrated, prior: Prior | None) -> str | None:
-    """Return the reason why the run is not stored; None when it is."""
+    """Return the reason why the run is not stored, or None if it is stored."""
     if result.has_signal is False:
         return (
-            f"no signal to repair was found by {result.method} calibration: on these labels the probabilities do not tell labels "
-            "apart. --method batch may find one: it needs no labels, only their shares (--prior)"
+            f"{result.method} calibration found no signal: on these labels, the probabilities do not distinguish between the "
+            "labels. --method batch may still help, because it needs only the label shares (--prior)"
         )
     # With a 5 % class, equal shares lowered kappa from .51 to .19: without known shares the result is only shown.
     if result.method == "batch" and prior is None:
         return (
-            "the shares of the labels are not known, and batch calibration with wrong ones does harm; name them "
-            "with --prior (uniform, gold, or LABEL=SHARE,...) to keep this judge"
+            "the label shares are not known, and batch calibration with wrong shares does harm; to store this judge, "
+            "set them with --prior (uniform, gold, or LABEL=SHARE,...)"
         )
     if result.fit.why:
         return result.fit.why
@@ -273,9 +275,9 @@ def improve(
     rewriter: Rewriter | None = None,
     stop: Stop | None = None,
 ) -> Improved:
-    """Search for a better prompt, and prove it on the sealed test (`judge improve`). A `rewriter` is opened and closed here.
+    """Search for a better judge and test it on the sealed test (`judge improve`). Opens and closes the `rewriter`.
 
-    Raises UsageError where the task is not split or labels are too few, Halted when a run ended before its last unit.
+    Raises UsageError if the task is not split or has too few labels, and Halted if a run ended before its last unit.
     """
     from judge.improve.improve import Improve
     from judge.runner import open_patiently
@@ -283,7 +285,7 @@ def improve(
 
     if asking.plan.task.spec.raw:
         raise UsageError(
-            f"{asking.plan.task.name} is sent as its file is written (raw): it has no prompt to improve"
+            f"{asking.plan.task.name} is a raw task, which is sent exactly as written in its file, so there is no prompt to improve"
         )
     name = field_of(asking.plan.task, field)
 
@@ -314,7 +316,7 @@ def improve(
 def rewriter_of(model: str, asking: Asking, options: RunOptions) -> Rewriter:
     """Return the model that rewrites instructions. It shares the judge's --base-url and options if it has the same vendor.
 
-    Raises UsageError for a model that no vendor has, one that reads no prompt, and a limit of money without its price.
+    Raises UsageError if the model's vendor is unknown, if it reads no prompt, or if a cost limit is set and it has no price.
     """
     from judge.improve.rewrite import Rewriter
     from judge.runner.prices import find, wanted
@@ -325,6 +327,6 @@ def rewriter_of(model: str, asking: Asking, options: RunOptions) -> Rewriter:
     reached = options if same else dataclasses.replace(options, base_url=(), settings={})
     provider = provider_of(model, reached)
     if isinstance(provider, PairReader):
-        raise UsageError(f"--rewriter {model}: it reads two texts and writes none")
+        raise UsageError(f"--rewriter {model}: this model cannot write text, it only scores pairs of texts")
     price = find(model, provider.describe(), plan.prices)
     return Rewriter(model, provider, price if plan.max_cost is None else wanted(model, price))

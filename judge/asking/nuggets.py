@@ -16,16 +16,18 @@ from judge.store.nuggets import Assigner, NuggetAdder, NuggetRow
 
 
 def assigner(judge: str | None, annotator: str | None, condition: str | None) -> Assigner:
-    """Return the source of the assignments. Raises UsageError if both a judge and an annotator are named."""
+    """Return the source of the assignments. Raises UsageError if both a judge and an annotator are given."""
     if judge and annotator:
-        raise UsageError("use --judge or --annotator, not both: a file has the assignments of one of them")
+        raise UsageError(
+            "use --judge or --annotator, not both: a file contains the assignments from only one of them"
+        )
     return Assigner(judge, annotator, condition)
 
 
 def import_files(
     store: Store, paths: Sequence[Path], whose: Assigner, dataset: str | None, skip_bad: bool
 ) -> FilesImported:
-    """Import nuggets and assignments, a transaction a file. Raises BadInput for the first bad row unless `skip_bad`."""
+    """Import nuggets and assignments, one transaction per file. Raises BadInput for an invalid row unless `skip_bad`."""
 
     def add(
         store: Store, rows: Iterable[NuggetRow], info: ImportInfo, skipped: list[Any], bad: Bad
@@ -46,7 +48,7 @@ def import_rows(
     dataset: str | None,
     skip_bad: bool,
 ) -> FilesImported:
-    """Import rows in memory, as those of a file called `name`."""
+    """Import rows in memory, as if they came from a file called `name`."""
     path = Path(name)
     skipped, bad = skipping(skip_bad)
     numbered = ((number, dict(row)) for number, row in enumerate(rows, 1))

@@ -1,4 +1,4 @@
-"""Panels of judges: pooled from stored runs, or run member by member as a recipe says and then pooled."""
+"""Panels of judges: combined from stored runs, or run one member at a time as a recipe specifies and then combined."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PanelOutcome:
-    """A panel stored as `run_id`; `known`: the study had it already."""
+    """A panel stored as `run_id`. `known` is True if the study already had it."""
 
     table: RunTable
     field: str
@@ -30,14 +30,14 @@ class PanelOutcome:
 
 
 def pooled(store: Store, runs: Sequence[str], field: str, method: str, task_id: str) -> PanelOutcome:
-    """Pool stored runs of a task and keep the panel. Raises UsageError as `derive.read_runs` and `pool` do."""
+    """Pool stored runs of a task and store the panel. Raises the errors of `derive.read_runs` and `pool`."""
     from judge import derive
     from judge.derive.pool import pool
 
     table = derive.read_runs(store, runs, field)
     strangers = [run["run_id"] for run in table.runs if run["task"].rpartition(".v")[0] != task_id]
     if strangers:
-        raise UsageError(f"run {strangers[0]} is not one of {task_id}")
+        raise UsageError(f"run {strangers[0]} does not belong to {task_id}")
     pooled_labels = pool(table, field, method)
     run_id, known = derive.keep(
         store,
@@ -52,7 +52,7 @@ def pooled(store: Store, runs: Sequence[str], field: str, method: str, task_id: 
 
 
 def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOptions) -> list[Asking]:
-    """Prepare each member's run. Raises UsageError for options that the recipe decides, and for another task."""
+    """Prepare each member's run. Raises UsageError for options that the recipe sets, and for a different task."""
     # A common option would overwrite what makes the members different judges.
     given = [
         *decided(options),
@@ -61,7 +61,7 @@ def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOption
     ]
     given += ["--option"] if options.settings else []
     if given:
-        raise UsageError(f"{', '.join(given)}: the recipe decides that; leave it out, or leave --recipe out")
+        raise UsageError(f"{', '.join(given)}: set by the recipe; omit this option, or omit --recipe")
     askings = []
     for member in panel.members:
         member_options = replace(
@@ -83,10 +83,10 @@ def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOption
 def run(
     store: Store, panel: PanelRecipe, askings: Sequence[Asking], ask: Callable[[Asking], Ran]
 ) -> tuple[list[Ran], PanelOutcome | None]:
-    """Run each member by `ask`, one after the other under one budget, and pool them.
+    """Run the members with `ask`, one after the other with a shared budget, and pool them.
 
-    Returns the result of each run, and the panel: None when a run ended before its last unit (the same call resumes it). A
-    member's failure on a unit is missing data and ends nothing.
+    Returns the result of each run, and the panel. The panel is None if a run ended before its last unit; to resume it,
+    repeat the call. If a member fails on a unit, its label is missing, and the run continues.
     """
     done: list[Ran] = []
     for asking in askings:

@@ -1,4 +1,4 @@
-"""Runs for `judge run` and Python: from options to a plan, a provider, and the run itself.
+"""Runs for `judge run` and Python: build a plan and a provider from options, and execute the run.
 
 options = RunOptions(limit=100, max=("2usd",))
 asking = prepare("stance", "openai/gpt-5-mini", options)
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 SAMPLE, SAMPLE_QUESTIONS = 100, 50
-"""Units, or whole questions, of the sample that the next command draws."""
+"""Number of units, or of whole questions, in the sample that the suggested next command draws."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A prepared run: its plan and provider. `recipe` is a result of `judge improve`; `notes` are for people."""
+    """A prepared run: its plan and provider. `recipe` is a result of `judge improve`; `notes` are messages for the user."""
 
     plan: Plan
     provider: Provider
@@ -54,14 +54,14 @@ class Ran:
 
 
 class Stop:
-    """Cancels a run in another thread's event loop: nothing more is sent, and received replies are stored."""
+    """Cancels a run in another thread's event loop. No more requests are sent, and received replies are stored."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
 
     def bind(self) -> None:
-        """Remember the running loop and task, which a later call cancels."""
+        """Remember the running loop and task, so that a later call can cancel them."""
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
 
     def __call__(self) -> None:
@@ -75,7 +75,7 @@ def prepare(task_name: str, model: str | None, options: RunOptions, store: Store
     from judge.store.export import newer_version
 
     if not isinstance(model, str):
-        raise UsageError(f"model={model!r}: name one, as vendor/model")
+        raise UsageError(f"model={model!r}: must have the form vendor/model")
     asking = asking_of(make_plan(task_name, model, options, store), model, options)
     # A study keeps the version of a task that it began with, until its user names another.
     kept = newer_version(task_name, asking.plan.task)
@@ -83,10 +83,10 @@ def prepare(task_name: str, model: str | None, options: RunOptions, store: Store
 
 
 def like_run(store: Store, run: str | None, model: str | None, options: RunOptions) -> tuple[str, RunOptions]:
-    """Return the model and the options with the settings of a stored run, where one is named.
+    """Return the model and the options. If a stored run is named, they have its settings.
 
-    The user names the server, the limits and the units: a study from somebody else chooses none of them. A setting that
-    the user gives counts. Raises UsageError where neither a model nor a run is named.
+    The server, the limits and the units always come from the user, because a study from somebody else must not choose them.
+    Options that the user sets override the run's settings. Raises UsageError if neither a model nor a run is named.
     """
     from judge.permissions import without_servers
     from judge.run_options import WRITTEN, given, of_stored
@@ -94,7 +94,7 @@ def like_run(store: Store, run: str | None, model: str | None, options: RunOptio
 
     if run is None:
         if model is None:
-            raise UsageError("name a model with -m VENDOR/MODEL, or a stored run with --run RUN")
+            raise UsageError("specify a model with -m VENDOR/MODEL, or a stored run with --run RUN")
         return model, options
     row = named_run(store, run)
     typed_model, stored = of_stored(str(row["model"]), json.loads(str(row["options"])))
@@ -139,7 +139,7 @@ def make_plan(task_name: str, model: str, options: RunOptions, store: Store | No
         task = task.with_guidelines()
     name = options.asked_as
     if name is not None and (not name.strip() or not name.isprintable()):
-        raise UsageError("--as needs a name of printable characters")
+        raise UsageError("--as requires a name with only printable characters")
     limits = limits_of(options.max)
     order, orders = order_of(options.label_order)
     return Plan(
@@ -171,8 +171,8 @@ def make_plan(task_name: str, model: str, options: RunOptions, store: Store | No
 def provider_of(model: str, options: RunOptions, source: Path | None = None) -> Provider:
     """Return the provider of `vendor/model`, not opened yet.
 
-    `source` is the file that names the server and the provider options, None when the user does. Raises UsageError, also
-    for what the file may not choose.
+    `source` is the file that sets the server and the provider options, or None if the user sets them. Raises UsageError for
+    invalid options, and for options that a file is not allowed to set.
     """
     from judge import engines
     from judge.engines.worker import Workers
@@ -193,7 +193,7 @@ def provider_of(model: str, options: RunOptions, source: Path | None = None) -> 
 
 
 def estimated(store: Store, asking: Asking) -> Forecast:
-    """Return the estimate for a run; nothing is judged."""
+    """Return the estimate for a run without judging any unit."""
     from judge.runner.estimate import estimate
 
     try:
@@ -203,24 +203,24 @@ def estimated(store: Store, asking: Asking) -> Forecast:
 
 
 def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Recipe, list[str]]:
-    """Apply a recipe to the plan. Raises UsageError for options that it decides, and for another task."""
+    """Apply a recipe to the plan. Raises UsageError for options that the recipe sets, and for a different task."""
     from judge.improve.recipe import read_recipe
 
     given = decided(options)
     if given:
-        raise UsageError(f"{', '.join(given)}: the recipe decides that; leave it out, or leave --recipe out")
+        raise UsageError(f"{', '.join(given)}: set by the recipe; omit this option, or omit --recipe")
     recipe = read_recipe(path)
     proved_with, notes = recipe.made.get("model"), []
     # A bias fitted on one model's probabilities may do harm on another's, but the user may know better: a note.
     if recipe.calibration is not None and proved_with not in (None, plan.model):
         notes.append(
-            f"the recipe's calibration is fitted on probabilities of {proved_with}, not of {plan.model}"
+            f"the recipe's calibration was fitted on probabilities from {proved_with}, not from {plan.model}"
         )
     return recipe.applied(plan), recipe, notes
 
 
 def in_study(store: Store, asking: Asking, options: RunOptions) -> Asking:
-    """Add what is read from the study: few-shot examples and relevant passages. Raises UsageError."""
+    """Add few-shot examples and relevant passages from the study. Raises UsageError if they do not fit the task."""
     plan = asking.plan
     if options.examples:
         from judge.runner.examples import showing
@@ -232,12 +232,12 @@ def in_study(store: Store, asking: Asking, options: RunOptions) -> Asking:
 
 
 def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
-    """Return the plan with these relevant passages, as a run of its own. Raises UsageError for a task that shows none."""
+    """Return the plan of a separate run with these relevant passages. Raises UsageError if the task shows no such passages."""
     from judge.runner.contexts import relevant
 
     if "relevant_passages" not in plan.task.input_names:
         raise UsageError(
-            f"{plan.task.name} shows no relevant passages: --relevant requires the task grounding_relevant"
+            f"{plan.task.name} does not show relevant passages: --relevant requires the task grounding_relevant"
         )
     passages = relevant(store, text)
     selection = dataclasses.replace(plan.selection, relevant=passages.passages)
@@ -247,8 +247,8 @@ def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
 def run(store: Store, asking: Asking, progress: RunDisplay | None = None, stop: Stop | None = None) -> Ran:
     """Run the missing units under the study's lock, and calibrate if the recipe says so.
 
-    The report carries the error that ended a run early. Raises StudyError when another process runs the same, and
-    what `Provider.open` raises.
+    If an error ended the run early, the report contains it. Raises StudyError if another process executes the same run,
+    and the errors of `Provider.open`.
     """
     from judge.store.selection import check_any
 
@@ -261,7 +261,7 @@ def run(store: Store, asking: Asking, progress: RunDisplay | None = None, stop: 
 
 
 def continued(store: Store, asking: Asking) -> Asking:
-    """Add the earlier cost of the run, so that its limits hold however often it is resumed."""
+    """Add the earlier cost of the run to its plan, so that the limits apply to the total of all resumed runs."""
     from judge.runner.identity import matching_runs
     from judge.store.runs import used
 
@@ -275,7 +275,7 @@ def continued(store: Store, asking: Asking) -> Asking:
 
 
 def ended(store: Store, asking: Asking, report: RunReport) -> Ran:
-    """Return the result of the run, calibrated if its recipe says so. The caller holds the run's lock."""
+    """Return the result of the run, calibrated if its recipe says so. The caller must have locked the run."""
     calibrated = None
     # Without a label there is nothing to calibrate.
     if asking.recipe is not None and asking.recipe.calibration and report.labelled:
@@ -286,7 +286,7 @@ def ended(store: Store, asking: Asking, report: RunReport) -> Ran:
 
 
 async def _execute(store: Store, asking: Asking, progress: RunDisplay | None, stop: Stop | None) -> RunReport:
-    """Open the provider, run the plan, close the provider."""
+    """Open the provider, run the plan, and close the provider."""
     from judge.runner import RunReport, run_task
     from judge.runner.opening import open_or_finished
 
@@ -306,7 +306,7 @@ async def _execute(store: Store, asking: Asking, progress: RunDisplay | None, st
 
 
 def what_next(store: Store, ran: Ran) -> str:
-    """Return the next command after a run: the report if other labels exist, else a batch for people."""
+    """Return the command to suggest after a run: the report if other labels exist, or a new batch for people."""
     from judge.store.label_rows import labellers
 
     task = ran.plan.task

@@ -1,4 +1,4 @@
-"""Requests for a paper's scores, from `judge score` and from Python."""
+"""Build requests for a paper's scores, from the options of `judge score` or from Python."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from judge.suites import papers
 from judge.suites.paper import Paper, ScoreRequest
 
 REPLICATES = 1000
-"""Resamples of questions behind each interval."""
+"""Number of bootstrap resamples of questions for each interval."""
 INTERVALS: Mapping[str, Any] = {"interval": "bca", "confidence": 0.95}
-"""How the intervals of a score are made unless something else is asked for."""
+"""The default settings for the intervals of a score."""
 
 
 def request_of(store: Store, paper: Paper, options: Mapping[str, Any]) -> ScoreRequest:
-    """Build the request of a command's options. Raises UsageError for options that do not go together."""
+    """Build the request from a command's options. Raises UsageError for options that cannot be combined."""
     if options.get("condition") is not None and paper.name in conditions.CONDITIONS:
         there = conditions.known(paper.name)
         raise UsageError(
-            f"--condition: {paper.name} scores conditions of its own, each for what it is: {there}"
+            f"--condition: {paper.name} has fixed conditions and scores each of them separately: {there}"
         )
     from judge.suites import chosen
 
@@ -37,16 +37,16 @@ def request_of(store: Store, paper: Paper, options: Mapping[str, Any]) -> ScoreR
 
 
 def request_from(given: Mapping[str, Any], **changes: Any) -> ScoreRequest:
-    """Build a request from options of these names, with `changes`; the other options keep their defaults."""
+    """Build a request from the given options and `changes`. The other options keep their defaults."""
     known = {option.name: given[option.name] for option in fields(ScoreRequest) if option.name in given}
     return ScoreRequest(**{**known, **changes})
 
 
 class ScoreArguments(TypedDict, total=False):
-    """The arguments of a score in Python: the options of `judge score`, by name.
+    """The arguments of a score in Python. They have the names of the options of `judge score`.
 
-    `runs` names judges by their models, runs or panels; `readings` are the paper's own options by name; `interval` is bca,
-    percentile or None (or "none", as on the command line).
+    `runs` selects judges by model, run or panel. `readings` maps the names of the paper's own options to values. `interval`
+    is bca, percentile or None (or "none", as on the command line).
     """
 
     runs: str | Sequence[str]
@@ -73,7 +73,7 @@ class Prepared(NamedTuple):
 def prepare(
     store: Store, paper_name: str, system: str | None = None, **given: Unpack[ScoreArguments]
 ) -> Prepared:
-    """Build the request of these arguments. Raises UsageError for arguments that do not go together."""
+    """Build the request from these arguments. Raises UsageError for arguments that cannot be combined."""
     paper = paper_of(paper_name)
     readings = {name: str(value) for name, value in (given.get("readings") or {}).items()}
     if not paper.corrects and given.get("reference") is not None:
@@ -81,7 +81,7 @@ def prepare(
     runs, parts = given.get("runs") or (), given.get("parts") or ()
     # A string is also a sequence: each of its letters would be taken for a part.
     if isinstance(parts, str):
-        raise UsageError(f"parts={parts!r}: a list of names, as in parts=[{parts!r}]")
+        raise UsageError(f"parts={parts!r}: must be a list of names, e.g. parts=[{parts!r}]")
     options = {
         **given,
         "runs": (runs,) if isinstance(runs, str) else tuple(runs),
@@ -101,22 +101,22 @@ def prepare(
 
 
 def paper_of(name: str) -> Paper:
-    """Return the paper of this name. Raises UsageError with the known names."""
+    """Return the paper with this name. Raises UsageError with the known names if there is none."""
     paper = papers.find(name)
     if paper is None:
         known = [*papers.PAPERS, *plugins.names("papers")]
-        raise UsageError(f"no paper '{name}'; available: {', '.join(known)}")
+        raise UsageError(f"unknown paper '{name}'; available: {', '.join(known)}")
     return paper
 
 
 def _readings(paper: Paper, given: Mapping[str, str]) -> dict[str, str]:
-    """Return all options of the paper by Python name. Raises UsageError for an unknown option or choice."""
+    """Return all options of the paper by their Python names. Raises UsageError for an unknown option or choice."""
     known = {option.name.replace("-", "_"): option for option in paper.options}
     for name, value in given.items():
         option = known.get(name.replace("-", "_"))
         if option is None:
             raise UsageError(f"{paper.name} has no reading '{name}'; available: {', '.join(known) or 'none'}")
         if option.choices and value not in option.choices:
-            raise UsageError(f"{name}={value}: one of {', '.join(option.choices)}")
+            raise UsageError(f"{name}={value}: must be one of {', '.join(option.choices)}")
     readings = {name.replace("-", "_"): value for name, value in given.items()}
     return {name: readings.get(name, option.default) for name, option in known.items()}

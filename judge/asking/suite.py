@@ -1,4 +1,4 @@
-"""Complete a paper's scores with one model, for `judge suite` and `Study.suite`."""
+"""Create the data that a paper's scores need with one model, for `judge suite` and `Study.suite`."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ ASKING = (
     *("concurrency", "patience", "retry", "max", "temperature", "answers", "rationale", "asked_as"),
     *("prompts", "base_url", "settings"),
 )
-"""The options of a run that a suite has too: the commonest. A run with others is made by judge run, and a suite reads it.
+"""The most common options of a run, which a suite has too. For other options, use judge run; the suite then reuses the run.
 
-Which units and examples are asked about, the paper says. A recipe is for one task, and a suite has several.
+The paper determines the units and the examples. A suite has no recipe, because a recipe is for one task.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteDone:
-    """The performed steps, the score of each system and the request; no scores if a run stopped early."""
+    """The performed steps, the score of each system and the request. There are no scores if a run stopped early."""
 
     performed: Performed
     results: Sequence[Result]
@@ -60,10 +60,11 @@ def suite(
     stop: Stop | None = None,
     **score: Any,
 ) -> SuiteDone:
-    """Complete and compute the scores of these systems, with the model as the judge and, if none is named, as the system.
+    """Create missing data for the scores of these systems, with the model as the judge, and compute the scores.
 
-    `given` names the options that the user gave: a run that was asked otherwise is not resumed, and the others are resumed
-    with their own settings. `score` is passed to `judge.suites.result.score`. Raises what `Provider.open` raises.
+    If no system is named, the model is also the system. `given` lists the options that the user set: runs with different
+    values are not resumed, and other runs are resumed with their own settings. `score` is passed to
+    `judge.suites.result.score`. Raises the errors of `Provider.open`.
     """
     from judge.runner.generate import check_origin
     from judge.suites.result import score as scored
@@ -110,7 +111,7 @@ def suite(
 
 
 def _settings(options: RunOptions, given: Collection[str], provider: Provider) -> Mapping[str, Any]:
-    """Return the settings that a run must have to be resumed: those of its identity that the user gave."""
+    """Return the settings that a run must have to be resumed: the settings in its identity that the user set."""
     apart = ("asked_as", "prompts", "settings", *OF_TASK)
     settings = {name: getattr(options, name) for name in IDENTITY if name in given and name not in apart}
     if "settings" in given:
@@ -121,7 +122,7 @@ def _settings(options: RunOptions, given: Collection[str], provider: Provider) -
 
 
 def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
-    """Return the plan of a step: as the run that it resumes, else as the options say."""
+    """Return the plan of a step, with the settings of the run that it resumes or, for a new run, with the options."""
     step_options = replace(options, relevant=None, examples=None, recipe=None)
     typed, began = step.model_and_options
     # Outputs of a system that is called otherwise than its model, and is no judge.
@@ -131,7 +132,7 @@ def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
         # Without its recipe the run would be another run, and its judgements so far would not count.
         if began.recipe is not None:
             raise UsageError(
-                f"{step.why}: that run was asked by a recipe, which is for one task: {step.command(store.path)}"
+                f"{step.why}: that run used a recipe, which a suite does not support; to resume it: {step.command(store.path)}"
             )
         kept = {
             name: getattr(began, name) for name in IDENTITY if name not in ("settings", "prompts", *OF_TASK)
@@ -154,7 +155,7 @@ async def _perform(
     report_line: Callable[[str], None],
     stop: Stop | None,
 ) -> Performed:
-    """Perform the missing steps; the provider is opened only if there are any."""
+    """Perform the missing steps. The provider is opened only if steps are missing."""
     from judge.runner import open_patiently
     from judge.suites.perform import Performed, perform
 

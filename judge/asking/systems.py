@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 COUNTS = ("answers", "sentences", "citations", "claims", "labels")
 RANKING_COUNTS = ("lists", "entries")
 STAGES = ("retrieve", "rerank", "top-k")
-"""Where in a pipeline a ranking stands."""
+"""The stages of a pipeline that can produce a ranking."""
 _TREC = re.compile(r"\S+\s+Q0\s+\S+\s+\S+\s+\S+\s+\S+\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The user's description of the files: system, condition and paper of the outputs; the stage of rankings."""
+    """The user's description of the files: the system, condition and paper of outputs, and the stage of rankings."""
 
     system: str | None = None
     condition: str | None = None
@@ -39,7 +39,7 @@ class Outputs:
 
 @dataclass(slots=True)
 class FilesImported:
-    """The files with the new rows of each, and the missing conditions of a paper's protocol, in words."""
+    """The imported files with their numbers of new rows, and the missing conditions of a paper's protocol as sentences."""
 
     reports: list[tuple[Path, ImportReport]] = field(default_factory=list)
     lacks: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class FilesImported:
 
 
 def is_ranking(path: Path) -> bool:
-    """Return whether a file is a TREC run: its first line has six columns, the second of them Q0."""
+    """Return whether a file is a TREC run: its first line has six columns, and the second one is Q0."""
     from judge.files import opened
 
     if not path.is_file():
@@ -70,7 +70,7 @@ def is_ranking(path: Path) -> bool:
 
 
 def import_files(store: Store, paths: Sequence[Path], options: Options, outputs: Outputs) -> FilesImported:
-    """Import files of answers, verdicts and rankings, each in a transaction. Raises UsageError, and BadInput with the line."""
+    """Import files of answers, verdicts and rankings, one transaction per file. Raises UsageError, BadInput with the line."""
     from judge.importers import answers
     from judge.importers.importing import import_each
 
@@ -101,7 +101,7 @@ def import_rows(
     *,
     cells: bool,
 ) -> FilesImported:
-    """Import answers and verdicts in memory, as those of a file; `cells`: rows of a table. Raises as `import_files`."""
+    """Import answers and verdicts in memory like a file's. `cells`: rows of a table. Raises the errors of `import_files`."""
     from judge.importers import answers
     from judge.importers.importing import skipping
     from judge.importers.records import Records
@@ -118,7 +118,7 @@ def import_rows(
 
 
 def check_rankings(paths: Sequence[Path], outputs: Outputs) -> None:
-    """Check the stage of rankings. Raises UsageError without a stage, with the likely one."""
+    """Check the stage of rankings. If it is missing, raises UsageError with the most likely stage."""
     # A TREC file does not say its stage, and a measure of retrieval on reranked lists would be silently wrong.
     if not paths or outputs.stage is not None:
         return
@@ -126,7 +126,7 @@ def check_rankings(paths: Sequence[Path], outputs: Outputs) -> None:
     likely = "rerank" if "rerank" in names else "top-k" if re.search(r"top[-_]?(k|\d)", names) else "retrieve"
     system = ["--system", outputs.system] if outputs.system else []
     raise UsageError(
-        "name the stage of these rankings: --stage retrieve (as found), rerank (in another order) or top-k (as used); "
+        "specify the stage of these rankings: --stage retrieve (as retrieved), rerank (reordered) or top-k (as used); "
         f"try: {command('judge systems import', '--stage', likely, *paths, *system)}"
     )
 
@@ -148,7 +148,7 @@ def _add(
     bad: Bad,
     paper: str | None,
 ) -> ImportReport:
-    """Add answers as answers, and verdicts about one document as runs of the system."""
+    """Store answers as answers, and verdicts about one document as runs of the system."""
     from judge.importers.verdicts import Verdicts
     from judge.store.answers import add_answers
 

@@ -1,4 +1,4 @@
-"""The `judge` command. The command NAME is in the module NAME, which is imported when it is typed."""
+"""The `judge` command. The command NAME is defined in the module NAME, which is imported only when the command is used."""
 
 import click
 

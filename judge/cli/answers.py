@@ -1,4 +1,4 @@
-"""judge answers: what systems answered, and a look at it (`judge.cli.generate` makes some)."""
+"""judge answers: list and show the answers of systems (`judge.cli.generate` generates answers)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def show(
     for part in (*answer["sentences"], *answer["claims"]):
         cites = f" -> {', '.join(part['cited'])}" if part.get("cited") else ""
         # Models cite passages that the item does not have.
-        unknown = f" (stands for no passage: {', '.join(part['unknown'])})" if part.get("unknown") else ""
+        unknown = f" (refers to no passage: {', '.join(part['unknown'])})" if part.get("unknown") else ""
         say(f"\n{part['unit_id']}{cites}{unknown}\n{part['text']}")
         print_labels(answer["labels"], part["unit_id"])
 
@@ -100,7 +100,9 @@ def claims(run_name: str, db: Path, as_json: bool) -> None:
         # Only a question with many values lists the claims of an answer in one reply.
         lists = [q.field for q in task.spec.questions if q.many]
         if task.spec.unit != "answer" or not lists:
-            raise UsageError(f"run {run['run_id']} is of {task.name}, which lists no claims of answers")
+            raise UsageError(
+                f"run {run['run_id']} belongs to {task.name}, which does not list the claims in answers"
+            )
         counts = add_claims(store, run["run_id"], lists[0])
     row = {"run": run["run_id"], **counts}
     if as_json:

@@ -1,4 +1,4 @@
-"""judge calibrate: a judge whose label probabilities are put right, as a run of its own."""
+"""judge calibrate: calibrate a judge's label probabilities, and store the calibrated judge as a new run."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def calibrate(task_name: str, **options: Any) -> None:
     if done.why is not None:
         say(f"not stored: {done.why}")
     else:
-        outcome = "the study has it already, as" if done.known else "stored as"
+        outcome = "already in the study as" if done.known else "stored as"
         print(f"{outcome} run {done.run_id}; next: {command('judge runs show', done.run_id)}")
 
 
@@ -95,7 +95,7 @@ def _text(result: Calibrated, run: Any, word: str | None) -> str:
             f"fitted on {f.units:,} labels of '{f.reference}' in {len(f.folds):,} questions, cross-fitted by question"
         )
     elif result.method == "batch":
-        lines.append(f"fitted on no labels; target shares: {result.parameters['prior']}")
+        lines.append(f"fitted without labels; target shares: {result.parameters['prior']}")
     if result.measures:
         interval = f"{result.measures[0][1].confidence * 100:g} % interval"
         head = ["measure", "before", "after", "after - before", interval, "units", "questions"]
@@ -103,7 +103,9 @@ def _text(result: Calibrated, run: Any, word: str | None) -> str:
     lines += ["", table(["label", "share before", "after"], [[k, *v] for k, v in result.shares.items()]), ""]
     lines.append(_fit_text(result))
     if result.n_plain:
-        lines.append(f"{result.n_plain:,} units have a label without probabilities, which is unchanged")
+        lines.append(
+            f"{result.n_plain:,} units have a label without probabilities; their labels are unchanged"
+        )
     lines += _said(result, word)
     return "\n".join(lines)
 
@@ -139,42 +141,42 @@ def _fit_text(result: Calibrated) -> str:
 
 
 def _said(result: Calibrated, word: str | None) -> list[str]:
-    """Return what the numbers mean, in sentences."""
+    """Return sentences that explain the results."""
     if not result.measures:
-        return ["no labels to compare with: whether this helps is unknown"]
+        return ["there are no labels to compare with, so it is unknown whether calibration helps"]
     sentences = [f"{m.title}: {m.reason}" for pair in result.measures for m in pair[:2] if m.reason]
     s = result.signal
     if s is not None and s.value is not None and s.low is not None:
         sure = s.low > 0
-        verdict = "a signal" if sure else "none is shown"
+        verdict = "a signal" if sure else "no signal is shown"
         if not sure and result.has_signal:
             # A weak signal that orders the units is one, even where few labels cannot show it.
-            verdict = "too few labels to show it, but kappa is above 0"
+            verdict = "too few labels to show a signal, but kappa is above 0"
         sentences.append(
-            f"the probabilities tell {s.value:+.3f} nats ({s.low:+.3f} … {s.high:+.3f}) of a label beyond its share: {verdict}"
+            f"information of the probabilities beyond the label shares: {s.value:+.3f} nats ({s.low:+.3f} … {s.high:+.3f}): {verdict}"
         )
     kappa = result.measures[0][2]
     # Without a signal nothing is stored, so any change in agreement would be chance.
     if result.has_signal is False:
         return sentences
     if result.repaired:
-        sentences.append(f"agreement with '{word}' rose, on questions that nothing was fitted on")
+        sentences.append(f"agreement with '{word}' rose, on questions that were not used for fitting")
     elif not result.n_changed:
-        sentences.append(f"no label changed on the units that '{word}' labels: agreement is what it was")
+        sentences.append(f"no label changed on the units labelled by '{word}', so the agreement is unchanged")
     elif kappa is None or kappa.value is None:
         sentences.append(
-            f"whether agreement with '{word}' rose is undefined: {kappa.reason if kappa else 'no labels'}"
+            f"the change in agreement with '{word}' is undefined: {kappa.reason if kappa else 'no labels'}"
         )
     elif kappa.low is None:
-        sentences.append(f"whether agreement with '{word}' rose is not told without an interval")
+        sentences.append(f"without an interval, it cannot be tested whether agreement with '{word}' rose")
     else:
         verdict = (
             "fell"
             if kappa.high is not None and kappa.high < 0
-            else "no improvement shown: it may have risen or not"
+            else "no improvement shown; it may or may not have risen"
         )
         sentences.append(f"agreement with '{word}': {verdict}")
     if result.method == "batch" and result.parameters["prior"] == "assumed":
         # Where a label is rare, equal shares make the judge worse (judge.asking.judges has numbers).
-        sentences.append("equal shares of the labels are only assumed: shown, not recommended")
+        sentences.append("equal label shares are only an assumption: the result is shown but not recommended")
     return sentences

@@ -1,4 +1,4 @@
-"""Commands that chain runs of several tasks: their options, and two providers opened once."""
+"""Commands that chain runs of several tasks: their shared options, and two providers, each opened once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ chained = together(
     db_option,
     json_option,
 )
-"""Gives a command the options of `judge run` that make sense for all the runs that it chains."""
+"""Adds to a command the options of `judge run` that apply to every run in the chain."""
 
 
 async def in_chain(
@@ -40,7 +40,7 @@ async def in_chain(
     options: RunOptions,
     work: Callable[[Flow, Flow], Awaitable[T]],
 ) -> T | int:
-    """Run `work` with a flow that writes and one that checks; one flow does both if the models are the same.
+    """Run `work` with a writing flow and a checking flow. If both models are the same, one flow does both.
 
     Returns the result of `work`, or the exit code of the run that ended the chain.
     """

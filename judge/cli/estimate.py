@@ -1,4 +1,4 @@
-"""judge run --estimate: what a run would take, before a call is paid."""
+"""judge run --estimate: estimate the cost and time of a run before any paid call."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def estimate(store: Store, prepared: Asking, as_json: bool) -> int:
     if forecast.left_out:
         inputs = ", ".join(plan.task.required_inputs)
         note(
-            f"note: {forecast.left_out} units were left out: they lack an input ({inputs}), or are few-shot examples"
+            f"note: {forecast.left_out} units were left out, because they lack an input ({inputs}) or are few-shot examples"
         )
     return Exit.DONE
 
 
 def _first_prompt(store: Store, prepared: Asking) -> Sequence[Message]:
-    """Return the messages of the plan's first unit, empty where there is none."""
+    """Return the messages of the plan's first unit, or an empty tuple if there is no unit."""
     from judge.runner.requests import Asker
     from judge.store import selection
 
@@ -64,22 +64,22 @@ def _print(task: str, model: str, e: Any) -> None:
         f"tokens: about {e.input_tokens:,} in, {e.output_tokens:,} out (at most {e.most_output_tokens:,} out)"
     )
     if e.price is None:
-        print("cost: no price is known for this model (--prices FILE says one)")
+        print("cost: no price is known for this model; to set one, use --prices FILE")
     # A model in this process costs nothing, and a server may have a price of 0.
     elif e.most == 0:
-        print(f"cost: nothing but time ({e.price.source})")
+        print(f"cost: free of charge ({e.price.source})")
     else:
         batch = "no batch price" if e.batch is None else f"as a batch {_money(e.batch)}"
         # Not every vendor charges less for a prompt that it has cached.
-        saved = "" if e.cached == e.online else f", with the beginning cached {_money(e.cached)}"
+        saved = "" if e.cached == e.online else f", with a cached prompt prefix {_money(e.cached)}"
         print(f"cost: online {_money(e.online)}{saved}; {batch}; at most {_money(e.most)} ({e.price.source})")
-    print(f"time: about {_words(e.seconds)}, by {e.bound_by}")
+    print(f"time: about {_words(e.seconds)}, assuming {e.bound_by}")
     for line in e.basis:
         print(f"- {line}")
 
 
 def _money(dollars: float) -> str:
-    """Return dollars with two digits from $1 on, and with four below."""
+    """Format dollars with two decimals from $1, and with four decimals below $1."""
     return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 

@@ -1,4 +1,4 @@
-"""judge examples: the shipped samples, in a folder of one's own."""
+"""judge examples: copy the shipped samples into a folder."""
 
 from pathlib import Path
 
@@ -37,15 +37,15 @@ def examples(folder: Path) -> None:
         # A link could lead the copy into another folder.
         if target.is_symlink() or (target.exists() and not _same(path, target)):
             raise UsageError(
-                f"{target} is there and is another file: give another folder: {command('judge examples DIR')}"
+                f"{target} already exists with different content; choose another folder: {command('judge examples DIR')}"
             )
     new = {path: target for path, target in wanted.items() if not target.exists()}
     for path, target in new.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(path.read_bytes())
     say(
-        f"{len(new)} files into {folder}"
-        + (f", {len(wanted) - len(new)} were there" if len(new) < len(wanted) else "")
+        f"copied {len(new)} files into {folder}"
+        + (f", {len(wanted) - len(new)} were already there" if len(new) < len(wanted) else "")
     )
     note(f"next: {command('judge items import jsonl', folder / 'noveleval' / 'questions.jsonl')}")
 

@@ -137,7 +137,7 @@ def _finish(generation: Generation, report: RunReport, kept: Kept, options: dict
     notes(kept.problems, "not kept")
     if report.left_out:
         note(
-            f"note: {report.left_out} items were left out: no passage for this context, or no input of the task"
+            f"note: {report.left_out} items were left out, because they have no passage for this context or lack an input of the task"
         )
     code = exit_code(report)
     # Every call may have ended well, and still an answer could not be stored.

@@ -1,4 +1,4 @@
-"""judge improve: a better way to ask, found on tune and proved on the sealed test."""
+"""judge improve: search for a better judge on the tuning questions, and test it on the sealed test."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def improve(task_name: str, model: str | None, **options: Any) -> int:
     pages = [path for path in options["output"].pages if path.suffix.lower() == ".html"]
     recipes = [path for path in options["output"].pages if path not in pages]
     if len(recipes) > 1:
-        raise UsageError("--output: name one recipe (.yaml)")
+        raise UsageError("--output: specify only one recipe (.yaml)")
     given = RunOptions.of(options)
     with Store.open(options["db"], create=False) as store:
         model, given = like_run(store, options["like"], model, given)
@@ -108,7 +108,7 @@ def improve(task_name: str, model: str | None, **options: Any) -> int:
 def _text(improved: Improved, path: Path | None) -> str:
     from judge.improve.page import sentences
 
-    head = ["step", "candidate", "kappa", "labelled", "questions of tune", "tokens a unit"]
+    head = ["step", "candidate", "kappa", "labelled", "tune questions", "tokens per unit"]
     rows = [
         [t.rung, t.recipe.words, "undefined" if t.kappa is None else f"{t.kappa:.3f}", t.coverage, t.n_questions,
          None if t.tokens is None else round(t.tokens)]

@@ -1,4 +1,4 @@
-"""judge items: data in, and a look at it."""
+"""judge items: import, list and show items and passages."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from judge.importers import base
 from judge.store import Store, listing
 
 EMBEDDED, RELEVANT = "embedded/minilm", "relevant"
-"""A judge that needs no key, and the task that it is for."""
+"""A judge that needs no API key, and the only task that it supports."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,7 +22,7 @@ skip_option = click.option("--skip-bad", is_flag=True, help="Skip invalid rows a
 
 
 def map_options(metavar: str, maps: str, labels: str) -> Callable[[F], F]:
-    """Return the options `--map` and `--map-label` with these help texts; `metavar` is that of `--map`."""
+    """Return the options `--map` and `--map-label` with these help texts; `metavar` applies to `--map`."""
     return console.together(
         click.option("--map", "maps", multiple=True, metavar=metavar, help=maps),
         click.option("--map-label", "label_maps", multiple=True, metavar="FIELD:OLD=NEW", help=labels),
@@ -105,11 +105,11 @@ def import_(
     if format_name not in base.names() and (given.is_file() or (given.suffix and not paths)):
         paths = (given, *paths)
         format_name = found_format(paths)
-        console.note(f"format: {format_name}, found from the file")
+        console.note(f"format: {format_name} (detected from the file)")
     importer = base.get(format_name)
     if not paths:
         raise UsageError(
-            f"name the files ({importer.HELP}): {command('judge items import', format_name, 'FILE')}"
+            f"specify the files ({importer.HELP}): {command('judge items import', format_name, 'FILE')}"
         )
     options = base.Options(
         dataset,
@@ -176,7 +176,7 @@ def import_(
             # A suite scores one data set: the one that was imported last.
             words += ["--dataset", datasets[-1]]
             console.note(
-                f"there are answers in {len(datasets)} data sets ({', '.join(datasets)}): systems are compared within one, so "
+                f"there are answers in {len(datasets)} data sets ({', '.join(datasets)}): systems are compared within one data set, so "
                 "import files with the same questions under one --dataset NAME"
             )
         console.note(f"next: {command('judge suite faithfulness -m MODEL', *words)}")
@@ -266,7 +266,7 @@ def _list(dataset: str | None, imports: bool, limit: int, db: Path, as_json: boo
 
 
 def print_labels(labels: Iterable[Mapping[str, Any]], unit: str) -> None:
-    """Print the labels of one unit, each on a line of its own."""
+    """Print the labels of one unit, one label per line."""
     for label in labels:
         if label["unit_id"] == unit:
             console.say(f"  {label['annotator_id']}: {label['field']}={label['value']}")

@@ -1,4 +1,4 @@
-"""judge jobs: follow the requests of a run that a provider's batches or another program process."""
+"""judge jobs: follow runs whose requests are processed by a provider's batches or by another program."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def jobs() -> None:
 
 
 def _allowing(function: F) -> F:
-    """Give a command the options for what a study may name, and the function their values as `allowed`."""
+    """Add the option --allow to a command. The function receives the values as `allowed`, an `Allowed`."""
 
     @wraps(function)
     def call(*given: Any, allow: tuple[str, ...], **named: Any) -> Any:
@@ -53,7 +53,7 @@ def _allowing(function: F) -> F:
 
 @contextmanager
 def _of(db: Path, name: str, allowed: Allowed | None = None) -> Iterator[tuple[Store, Job]]:
-    """Open the study and find a job, locked for this process; with `allowed`, check the job's folder first."""
+    """Open the study, find a job and lock it for this process. If `allowed` is given, check the job's folder first."""
     with Store.open(db, create=False) as store:
         job = stored.find(store, name)
         if allowed is not None:
@@ -201,7 +201,7 @@ def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, 
 
 @contextmanager
 def _not_beside_live_calls(store: Store, job: Job) -> Iterator[None]:
-    """Keep other commands from the run's units, if some of the job's units were released."""
+    """If some of the job's units were released, lock the run so that no other command judges its units."""
     from judge.store.export import named_run, stored_task
 
     # Only a released unit can be in a live call. Its late answer from the job must not meet that call's answer.
@@ -214,7 +214,7 @@ def _not_beside_live_calls(store: Store, job: Job) -> Iterator[None]:
 
 
 def _print_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool) -> int:
-    """Print what was read. Returns the exit code: 4 while some of the job's units have no label."""
+    """Print a summary of the results. Return the exit code, which is 4 while some of the job's units have no label."""
     statuses = {s: tally.ended[s] for s in ("ok", "unparsed", "refused", "truncated", "failed")}
     if in_json:
         document = {
@@ -239,7 +239,7 @@ def _print_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool
         )
         print(f"job {job.job_id} of run {job.run_id}: {tally.lines:,} lines read ({listed})")
         if tally.known:
-            print(f"{tally.known:,} lines had been read before")
+            print(f"{tally.known:,} lines had already been read")
         cost = "" if job.price is None else f", ${tally.spent.cost:.4f}"
         print(f"{sum(tally.usage[n] for n in ('input_tokens', 'output_tokens')):,} tokens{cost}")
         print(

@@ -1,4 +1,4 @@
-"""The user's own file with label columns beside its rows; their own bytes come back as they were."""
+"""Add label columns to the rows of a user's own file. The rest of the file is copied byte for byte."""
 
 import csv
 import hashlib
@@ -21,12 +21,12 @@ from judge.store import Store, export, listing
 from judge.store.items import passage_id
 
 Units = Callable[[dict[str, Any]], tuple[str, set[str] | None]]
-"""A row of the user's file -> its item, and its own units (None: all of the item)."""
+"""A row of the user's file -> its item, and its own units (None: all units of the item)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """The file to join: its id column (None: as imported), its data set, what our columns start with."""
+    """The file to join, with its id column (None: as imported), its data set and the prefix of our columns."""
 
     path: Path
     id_field: str | None = None
@@ -35,15 +35,15 @@ class Join:
 
     @property
     def is_csv(self) -> bool:
-        """Whether the file is a table, and not JSON Lines."""
+        """Whether the file is a table rather than JSON Lines."""
         return self.path.suffix in (".csv", ".tsv")
 
 
 def join_file(store: Store, run: dict[str, Any], task: Task, join: Join) -> Iterator[str]:
-    """Yield the file's own text, record by record, each with the run's labels at its end.
+    """Yield the text of the file record by record, with the run's labels added at the end of each record.
 
     A row with one judged unit gets `adjudge.FIELD` and `adjudge.status`. A row with several gets `adjudge.units`, a list with
-    unit, status and labels of each. Other rows get nothing in these columns. A run that was fitted on labels also has
+    the unit, status and labels of each. In other rows these columns are empty. A run that was fitted on labels also has
     `adjudge.fitted_on`. Raises BadInput for a row that cannot be read or has no id, and UsageError if the data set is not
     known or the file has these columns already.
     """
@@ -134,7 +134,7 @@ def _table(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names
                 added: list[Any] = list(names)
             else:
                 if len(cells) != len(header):
-                    reason = f"{len(cells)} cells under {len(header)} columns"
+                    reason = f"{len(cells)} cells, but the header has {len(header)} columns"
                     raise BadInput(reason, path=str(join.path), line=number)
                 row = {name: cell if cell != "" else None for name, cell in zip(header, cells, strict=True)}
                 added = list(_at(join, number, labels, row).values())
@@ -158,14 +158,14 @@ def _at(
     try:
         return labels(row)
     except BadInput as e:
-        reason = f"{e.reason}; name the id column with --id" if e.reason == "missing" else e.reason
+        reason = f"{e.reason}; specify the id column with --id" if e.reason == "missing" else e.reason
         raise BadInput(reason, path=str(join.path), line=number, field=e.field) from e
 
 
 def _refuse_clash(join: Join, names: list[str], there: Any) -> None:
     if clash := [name for name in names if name in there]:
         raise UsageError(
-            f"{join.path} has a column '{clash[0]}' already; --prefix NAME gives ours another name"
+            f"{join.path} already has a column '{clash[0]}'; to rename the new columns, use --prefix NAME"
         )
 
 
@@ -174,7 +174,7 @@ def _cell(value: Any) -> Any:
 
 
 def _units(store: Store, join: Join) -> Units:
-    """Return the function that finds a row's item and units, as the import of this file or of its data set did."""
+    """Return a function that finds a row's item and units in the same way as the import of the file or data set."""
     with join.path.open("rb") as file:
         sha = hashlib.file_digest(file, "sha256").hexdigest()
     imports = listing.list_imports(store)
@@ -182,7 +182,7 @@ def _units(store: Store, join: Join) -> Units:
     same = [i for i in imports if sha in i["files"].values() and join.dataset in (None, i["dataset"])]
     if len({i["dataset"] for i in same}) > 1:
         names = ", ".join(sorted(str(i["dataset"]) for i in same))
-        raise UsageError(f"--join needs --dataset: {join.path} was imported as {names}")
+        raise UsageError(f"--join requires --dataset: {join.path} was imported as {names}")
     if same:
         import_options, path = (
             same[-1],
@@ -223,7 +223,7 @@ def _id(row: dict[str, Any], field: str) -> str:
 def _only_dataset(store: Store) -> str:
     names = [d["dataset"] for d in listing.list_datasets(store)]
     if len(names) != 1:
-        raise UsageError(f"--join needs --dataset: the study has {', '.join(names) or 'no items'}")
+        raise UsageError(f"--join requires --dataset: the study has {', '.join(names) or 'no items'}")
     return str(names[0])
 
 

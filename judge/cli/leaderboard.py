@@ -1,4 +1,4 @@
-"""A leaderboard on stdout, and as files."""
+"""Print a leaderboard, and write it to files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make(
     axis: Axis,
     options: Mapping[str, Any],
 ) -> None:
-    """Print the leaderboard that the options of `judge score` or `judge suite` ask for, and write its files."""
+    """Print the leaderboard that the options of `judge score` or `judge suite` request, and write its files."""
     from judge.suites.board import board
 
     leaderboard = board(
@@ -118,7 +118,7 @@ def _print_values(board: Board) -> None:
 
 
 def _ordered(row: BoardRow) -> list[Cell]:
-    """Return the cells with the best first, or in their own order if neither more nor less is better."""
+    """Return the cells with the best first, or in the original order if neither high nor low values are better."""
     # Of coverage, for example, neither more nor less is better, so no system is first.
     if not row.better:
         return list(row.cells)

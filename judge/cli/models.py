@@ -1,4 +1,4 @@
-"""judge models: which vendors there are, and whether a model answers."""
+"""judge models: list the vendors, and test whether a model responds."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """vendor/model; where it is missing, what there is."""
+    """A model as vendor/model. If it is missing, the error gives the command that lists the vendors."""
 
     name = "vendor/model"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text: only its vendor can tell whether a model exists."""
+        """Return the text unchanged, because only the vendor can check whether a model exists."""
         return str(value)
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
-        """Return the command that lists models, and a model that is always there."""
-        return f"-m scripted/hash tries things out without a model; these are the vendors: {command('judge models show')}"
+        """Return a message with the command that lists the vendors, and with a model that is always available."""
+        return f"to try the command without a model, use -m scripted/hash; to list the vendors: {command('judge models show')}"
 
 
 def model_option(*, required: bool = True) -> Callable[[F], F]:
-    """Return the option -m of a command that asks a model."""
+    """Return the option -m of a command that calls a model."""
     return click.option(
         "-m",
         "--model",
@@ -53,7 +53,7 @@ def model_option(*, required: bool = True) -> Callable[[F], F]:
 
 
 provider_options = options_of("base_url", "settings")
-"""The options that say how to reach a model."""
+"""The options that specify how to reach a model."""
 
 
 @click.group()
@@ -104,7 +104,7 @@ def _list(as_json: bool) -> None:
 
 
 def _asker(model: str, provider: Provider) -> Asker:
-    """Return what asks for a stance, or for relevance if the model cannot give the labels of stance."""
+    """Return an Asker for the task stance, or for relevant if the model cannot produce the labels of stance."""
     from judge.prompts import load_task
     from judge.runner.requests import Asker, Sampling
 

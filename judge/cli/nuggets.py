@@ -1,4 +1,4 @@
-"""judge nuggets: what good answers contain, imported with assignments."""
+"""judge nuggets: import nuggets, the facts in good answers, and their assignments to answers."""
 
 from pathlib import Path
 

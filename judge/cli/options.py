@@ -1,4 +1,4 @@
-"""The options of a run on the command line, made from the table `judge.run_options`."""
+"""The command-line options of a run, built from the table `judge.run_options`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Sectioned(click.Command):
-    """A command with many options: --help shows the common ones by section, --help-all shows every one."""
+    """A command with many options: --help shows the common ones by section, and --help-all shows all of them."""
 
     def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -31,11 +31,11 @@ class Sectioned(click.Command):
         )
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters with --help-all, which like --help is not an option of the command itself."""
+        """Return the parameters and --help-all. Like --help, it is not one of the command's own options."""
         return [*super().get_params(ctx), self._help_all]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the sections, and with --help-all the other options after them."""
+        """Write the sections. With --help-all, write the other options after them."""
         by_name = {param.name: param for param in self.params}
         common = {name for names in self._sections.values() for name in names}
         sections = {title: [by_name[name] for name in names] for title, names in self._sections.items()}
@@ -92,17 +92,17 @@ class NumberOrNone(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         self._number = click.FloatRange(least)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
-        """Return the number, None for `none`."""
+        """Return the number, or None for `none`."""
         return None if value == "none" else self._number.convert(value, param, ctx)
 
 
 class LimitText(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A limit of a run as it is typed: 5usd, 2h or 1Mtokens."""
+    """A limit of a run as typed on the command line, such as 5usd, 2h or 1Mtokens."""
 
     name = "value"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text, which is a limit."""
+        """Return the text unchanged, or fail if it is not a limit."""
         try:
             limits_of([str(value)])
         except UsageError as error:
@@ -111,10 +111,10 @@ class LimitText(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 
 class PlainOption(click.Option):
-    """An option whose help leaves out the range of its numbers; a number outside it has an error of its own."""
+    """An option whose help omits the range of its numbers. The error for a number outside the range states it."""
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """Return what click adds to the description, without the range."""
+        """Return the details that click adds to the description, without the range."""
         return {name: text for name, text in super().get_help_extra(ctx).items() if name != "range"}
 
 
@@ -137,7 +137,7 @@ def option_of(name: str) -> click.Option:
 
 
 def options_of(*names: str) -> Callable[[F], F]:
-    """Give a command these options of the table `judge.run_options`, in the order of the table."""
+    """Add these options from the table `judge.run_options` to a command, in the order of the table."""
     params = [option_of(name) for name in WRITTEN if name in names]
 
     def give(function: F) -> F:

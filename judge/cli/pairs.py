@@ -73,11 +73,11 @@ def build(model: str, **options: Any) -> int:
         if row["datasets"]:
             print(f"data set {', '.join(row['datasets'])}; next: {command('judge pairs list')}")
     if built.repeated:
-        note(f"note: {built.repeated} counter claims were the claim itself: no pair")
+        note(f"note: {built.repeated} counter claims were identical to the claim and form no pair")
     if built.unknown or built.unwritten:
         note(
-            f"note: {built.unknown} claims have no validity label and {built.unwritten} valid ones no counter claim; "
-            "--retry unparsed asks again"
+            f"note: {built.unknown} claims have no validity label and {built.unwritten} valid claims have no "
+            "counter claim; to retry them, use --retry unparsed"
         )
     return Exit.INCOMPLETE if built.unknown or built.unwritten else Exit.DONE
 
@@ -122,4 +122,6 @@ def list_(dataset: str | None, limit: int, db: Path, as_json: bool, as_csv: bool
     ]
     emit_rows("pairs", shown, ["pair", "claim", "counter_claim", "yes", "votes", "kept"], False, as_csv)
     summary = ", ".join(f"{n} {name}" for name, n in totals.items())
-    note(f"{len(checked_pairs)} pairs: {summary} (kept: at least {stored.CONSENSUS:g} of the votes say yes)")
+    note(
+        f"{len(checked_pairs)} pairs: {summary} (kept: the share of yes votes is at least {stored.CONSENSUS:g})"
+    )

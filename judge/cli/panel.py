@@ -1,4 +1,4 @@
-"""judge panel: several judges as one, kept as a run; and judge run --recipe FILE, where the file names a panel."""
+"""judge panel: combine several judges into one, stored as a run. Also judge run --recipe FILE with a panel's recipe."""
 
 import sys
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ def panel(task_name: str, **options: Any) -> None:
         format_of(target, RECIPE)
     # Before the panel is stored: half of the command would be done.
     if target is not None and not target.resolve().parent.is_dir():
-        raise UsageError(f"{target}: no such folder to write to")
+        raise UsageError(f"{target}: its folder does not exist")
     with Store.open(options["db"], create=False) as store:
         task = export.known_task(store, task_name)
         field, method = field_of(task, options["field"]), options["method"]
@@ -92,7 +92,7 @@ def panel(task_name: str, **options: Any) -> None:
     if recipe is not None:
         target.write_text(recipe.text(), encoding="utf-8")
         remarks.append(
-            f"recipe: {target}; provider options (--option) of its members are for you to add, under 'option'"
+            f"recipe: {target}; add the members' provider options (--option) yourself, under 'option'"
         )
     if options["as_json"]:
         emit_json("panel", document(made, word, rows, remarks))
@@ -111,7 +111,7 @@ def panel(task_name: str, **options: Any) -> None:
         ]
         print("\n" + table(head, table_rows) + "\n")
     notes([*pooled.notes, *remarks])
-    outcome = "the study has it already, as" if made.known else "stored as"
+    outcome = "already in the study as" if made.known else "stored as"
     print(f"{outcome} run {run_id}; next: {command('judge runs show', run_id)}")
 
 
@@ -129,7 +129,7 @@ def document(
 
 
 def run_panel(task_name: str, model: str | None, given: RunOptions, options: dict[str, Any]) -> int | None:
-    """Run the members of a panel's recipe. Returns None if the recipe is that of one judge."""
+    """Run the members of a panel's recipe. Returns None if the recipe is for a single judge."""
     from judge.improve.panel import find
 
     assert given.recipe is not None
@@ -144,7 +144,7 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
     ]
     if extra:
         raise UsageError(
-            f"{', '.join(extra)}: a panel's recipe names its models, which are asked in single calls"
+            f"{', '.join(extra)}: cannot be used with a panel's recipe, which names its models and makes single calls"
         )
     with Store.open(options["db"], create=False) as store:
         members = panels.members(store, task_name, recipe, given)

@@ -1,4 +1,4 @@
-"""judge plugins: what other packages bring, where it comes from, and what is wrong with it."""
+"""judge plugins: list the plugins of installed packages, where they come from, and their errors."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ def plugins(as_json: bool, as_csv: bool) -> None:
 
 
 def built_in() -> dict[str, list[str]]:
-    """Return the names of each kind that no plugin can take."""
+    """Return the built-in names of each kind, which a plugin cannot use."""
     from judge.stats import METRICS
 
     # The other half of the program, which this one does not import.

@@ -1,4 +1,4 @@
-"""judge probe: does a label hold when what should not matter changes?"""
+"""judge probe: test whether labels stay the same when something that should not matter changes."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def probe(task_name: str, model: str | None, **options: Any) -> int:
     # A limit on a probe that is left out would pass without a word.
     if missing := [name for name in limits if name and name not in wanted.probes]:
         raise UsageError(
-            f"--fail-over {missing[0]}: this run leaves that probe out; add --probe {missing[0]}"
+            f"--fail-over {missing[0]}: this run does not include that probe; add --probe {missing[0]}"
         )
     provider = provider_of(model, given)
     with Store.open(options["db"], create=False) as store, _scratch(options["keep"]) as scratch:
@@ -174,7 +174,9 @@ def _limits(given: tuple[str, ...]) -> dict[str, float]:
         except ValueError:
             limit = -1.0
         if not 0 <= limit <= 1:
-            raise UsageError(f"--fail-over {text}: a rate lies between 0 and 1, as 0.1 or injection=0.05")
+            raise UsageError(
+                f"--fail-over {text}: must be a rate between 0 and 1, e.g. 0.1 or injection=0.05"
+            )
         limits[name] = limit
     return limits
 
@@ -230,16 +232,16 @@ def _text(probed: Probed, task: str, model: str) -> str:
     ]
     head = ["probe", "rate", "interval", "flips", "units", "lost", ""]
     lines = [
-        f"{task} with {model}: {probed.n_labelled} of {probed.n_units} units have a label; shares of them that flip",
+        f"{task} with {model}: {probed.n_labelled} of {probed.n_units} units have a label; rates are shares of these units",
         "",
         table(head, rows),
         "",
     ]
     if probed.nothing is not None:
-        lines.append(f"- empty, boilerplate: the share with another label than '{probed.nothing}'")
+        lines.append(f"- empty, boilerplate: the share with a label other than '{probed.nothing}'")
     lines += [f"- {text}" for text in probed.notes]
     spent = sum(report.usage["input_tokens"] + report.usage["output_tokens"] for report in probed.reports)
-    lines.append(f"- {spent:,} tokens; lost: a label before and none after")
+    lines.append(f"- {spent:,} tokens; lost: units with a label before the change and none after it")
     return "\n".join(lines)
 
 
@@ -249,5 +251,5 @@ def _meant(row: ProbeOutcome) -> str:
     if row.towards is None:
         return ""
     if row.probe == "injection":
-        return f"{row.towards} to the label it asks for"
+        return f"{row.towards} to the requested label"
     return f"{row.towards} keep the label they had with the passage"

@@ -1,4 +1,4 @@
-"""The progress line of a run, counting what is committed."""
+"""The progress line of a run. It counts committed answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EVERY_SECONDS_IN_A_LOG = 30.0
 
 
 class Progress:
-    """Rewrites one line on `stream`; writes one every 30 s when that is no terminal."""
+    """Rewrites one line on `stream`, or writes a line every 30 s if the stream is not a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._rewrites = stream, stream.isatty()
@@ -45,7 +45,7 @@ class Progress:
 
 
 def line(live: Live, now: float) -> str:
-    """Return the counts, rate, time left, tokens, failures and concurrency, or what the run waits for."""
+    """Return the counts, rate, time left, tokens, failures and concurrency, or the reason why the run is waiting."""
     report = live.report
     # Stored answers took no time, so they do not count in the rate.
     fresh = sum(report.ended.values())

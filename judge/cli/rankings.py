@@ -1,4 +1,4 @@
-"""judge rankings: which passages were found for an item, and in which order."""
+"""judge rankings: copy ranked passages to the items that they were retrieved for."""
 
 from pathlib import Path
 

@@ -37,7 +37,7 @@ def retrieve(name: str, dataset: str | None, k: int, db: Path, as_json: bool) ->
         ranking = rank_by_bm25(store, name, k=k, dataset=dataset)
     row = {"name": name, "stage": STAGE, **ranking.report.counts, "empty": ranking.empty}
     if ranking.empty:
-        note(f"note: {ranking.empty} items share no word with any passage and have no list")
+        note(f"note: {ranking.empty} items share no word with any passage and have no ranking")
     if as_json:
         emit_json("retrieve", {"study": str(db), **row, "options": ranking.options})
     else:

@@ -1,4 +1,4 @@
-"""judge route: the units that a judge can label alone, with a guarantee."""
+"""judge route: find the units that a judge can label without people, with a guarantee."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def route(task_name: str, **options: Any) -> int:
     from judge.suites.route_page import as_html
 
     if (options["check"] is None) == (options["run"] is None):
-        raise UsageError("name the judge with --run RUN, or a kept route with --check ROUTE")
+        raise UsageError("specify the judge with --run RUN, or a stored route with --check ROUTE")
     files = options["output"]
     since = None if options["since"] is None else options["since"].date().isoformat()
     if since is not None and options["check"] is None:
@@ -110,7 +110,7 @@ def route(task_name: str, **options: Any) -> int:
     tell("route", routing.as_json(chosen, kept), _text(chosen), options["as_json"])
     if files.junit or files.summaries:
         why = f"a guarantee of {chosen.agree:.0%} at {chosen.confidence:.0%} " + (
-            "is shown" if chosen.at is not None else "is shown by no threshold"
+            "is shown" if chosen.at is not None else "is not shown by any threshold"
         )
         decide(
             f"judge route {task_name}", [Gate("the guarantee is shown", chosen.at is not None, why)], files
@@ -120,7 +120,7 @@ def route(task_name: str, **options: Any) -> int:
         return Exit.BELOW
     if kept is not None:
         note(
-            f"the accepted units are run {kept}; the others for people: "
+            f"the accepted units are stored as run {kept}; to give the others to people: "
             + command(
                 "annotate batches new NAME",
                 chosen.table.task.task_id,
@@ -143,7 +143,7 @@ def _gate(again: RouteCheck) -> Gate:
     newer = "" if again.since is None else f" judged since {again.since}"
     why = (
         f"the guarantee of {again.agree:.0%} agreement with {again.reference} {result}: {again.units:,} accepted units{newer} with labels "
-        f"that did not test it ({again.questions:,} questions), {again.wrong:,} wrong{share}, p {again.p:.4f}, level {again.level:.4g}"
+        f"that were not used to test it ({again.questions:,} questions), {again.wrong:,} wrong{share}, p {again.p:.4f}, level {again.level:.4g}"
     )
     return Gate("the guarantee of the route holds", again.holds, why)
 
@@ -152,7 +152,7 @@ def _text(routing: Route) -> str:
     names = [str(run["model"]) for run in routing.table.runs]
     share = 1 - routing.level
     lines = [
-        f"{routing.field}: {', then '.join(names)} against {routing.truth.word}; agreement of {routing.agree:.0%} at least, "
+        f"{routing.field}: {', then '.join(names)} against {routing.truth.word}; agreement of at least {routing.agree:.0%}, "
         f"with {share:.4g} confidence"
     ]
     if routing.look is not None:
@@ -176,11 +176,11 @@ def _text(routing: Route) -> str:
     head = ["judge", "from", "coverage", "units", "tested", "wrong", "agreement", "p", "guarantee"]
     lines += ["", table(head, rows), ""]
     if routing.at is None:
-        lines.append("no threshold holds: the guarantee is not shown for any of them")
+        lines.append("no threshold passes: the guarantee is not shown for any of them")
     else:
         place = routing.places[routing.at]
         shown = [
-            f"{name} from {'any confidence' if t < 0 else f'{t:.3f}'} on"
+            f"{name} at {'any confidence' if t < 0 else f'a confidence of at least {t:.3f}'}"
             for name, t in zip(names, routing.thresholds, strict=True)
             if t is not None
         ]
@@ -189,5 +189,5 @@ def _text(routing: Route) -> str:
         )
     for m in routing.people:
         value = m.reason if m.value is None else m.with_interval
-        lines.append(f"people with each other, {m.measure}: {value}, {m.n_units:,} units")
+        lines.append(f"agreement of people with each other, {m.measure}: {value}, {m.n_units:,} units")
     return "\n".join([*lines, "", *(f"- {text}" for text in routing.notes)])

@@ -1,4 +1,4 @@
-"""judge run: label every unit a task fits, with one model."""
+"""judge run: label every unit that a task fits, with one model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECTIONS = {
     "Limits": ("is_estimate", "max", "concurrency", "batch", "offline"),
     "Output": ("db", "as_json"),
 }
-"""What --help shows."""
+"""The options that --help shows, by section."""
 
 
 @click.command(cls=Sectioned, sections=SECTIONS)
@@ -97,7 +97,7 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
 
 
 def _check_ways(options: dict[str, Any]) -> None:
-    """Raise UsageError where the run is to be done in two ways."""
+    """Raise UsageError if the options request more than one way of doing the run."""
     ways = {
         "--estimate": options["is_estimate"],
         "--batch": options["batch"],
@@ -106,7 +106,7 @@ def _check_ways(options: dict[str, Any]) -> None:
     given = [flag for flag, value in ways.items() if value]
     # An estimate prints the price of a batch beside that of single calls.
     if len(given) > 1 and given != ["--estimate", "--batch"]:
-        raise UsageError(f"{' and '.join(given)}: leave one of them out")
+        raise UsageError(f"{' and '.join(given)} cannot be used together; omit one of them")
 
 
 def _write(store: Store, prepared: asking.Asking, given: RunOptions, options: dict[str, Any]) -> int:
@@ -123,7 +123,7 @@ def _write(store: Store, prepared: asking.Asking, given: RunOptions, options: di
 
 
 def _written_as_json(done: Written) -> dict[str, Any]:
-    """Return what was written, as `judge run --offline --json` prints it."""
+    """Return the job and its files as the JSON document that `judge run --offline --json` prints."""
     job = done.job
     return {
         "job": None if job is None else job.job_id,
@@ -141,9 +141,9 @@ def _written_as_json(done: Written) -> dict[str, Any]:
 
 
 def _print_written(done: Written) -> None:
-    """Print what was written, and the next command."""
+    """Print the number of requests, the files and the cost, and the next command."""
     if done.reused:
-        print(f"{done.reused:,} units have the answers of identical requests")
+        print(f"{done.reused:,} units reuse the stored answers to identical requests")
     if done.waiting:
         print(f"{done.waiting:,} units wait for other jobs ({command('judge jobs show')})")
     if done.job is None:
@@ -156,4 +156,4 @@ def _print_written(done: Written) -> None:
     say(f"job {job.job_id} of run {done.run_id}: {done.lines:,} requests for {done.n_units:,} units")
     say(f"{len(done.files):,} files with {size:,.1f} MB in {job.folder}")
     print(f"at most {job.most_tokens:,} tokens{cost}")
-    print(f"next: run them, then: {command('judge jobs read', job.job_id, 'RESULTS')}")
+    print(f"next: run the requests, then: {command('judge jobs read', job.job_id, 'RESULTS')}")

@@ -1,8 +1,8 @@
 """The labels of a run as a file: JSONL, CSV, Parquet (typed columns) and qrels (`query 0 document grade`).
 
-Parquet is written in row groups, so that memory stays flat. Its cells are data, not text for a spreadsheet: nothing is
-escaped. `FIELD.distribution` is a struct, a number a label and one for `unassigned`; pyarrow is an optional package
-(`adjudge[parquet]`). The ids of qrels are those that the source has.
+Parquet is written in row groups, so that memory use stays constant. Its cells are data, not text for a spreadsheet: nothing is
+escaped. `FIELD.distribution` is a struct with a number for each label and for `unassigned`; pyarrow is an optional package
+(`adjudge[parquet]`). The ids in qrels are the ids of the source data.
 """
 
 import csv
@@ -26,7 +26,7 @@ from judge.store.span_labels import COLUMNS as SPAN_COLUMNS
 from judge.store.study import Store
 
 ROWS = 20_000
-"""Rows to a row group: what is in memory at once."""
+"""Number of rows in a row group. All of them are in memory at once."""
 TYPES = {
     "repeat": "int32", "attempt": "int32", "input_tokens": "int64", "output_tokens": "int64", "latency": "float64",
     "cost_usd": "float64", FITTED: "bool",
@@ -35,7 +35,7 @@ TYPES = {
 
 
 def write_parquet(output: Path, store: Store, run: dict[str, Any], task: Task) -> int:
-    """Write the labels of a run into a Parquet file and return the number of rows. Raises MissingExtra without pyarrow."""
+    """Write a run's labels to a Parquet file and return the number of rows. Raises MissingExtra if pyarrow is missing."""
     fitted = None in folds(store.conn, run["run_id"]).values()
     with whole_file(output.resolve()) as partial:
         return _write_parquet(partial, judged(store, run, task), task, fitted)
@@ -94,11 +94,11 @@ def _flat(row: Mapping[str, Any], masses: Mapping[str, list[str]]) -> dict[str, 
 def qrels(
     rows: Iterator[dict[str, Any]], task: Task, field: str | None, given: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield one line for each passage with a label. Notes the field and how many passages have no label.
+    """Yield one line for each passage with a label. Then print the field and the number of passages without a label.
 
     The second column, which no program reads, is 0, or `fitted_on` if the judge was fitted on labels of the question.
 
-    Raises UsageError for a field without grades, BadInput for units that are no passages and for ids with white space.
+    Raises UsageError if the field has no grades, and BadInput if a unit is not a passage or an id contains white space.
     """
     field = field or graded_field(task, given)
     grades = grades_of(task, field, given)
@@ -112,7 +112,7 @@ def _lines(rows: Iterator[dict[str, Any]], field: str, grades: Mapping[str, int]
         if row["repeat"]:
             continue
         if row["passage_id"] is None:
-            raise BadInput(f"'{row['unit_id']}' is no passage: qrels grade the passages of questions")
+            raise BadInput(f"'{row['unit_id']}' is not a passage: qrels grade the passages of questions")
         label = row["labels"][field]
         if label is None:
             without += 1
@@ -123,15 +123,15 @@ def _lines(rows: Iterator[dict[str, Any]], field: str, grades: Mapping[str, int]
         for name in (query, document):
             # White space separates the columns.
             if name.split() != [name]:
-                raise BadInput(f"the id '{name}' has white space, which separates the columns of qrels")
+                raise BadInput(f"the id '{name}' contains white space, which separates the columns of qrels")
         seen = bool(row.get(FITTED))
         fitted += seen
         yield f"{query} {FITTED if seen else 0} {document} {grades[label]}\n"
     # The counts are complete only after the last row, because rows are streamed.
     if fitted:
         note(
-            f"{fitted} lines have {FITTED} in the second column: the judge was fitted on labels of their questions, and "
-            "agreement there proves nothing"
+            f"{fitted} lines have {FITTED} in the second column: the judge was fitted on labels of their questions, so "
+            "agreement on them proves nothing"
         )
     note(f"grades: {field}" + (f"; {without} passages have no label and are left out" if without else ""))
 
@@ -170,7 +170,7 @@ def _cells(row: dict[str, Any], columns: tuple[str, ...], fields: list[str]) -> 
 
 
 def write_lines(output: Path | None, lines: Iterator[str]) -> int:
-    """Write to stdout, into a device or pipe, or to a file that appears when it is complete. Return the number of lines."""
+    """Write to stdout, a device or pipe, or a file that appears only when it is complete. Return the number of lines."""
     if output is None:
         return _put(sys.stdout, lines)
     # A device or a pipe is written into: replacing it would destroy it.

@@ -1,4 +1,4 @@
-"""judge runs import: labels of another program's model as a run of the study."""
+"""judge runs import: import the labels of a model that another program called, as a run of the study."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def import_(
 
     # Scores and reports name a judge by its model.
     if not model.strip():
-        raise UsageError("--model: give it a name")
+        raise UsageError("--model must not be empty")
     with Store.open(db, create=False) as store:
         task = _task(store, task_name, prompts)
         given = Given(table, model, field, dataset, pairs(maps, "--map"), read_label_maps(label_maps))
@@ -85,7 +85,7 @@ def import_(
         return
     # The content of the table identifies the run, so a second import adds nothing.
     if kept.known:
-        note(f"the study has this table already, as run {kept.run_id}: nothing added")
+        note(f"the study already has this table as run {kept.run_id}; nothing was added")
         return
     by_status = ", ".join(f"{n:,} {status}" for status, n in counts.items() if n)
     say(f"run {kept.run_id}: {task.name}, {model}: {by_status}")
@@ -99,7 +99,7 @@ def _task(store: Store, name: str | None, prompts: Path | None) -> Task:
         available = (
             f"the study has {', '.join(known)}"
             if known
-            else f"these are there: {command('judge tasks show')}"
+            else f"to list the tasks: {command('judge tasks show')}"
         )
-        raise UsageError(f"name the task that was asked with --task: {available}")
+        raise UsageError(f"specify the task of the labels with --task; {available}")
     return known_task(store, name or known[0], prompts)

@@ -1,4 +1,4 @@
-"""The end of a run: what every command that asks a model prints, and its exit code."""
+"""The end of a run: the summary that every command with model calls prints, and the exit code."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
         )
         if report.price is not None:
             # The server may have billed a call whose reply was lost, so it counts with its maximum.
-            lost = f", {report.spent.lost} lost calls at their most" if report.spent.lost else ""
+            lost = f", {report.spent.lost} lost calls at their maximum cost" if report.spent.lost else ""
             if report.spent.uncounted:
-                lost += f", {report.spent.uncounted} calls without counts at their most"
+                lost += f", {report.spent.uncounted} calls without token counts at their maximum cost"
             print(f"cost: ${report.spent.cost:.4f}{lost} (prices: {report.price.source})")
         if report.labelled and not report.stopped and suggests_next():
             print(f"next: {command('judge runs show', report.run_id)}")
@@ -44,12 +44,14 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
     code = exit_code(report)
     # The earlier use of a run counts against its limits, so the same command would stop at once.
     if report.stopped and not (plan.max_tokens is None and plan.max_cost is None):
-        note("--max counts the tokens and dollars that the run used before: raise the limit that was reached")
+        note(
+            "--max also counts the tokens and dollars that the run used earlier; raise the limit that was reached"
+        )
     return code
 
 
 def exit_code(report: RunReport) -> int:
-    """Return the exit code of a run, after its notes. Raises the error that ended the run."""
+    """Print the notes of a run and return its exit code. Raises the error that ended the run, if there is one."""
     error = report.ending
     if report.interrupted or error is not None:
         note(f"stopped with {report.pending} units to go; to resume: {_resume_line()}")

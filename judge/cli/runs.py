@@ -1,4 +1,4 @@
-"""judge runs: what was judged, how it agrees with gold, and the labels as files."""
+"""judge runs: list and show runs with their agreement with gold labels, and export and import labels."""
 
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
         + "\n"
     )
     if (probes := run["provider"].get(PROBES)) is not None:
-        print(f"questions about the server: {probes_told(probes)}\n")
+        print(f"test calls to the server: {probes_told(probes)}\n")
     for field, words in maps.items():
         console.say(f"labels of '{field}' were mapped on import: {words}")
     print_results(results)
@@ -118,7 +118,7 @@ def print_results(results: list[Any]) -> None:
         console.say(f"{result.field} ({result.level}): {shares or 'no labels'}")
         if result.outside:
             console.note(
-                f"note: gold labels of '{result.field}' outside the task's labels, left out: {result.outside}"
+                f"note: gold labels of '{result.field}' that the task does not declare were left out: {result.outside}"
             )
         if result.why_none:
             print(f"  no agreement: {result.why_none}\n")
@@ -127,7 +127,7 @@ def print_results(results: list[Any]) -> None:
 
 
 def measure_table(measures: list[Any]) -> str:
-    """Return measures with interval, n and coverage as a table; below it, why some are undefined, and each note once."""
+    """Return a table of measures with interval, n and coverage, then why some are undefined, and each note once."""
     rows = [[m.title, m.shown, m.interval, m.n_units, m.n_clusters, m.coverage] for m in measures]
     levels = sorted({m.confidence for m in measures}) or [0.95]
     level = " or ".join(f"{100 * confidence:.6g}" for confidence in levels)
@@ -138,7 +138,7 @@ def measure_table(measures: list[Any]) -> str:
 
 
 FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "qrels"}
-"""What the name of a file asks for; anything else is JSONL."""
+"""The format for each file extension. Any other extension means JSONL."""
 
 
 @runs.command("export")
@@ -206,7 +206,7 @@ def export(
             raise UsageError(f"--format {form}: a joined file keeps its own format")
         # The result would replace the user's own file.
         if output is not None and output.exists() and output.samefile(joined.path):
-            raise UsageError(f"-o {output}: that is the joined file itself; name another")
+            raise UsageError(f"-o {output}: this is the joined file itself; choose another file")
         if output is not None and _is_file(output) and output.suffix.lower() != joined.path.suffix.lower():
             raise UsageError(
                 f"-o {output}: a joined file keeps its own format; end the name with {joined.path.suffix}"
@@ -218,7 +218,7 @@ def export(
         form = format_of(output, FORMATS, form, "--to")
     form = form or "jsonl"
     if form == "parquet" and (output is None or (output.exists() and not output.is_file())):
-        raise UsageError("--to parquet writes a file: name it with -o FILE.parquet")
+        raise UsageError("--to parquet requires an output file: -o FILE.parquet")
     with Store.open(db, create=False) as store:
         run = reading.find_run(store, run_name)
         task = reading.stored_task(store, run["task"])
@@ -242,5 +242,5 @@ def export(
 
 
 def _is_file(path: Path) -> bool:
-    """Return whether the path is that of a regular file. Devices and pipes accept any format."""
+    """Return whether the path is a regular file. Devices and pipes accept any format."""
     return not path.exists() or path.is_file()

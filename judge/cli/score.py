@@ -1,4 +1,4 @@
-"""judge score: a paper's numbers from the labels that a study has."""
+"""judge score: compute a paper's measures from the labels in a study."""
 
 from __future__ import annotations
 
@@ -144,9 +144,9 @@ def _command(paper: Paper) -> click.Command:
 
 
 def _contenders(store: Store, options: dict[str, Any]) -> tuple[tuple[str, ...], Axis]:
-    """Return who is compared and on which axis, or nobody for the score of one system by one judge.
+    """Return the contenders and the axis, or no contenders for the score of one system by one judge.
 
-    Sets `system` of the options to the only system. Raises UsageError for options that do not go together.
+    If there is only one system, sets `options.system` to it. Raises UsageError for options that cannot be combined.
     """
     systems, each = options["systems"], options["judges"] == "each"
     options["system"] = systems[0] if len(systems) == 1 and systems != ("all",) else None
@@ -156,7 +156,9 @@ def _contenders(store: Store, options: dict[str, Any]) -> tuple[tuple[str, ...],
     from judge.suites.chosen import judges
 
     if several:
-        raise UsageError("a leaderboard has one axis: several --system, or --judges each with several --run")
+        raise UsageError(
+            "a leaderboard has one axis: use several --system, or --judges each with several --run"
+        )
     models, _ = judges(store, options["runs"])
     if len(models) < 2:
         raise UsageError("--judges each compares several judges: give --run several times, each with a model")
@@ -169,11 +171,13 @@ def _help(paper: Paper) -> str:
 
 
 def tell_missing(missing: Incomplete, paper: Paper, db: Path) -> int:
-    """Print what is missing on stderr, and the commands for it on stdout: they can be piped into a shell."""
+    """Print the missing steps on stderr and their commands on stdout, which can be piped into a shell."""
     note(f"judge: the score '{paper.name}' is incomplete:")
     for step in missing.steps:
         note(f"  {step.why}")
-    note("run these, then ask again (judge suite does both; --partial scores what there is):")
+    note(
+        "run these commands, then repeat this one (judge suite does both; --partial scores the existing data):"
+    )
     for step in missing.steps:
         say(step.command())
     return Exit.ERROR

@@ -85,7 +85,7 @@ def compare(first: str, second: str, **options: Any) -> None:
         )
     if options["fail_if_worse"] and not on_systems:
         raise UsageError(
-            "--fail-if-worse requires --axis system: another judge's number is neither better nor worse; "
+            "--fail-if-worse requires --axis system: a different judge's value is neither better nor worse; "
             "judge compare tests judges against people"
         )
     # Without --paper every paper is tried, and those that do not fit the runs are left out.

@@ -1,4 +1,4 @@
-"""--fail-under, --fail-over and --fail-if-worse: gates on a score, and on the difference of two systems."""
+"""--fail-under, --fail-over and --fail-if-worse: gates on a score or on the difference between two systems."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ score_gate_options = together(
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A limit as typed; `side` is 1 where the measure must not be below it, -1 where it must not be above it."""
+    """A limit as typed; `side` is 1 if the measure must not be below it, and -1 if it must not be above it."""
 
     option: str
     typed: str
@@ -63,7 +63,7 @@ def thresholds(fail_under: Sequence[str], fail_over: Sequence[str]) -> list[Thre
 
 
 def score_gates(wanted: Sequence[Threshold], measures: Sequence[Measure], on: On) -> list[Gate]:
-    """Compare each limit with the measure of its name. Raises UsageError for a name that the score does not have."""
+    """Compare each limit with the measure of its name. Raises UsageError if the score has no measure of that name."""
     by_name = {measure.measure: measure for measure in measures}
     for threshold in wanted:
         _known(f"{threshold.option} {threshold.typed}", threshold.measure, list(by_name))
@@ -99,8 +99,9 @@ def worse_gates(
 ) -> list[Gate]:
     """Return a gate for each measure, which fails if a paired test by question shows that B is worse than A.
 
-    Holm's method shares the level among the measures named. The gate does not ask B to be shown as good: few questions
-    cannot show that. Raises UsageError for a measure that nothing compares, or of which neither more nor less is better.
+    Holm's method divides the level among the named measures. The gate does not require proof that B is as good as A,
+    because few questions cannot show that. Raises UsageError if a measure is not compared, or if neither higher nor
+    lower values of it are better.
     """
     from judge.stats.multiple import holm
 
@@ -112,10 +113,11 @@ def worse_gates(
         ]
         if len(differences) > 1:
             raise UsageError(
-                f"--fail-if-worse {name}: {', '.join(paper.name for paper, _ in differences)} have it; add --paper"
+                f"--fail-if-worse {name}: several papers have this measure "
+                f"({', '.join(paper.name for paper, _ in differences)}); add --paper"
             )
         if not differences[0][0].better(name):
-            raise UsageError(f"--fail-if-worse {name}: neither more nor less of it is better")
+            raise UsageError(f"--fail-if-worse {name}: neither higher nor lower values are better")
         named[name] = differences[0]
     # An undefined difference has no p value to adjust, and its gate fails anyway.
     tested = [name for name, (_, d) in named.items() if d.p is not None]

@@ -14,9 +14,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _once(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
-    """Return the only value of an option. Raises BadParameter for a second one, which click would take silently."""
+    """Return the only value of an option. Raises BadParameter for a second value, which click would silently accept."""
     if len(values) > 1:
-        message = f"{param.opts[0]} is given {len(values)} times ({', '.join(values)}): one at a time"
+        message = f"{param.opts[0]} was given {len(values)} times ({', '.join(values)}); give it once"
         raise click.BadParameter(message, ctx, param)
     return values[0] if values else None
 
@@ -74,7 +74,7 @@ by_option = click.option(
 
 
 def _joined(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str:
-    """Return the values of an option as one text, which is how a request has them."""
+    """Return the values of an option as one string, the form that a request uses."""
     return ",".join(given)
 
 
@@ -104,12 +104,12 @@ def how(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Papers(click.Group):
-    """Finds the command of a plugin's paper by its name; the help shows what is built in (`judge plugins`: the rest)."""
+    """A group that also finds papers of plugins by name. Its help lists the built-in ones; `judge plugins` the others."""
 
     make: Callable[[Paper], click.Command]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a built-in command, else that of a plugin. Raises PluginFailed for a broken plugin."""
+        """Return a built-in command, or the command of a plugin. Raises PluginFailed if the plugin is broken."""
         command = super().get_command(ctx, cmd_name)
         # Built-in papers come first, so that no plugin replaces one.
         if command is None and (paper := papers.find(cmd_name)) is not None:

@@ -1,4 +1,4 @@
-"""A score on stdout: a table with what the papers print beside it, or JSON; and as files."""
+"""Print a score as JSON, or as a table with the published values below it, and write it to files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def emit(result: Result, as_json: bool) -> None:
 
 
 def write(pages: Sequence[Path], schema: str, content: Mapping[str, Any], board: Board) -> None:
-    """Write a score, or a leaderboard, as these files: JSON as --json prints it, the others as a leaderboard."""
+    """Write a score or leaderboard to these files: .json as --json prints it, other formats as a leaderboard."""
     from judge.suites.board_files import writer_of
 
     for path in pages:
@@ -39,7 +39,7 @@ def write(pages: Sequence[Path], schema: str, content: Mapping[str, Any], board:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file of --output, whole or not at all. Raises BadInput."""
+    """Write a file of --output completely or not at all. Raises BadInput if it cannot be written."""
     try:
         # Two commands may write the same leaderboard at once, so each has a partial file of its own.
         with whole_file(path.resolve(), f".{os.getpid()}") as partial:
@@ -107,7 +107,7 @@ def _print(result: Result) -> None:
 
 
 def say_lacking(lacking: Sequence[Lacking]) -> None:
-    """Print the missing outputs of systems, each with the command that adds it on a line of its own."""
+    """Print the missing outputs of systems, each followed by a line with the command that adds it."""
     for gap in lacking:
         problem = (
             "no ranking of its own" if gap.condition == "ranking" else f"no output under '{gap.condition}'"
@@ -117,7 +117,7 @@ def say_lacking(lacking: Sequence[Lacking]) -> None:
 
 
 def _print_correction(correction: Correction) -> None:
-    """Print every mean over units by the judge only, by people only, and corrected."""
+    """Print each mean over units three times: from the judge only, from people only, and corrected."""
     say(f"\ncorrected by {correction.reference} (PPI++):")
     rows = [
         [
@@ -143,8 +143,10 @@ def _print_correction(correction: Correction) -> None:
     }
     sentences = [*reasons, *correction.notes]
     if correction.left_out:
-        sentences.append(f"no means over units, not corrected: {', '.join(correction.left_out)}")
-    sentences.append("holds when the units that people labelled are a random sample of the units judged")
+        sentences.append(
+            f"not corrected, because they are not means over units: {', '.join(correction.left_out)}"
+        )
+    sentences.append("valid if the units that people labelled are a random sample of the judged units")
     for text in sentences:
         say(f"- {text}")
 
@@ -208,7 +210,7 @@ def _print_published(result: Result) -> None:
     if not result.published:
         return
     print(
-        "\n* printed in the papers: ANOTHER judge, other answers and rows; not to be compared as if they were ours"
+        "\n* published in the papers, with ANOTHER judge, other answers and other rows: do not compare them directly with yours"
     )
     measures = list(dict.fromkeys(p.measure for p in result.published))
     rows: dict[tuple[str, ...], dict[str, float]] = {}

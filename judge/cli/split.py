@@ -27,7 +27,7 @@ def _shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
     except ValueError:
         parts = []
     if len(parts) != 3 or not all(0 < part < float("inf") for part in parts):
-        raise click.BadParameter(f"'{value}': three numbers above 0, as 20/20/60", ctx, param)
+        raise click.BadParameter(f"'{value}' must be three numbers above 0, e.g. 20/20/60", ctx, param)
     # Fractions, percentages and counts are all accepted.
     return tuple(part / sum(parts) for part in parts)
 
@@ -87,7 +87,7 @@ def split(task_name: str, **options: Any) -> None:
                 store, task, panel, word, shares, options["seed"] or 0, keep=not options["dry_run"]
             )
             if options["dry_run"]:
-                note("dry run: nothing is frozen")
+                note("dry run: the split was not stored")
         content, power = parts.content(task_split, panel), parts.power(task_split, panel)
         # The contents are counted anew each time, because labels may have been added.
         document = _document(task_split, content, power, options["db"])
@@ -109,8 +109,8 @@ def _same(split: Split, options: dict[str, Any]) -> None:
     }
     if other := [name for name, differs in differing.items() if differs]:
         raise UsageError(
-            f"{', '.join(other)}: {split.task_id} was split on {drawn.made[:10]} otherwise, and a split is frozen; "
-            "without these options the command shows it"
+            f"{', '.join(other)}: {split.task_id} was split on {drawn.made[:10]} with other options, and a split "
+            "cannot be changed; to show it, omit these options"
         )
 
 
@@ -140,11 +140,11 @@ def _text(split: Split, content: list[Content], power: Power, domain: tuple[str,
 
 def _power(power: Power) -> str:
     if power.difference is None:
-        return f"The test can show no difference: {power.why}."
+        return f"The test cannot show any difference: {power.why}."
     return (
-        f"The next look (tested at {power.level:.4g}) finds a difference of kappa of {power.difference:.3f} between two judges "
-        f"with a chance of 80 % ({power.n_units:,} units, {power.n_questions:,} questions; {power.why}); "
-        f"a difference of 0.1 takes about {power.units_for_tenth:,} units."
+        f"The next look (tested at {power.level:.4g}) detects a kappa difference of {power.difference:.3f} between two judges "
+        f"with 80 % power ({power.n_units:,} units, {power.n_questions:,} questions; {power.why}); "
+        f"detecting a difference of 0.1 requires about {power.units_for_tenth:,} units."
     )
 
 

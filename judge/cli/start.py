@@ -1,4 +1,4 @@
-"""judge start: from a file to the first report. The script itself stands in `adjudge`, because it uses both programs."""
+"""judge start: from a file to the first report. The steps are in `adjudge.start`, because they use both programs."""
 
 from __future__ import annotations
 

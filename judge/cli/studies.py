@@ -1,4 +1,4 @@
-"""judge studies: several studies made one."""
+"""judge studies: merge several studies into one."""
 
 from pathlib import Path
 
@@ -51,8 +51,8 @@ def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) 
         more = done.n_conflicts - len(done.conflicts)
         conflict_count = "1 conflict" if done.n_conflicts == 1 else f"{done.n_conflicts:,} conflicts"
         raise BadInput(
-            f"{conflict_count}{f' ({more:,} of them not listed)' if more else ''}, so nothing was written: give the rows other "
-            "ids, or leave out a study"
+            f"{conflict_count}{f' ({more:,} of them not listed)' if more else ''}, so nothing was written; change the ids of "
+            "these rows, or leave out a study"
         )
     if as_json:
         emit_json("studies-merge", {"into": str(into), "rows": done.rows, "notes": done.notes})

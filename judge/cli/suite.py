@@ -1,4 +1,4 @@
-"""judge suite: everything that a paper's numbers need, done by one model, and then the numbers."""
+"""judge suite: make everything that a paper's scores need with one model, and then compute the scores."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ from judge.suites.paper import ScoreRequest
 
 
 def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Check a number of questions, or a share of them as 10%. Raises BadParameter."""
+    """Check that the value is a number of questions or a share such as 10%. Raises BadParameter if it is neither."""
     number = re.fullmatch(r"(\d+(?:\.\d+)?)%|[1-9]\d*", value or "1")
     if number is None or (number[1] is not None and not 0 < float(number[1]) <= 100):
-        raise click.BadParameter(f"'{value}' is not a number from 1, nor a share as 10%", ctx, param)
+        raise click.BadParameter(
+            f"'{value}' must be a whole number of at least 1, or a share such as 10%", ctx, param
+        )
     return value
 
 

@@ -1,4 +1,4 @@
-"""judge systems: the outputs of systems under test, imported, and what each system has."""
+"""judge systems: import the outputs of systems under test, and list the data of each system."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Options of commands about a task: its field, the reference labels, and files that can be written."""
+"""Options of commands about a task: its field and the reference labels; and the check of output files."""
 
 import functools
 import gc
@@ -55,4 +55,4 @@ def check_files(page: Path | None, table: Path | None = None) -> None:
             continue
         folder = path.resolve().parent
         if path.exists() or not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise UsageError(f"{path}: cannot be written there; nothing was looked at")
+            raise UsageError(f"{path}: cannot write to this location; nothing was computed")

@@ -1,4 +1,4 @@
-"""judge tasks: the labelling tasks, shipped ones and your own."""
+"""judge tasks: show, check, render and create labelling tasks, both shipped tasks and your own."""
 
 from pathlib import Path
 from typing import Any
@@ -153,7 +153,7 @@ def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, fo
     # Checked before it is written, so that the new file can be used as it is.
     task = parse_task(text, path.name)
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder to write to")
+        raise UsageError(f"{folder}: this folder does not exist")
     try:
         # A task that its user has edited must not be overwritten.
         with path.open("x", encoding="utf-8") as file:
@@ -164,13 +164,13 @@ def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, fo
         ) from None
     say(f"wrote {path}: {task.spec.unit}, field {name}, labels {', '.join(words)}")
     note(
-        f"say in it what each label means; next: {command('judge tasks check', path)}, then "
+        f"describe in it what each label means; next: {command('judge tasks check', path)}, then "
         + command("judge run", _typed(path), "-m", "MODEL")
     )
 
 
 def _typed(path: Path) -> str:
-    """Return the path in a form that a command does not take for the name of a shipped task."""
+    """Return the path in a form that a command does not mistake for the name of a shipped task."""
     # A name without a folder is looked up among the shipped tasks.
     return str(path) if path.is_absolute() or len(path.parts) > 1 else f"./{path}"
 
@@ -217,7 +217,7 @@ def render(
         selection.select(store, task, selection.Selection(where, limit=1))
         unit = next(selection.pending(store, task, run_id=""), None)
     if unit is None:
-        raise UsageError(f"{db}: no unit for {task.name}" + (f" called '{unit_id}'" if unit_id else ""))
+        raise UsageError(f"{db}: no unit for {task.name}" + (f" with the id '{unit_id}'" if unit_id else ""))
     # No server is asked here, so label probabilities cannot be assumed.
     mode = choose_mode(task, False, answers)
     prompt = renderer_of(task, mode, label_orders(task, label_order)).render(unit.inputs)

@@ -1,4 +1,4 @@
-"""judge runs watch: how a run goes, from another terminal or another machine that sees the study."""
+"""judge runs watch: follow a run from another terminal, or from another machine that can read the study."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from judge.store.watching import RunStanding
 
 RATE_SECONDS = 60.0
-"""The rate is that of the last minute."""
+"""The rate is computed over the last minute."""
 LOOK_SECONDS = 2.0
-"""How often the file is read, as by `annotate watch`."""
+"""Seconds between two reads of the file, as in `annotate watch`."""
 MOST_FAILURES = 3
-"""Recent failures that one look shows."""
+"""Number of recent failures that one update shows."""
 
 
 @click.command("watch")
@@ -61,7 +61,7 @@ def watch(run_name: str, once: bool, as_json: bool, db: Path) -> int:
 
 
 class ShownRun:
-    """The looks of one run: a line that is rewritten where stdout is a terminal, a line for each change elsewhere."""
+    """Prints updates on one run: rewrites one line if stdout is a terminal, or prints a line for each change."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json, self._rewrites = as_json, sys.stdout.isatty() and not as_json
@@ -70,7 +70,7 @@ class ShownRun:
         self._last = ""
 
     def show(self, look: RunStanding, now: float) -> None:
-        """Print one look; `now` is in seconds."""
+        """Print one update; `now` is in seconds."""
         rate = self._rate(look, now)
         left = None if not rate or look.pending is None else look.pending / rate
         if self._as_json:
@@ -99,7 +99,7 @@ class ShownRun:
             print()
 
     def _rate(self, look: RunStanding, now: float) -> float | None:
-        """Return the units a second, None at the first look."""
+        """Return the number of units per second, or None at the first update."""
         self._seen.append((now, look.done))
         # One look that is older stays, so that the rate covers the whole minute.
         while len(self._seen) > 2 and now - self._seen[1][0] >= RATE_SECONDS:

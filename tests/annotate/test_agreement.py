@@ -333,7 +333,7 @@ def test_dawid_skene_finds_who_is_right(tmp_path: Path) -> None:
 
 def test_the_alt_test_needs_a_judge_and_people(tmp_path: Path) -> None:
     base = ("agreement", VOTES, *NONE, "--measure", "alt_test")
-    assert "--measure alt_test takes a judge" in annotate(*base, code=2).stderr
+    assert "--measure alt_test requires a judge" in annotate(*base, code=2).stderr
     (test,) = document(*base, "--judge", "gpt")["fields"][0]["alt_tests"]
     assert test["judge"] == "gpt" and test["epsilon"] == 0.2
     assert {row["annotator"] for row in test["compared"]} == {"ann", "bob", "cyd"}

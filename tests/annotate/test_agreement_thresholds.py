@@ -94,7 +94,8 @@ def test_without_a_judge_all_are_meant() -> None:
     (result,) = document(*base, "--fail-under", "krippendorff_alpha=0.1")["thresholds"]
     assert result["annotators"] == ["ann", "bob", "cyd", "gpt"]
     assert (
-        "is of two annotators; name A,B" in annotate(*base, "--fail-under", "cohen_kappa=0.1", code=2).stderr
+        "cohen_kappa compares two annotators"
+        in annotate(*base, "--fail-under", "cohen_kappa=0.1", code=2).stderr
     )
     people = document(*base, "--judge", "gpt", "--fail-under", "fleiss_kappa:people=0.1")["thresholds"][0]
     assert people["annotators"] == ["ann", "bob", "cyd"]
@@ -107,7 +108,7 @@ def test_without_a_judge_all_are_meant() -> None:
         ("percent=high", "write it as"),
         ("percent=nan", "write it as"),
         ("=0.6", "write it as"),
-        ("kapa=0.6", "no measure of this name; available: accuracy"),
+        ("kapa=0.6", "--fail-under kapa=0.6: unknown measure; available: accuracy"),
         ("percent:gpt,zoe=0.6", "'gpt,zoe' is not a pair A,B of annotators; available: ann, gold, gpt"),
         ("percent:gpt=0.6", "'gpt' is not a pair"),
         ("percent:gpt,gpt=0.6", "is not a pair"),

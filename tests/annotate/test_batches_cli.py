@@ -45,7 +45,7 @@ def test_new_list_show_labels_close(study: Path, run: Run) -> None:
     new = ("batches", "new", "pilot", "stance", "-n", "8", "--by", "label", "--seed", "17", "--annotators", "alice,bob",
            "--repeats", "25%", "--training", "2", "--attention", "20%", "--json")  # fmt: skip
     code, _, err = run("open")
-    assert code == 2 and "has none yet: annotate batches new NAME TASK" in err
+    assert code == 2 and "has no batch yet; to draw one: annotate batches new NAME TASK" in err
     code, out, _ = run(*new)
     assert code == 0 and json.loads(out)["positions"] == {"alice": 14, "bob": 14}
     code, _, err = run(*new)
@@ -75,7 +75,10 @@ def test_new_list_show_labels_close(study: Path, run: Run) -> None:
         (["export"], f"annotate export pilot -o FILE -d {study}"),
     ):
         code, _, err = run(*words)
-        assert (code, err) == (2, f"annotate: which batch? available: pilot (alice, bob); as in: {typed}\n")
+        assert (code, err) == (
+            2,
+            f"annotate: which batch? available: pilot (alice, bob); for example: {typed}\n",
+        )
     code, _, err = run("open", "pilot")
     asked = f"who are you? batch 'pilot' is for alice, bob; as in: annotate open pilot --as alice -d {study}"
     assert (code, err) == (2, f"annotate: {asked}\n")

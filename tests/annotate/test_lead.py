@@ -105,7 +105,7 @@ def test_a_pack_comes_back_after_its_units_were_handed_over(tmp_path: Path) -> N
         Desk.open(store, "pilot", "alice")
     # alice has no unit left, so the batch knows her by what she handed over.
     told = annotate("import", out, "-d", path)
-    assert "1 units that had been handed over since came back labelled" in " ".join(told.stderr.split())
+    assert "1 units had been handed over in the meantime" in " ".join(told.stderr.split())
     assert labels(path) == {(unit, "stance", "first", 0): "refute"} and unit in queue(path, "dave")
     with open_study(path) as store:
         assert merge(store, out).events == 0, "again: nothing"
@@ -247,7 +247,7 @@ def test_who_is_stopped_labels_no_more_and_counts_no_more(tmp_path: Path) -> Non
         with pytest.raises(UsageError, match="alice was stopped"):
             pack(store, "pilot", "alice", tmp_path / "a.db")
     shown = annotate("batches", "show", "pilot", "-d", path).stdout
-    assert "alice: stopped (failed training); no number uses these labels" in shown
+    assert "alice: excluded (failed training); no result uses these labels" in shown
     told = " ".join(annotate("report", "--batch", "pilot", "-d", path).stdout.split())
     assert "2 labels of alice are not used: a lead stopped alice" in told
     assert "stopped, alice" in told and "failed training" in told
@@ -315,7 +315,7 @@ def test_a_majority_decides_and_ties_go_to_the_lead(tmp_path: Path) -> None:
     units = votes(path, {"a": ["support"] * 4, "b": ["support", "support", "refute", "refute"],
                          "c": ["support", "refute", "neutral", ""]})  # fmt: skip
     told = annotate("batches", "policy", "pilot", "majority", "-d", path)
-    assert "1 units are decided by it so far" in told.stderr
+    assert "1 units are decided by this rule so far" in told.stderr
     # All alike; 2 of 3; three opinions; one person has not said: only the second is decided.
     assert labels(path, "adjudicated") == {(units[1], "stance", "first", 0): "support"}
     with open_study(path) as store:

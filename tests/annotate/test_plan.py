@@ -85,9 +85,9 @@ def test_what_is_missing_counts_alike_units_as_less(tmp_path: Path) -> None:
     x = (n - 200 + ((n - 200) ** 2 + 4 * 100 * (11 * n - 100)) ** 0.5) / 2
     assert one["more_clusters"] == pytest.approx(x, rel=0.02) and x > 2 * ten["more_clusters"]
     assert (one["more_units"], ten["more_units"]) == (one["more_clusters"], 10 * ten["more_clusters"])
-    assert any("as alike as in the pilot: icc 1.000" in line for line in result["assumed"])
+    assert any("as correlated as in the pilot: icc 1.000" in line for line in result["assumed"])
     mine = document("plan", *pilot(tmp_path / "t.csv", 10), "--width", "0.2", "--icc", "0")
-    assert mine["design"]["icc"] == 0 and any("as you say: icc 0" in line for line in mine["assumed"])
+    assert mine["design"]["icc"] == 0 and any("as specified: icc 0" in line for line in mine["assumed"])
 
 
 def test_the_pair_is_the_judge_and_its_reference_unless_named(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_the_page_prints_what_it_assumed() -> None:
         "plan", "--expect", "0.7", "--shares", "0.4,0.3,0.3", "--width", "0.2", "--threshold", "0.5"
     ).stdout
     assert "cohen_kappa: a 95 % interval of width 0.2\n" in printed
-    assert "cohen_kappa: a 95 % interval above 0.5, with a chance of 80 %\n" in printed
+    assert "cohen_kappa: a 95 % interval above 0.5, with a probability of 80 %\n" in printed
     assert "- both annotators use the labels with shares 0.4, 0.3, 0.3\n" in printed
     assert "independent (icc 0)" in printed and "more questions" not in printed
 
@@ -143,7 +143,7 @@ def test_the_page_prints_what_it_assumed() -> None:
         (("--expect", "0.7", "--width", "0.2"), "add --shares", 2),
         (("--expect", "0.7", "--width", "0.2", "--shares", "a,b"), "--shares a,b", 2),
         (("--expect", "0.7", "--width", "0.2", "--shares", "0.5,0.6"), "sum to 1", 1),
-        (("--expect", "0.7", "--width", "0.2", "--measure", "gwet_ac1"), "takes a pilot", 2),
+        (("--expect", "0.7", "--width", "0.2", "--measure", "gwet_ac1"), "gwet_ac1 requires a pilot", 2),
         (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--shares", "1"), "--shares is for kappa", 2),
         (("--expect", "0.7", "--width", "0", "--measure", "percent"), "width is above 0", 1),
         (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--icc", "2"), "0..1", 1),
@@ -239,13 +239,13 @@ def test_judge_runs_of_a_study(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "complaint", "code"),
     [
-        (("plan", VOTES, "--verdict"), "--verdict is on a judge", 2),
+        (("plan", VOTES, "--verdict"), "--verdict requires a judge", 2),
         ((*VERDICT, "--width", "0.2"), "leave out --width", 2),
         ((*VERDICT, "--expect", "0.2"), "leave out --expect", 2),
         ((*VERDICT, "--per-question", "2"), "leave out --per-question", 2),
         ((*VERDICT, "--epsilon", "nan"), "--epsilon nan: a number from 0 to 1", 2),
         ((*VERDICT, "--margin", "-3"), "--margin -3: a number from -1 to 1", 2),
-        ((*VERDICT, "--power", "0.3"), "a chance from 0.5", 1),
+        ((*VERDICT, "--power", "0.3"), "--power must be at least 0.5", 1),
         ((*VERDICT, "--measure", "kappa"), "--measure kappa: no such measure", 2),
         (("plan", VOTES, "--judge", "gpt", "--width", "1", "--margin", "0"), "--margin requires --verdict", 2),
     ],
@@ -259,4 +259,4 @@ def test_a_judge_alone_has_nobody_to_agree_with(tmp_path: Path) -> None:
     table = str(write_csv(tmp_path / "t.csv", rows))
     both = ("--judge", "gpt", "--judge", "claude", "--verdict")
     failed = annotate("plan", table, "--annotators", "gpt,claude", *both, code=1)
-    assert "nobody to compare a judge with" in failed.stderr
+    assert "no labels to compare a judge with" in failed.stderr

@@ -70,7 +70,10 @@ def test_a_paragraph_and_one_table(study: Path) -> None:
     # One unit of twelve has no label of the judge, and what that does to the coverage is said in words.
     assert "Coverage is the share of the units that the judge was asked about" in text
     assert "n = 11 units" in text and text.count("| agreement |") == 1 and "#" not in text.split("|")[0]
-    assert "--short is md or tex, not html" in annotate("report", "--short", "-o", "x.html", code=2).stderr
+    assert (
+        "--short supports md and tex, not html"
+        in annotate("report", "--short", "-o", "x.html", code=2).stderr
+    )
 
 
 def test_every_number_of_the_paragraph_has_its_n(study: Path) -> None:

@@ -36,7 +36,10 @@ def test_each_context_gives_its_passages(judge: Judge) -> None:
     assert (document["units"], document["ok"], document["new"], document["answers"]) == (3, 3, 3, 3)
     assert (document["system"], document["condition"]) == ("scripted/hash", "none")
     assert given_to("none") == {"tea": [], "bridge": [], "ferry": []}
-    assert "1 items were left out: no passage for this context" in judge(*GENERATE, "oracle").err
+    assert (
+        "1 items were left out, because they have no passage for this context"
+        in judge(*GENERATE, "oracle").err
+    )
     assert given_to("oracle") == {"tea": passages("tea/cite_1"), "bridge": passages("bridge/cite_1")}
     judge(*GENERATE, "fixed5")
     assert given_to("fixed5")["tea"] == passages("tea/cite_1", "tea/cite_2", "tea/cite_3")

@@ -154,7 +154,7 @@ def test_citations_are_found_by_marker_id_place_and_full_id(judge: Judge, tmp_pa
     # In a context the markers count its own passages, and what was not given cannot be cited.
     assert json.loads(cited["given"]) == [ids[2], ids[0]]
     assert json.loads(cited["none"]) == json.loads(cited["explicit"]) == []
-    assert "stands for no passage: 44" in judge("answers", "show", "d:q@s@default").out
+    assert "refers to no passage: 44" in judge("answers", "show", "d:q@s@default").out
 
 
 def test_an_item_of_several_data_sets_needs_the_data_set(judge: Judge, tmp_path: Path) -> None:

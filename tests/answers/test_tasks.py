@@ -270,4 +270,4 @@ def test_claims_of_a_run_become_units(judge: Judge) -> None:
     assert first["claims"] == len(column("SELECT 1 FROM units WHERE kind = 'claim'"))
     assert json.loads(judge("answers", "claims", "--json").out)["unchanged"] == 6
     judge("run", "deflection", "-m", "scripted/hash")
-    assert "lists no claims of answers" in judge("answers", "claims", code=2).err
+    assert "does not list the claims in answers" in judge("answers", "claims", code=2).err

@@ -53,7 +53,7 @@ def test_again_it_goes_on_where_it_was(judge: Judge, alone: None) -> None:
     more = checked(judge("demo", "-m", "scripted/hash", "-n", "3", "--no-page", "--json").out, "demo")
     assert (more["units"], more["reused"], more["labelled"]) == (9, 6, 9)
     all_there = judge("demo", "-m", "scripted/hash", "-n", "3", "--no-page")
-    assert "all judged before" in all_there.out
+    assert "all of them stored earlier" in all_there.out
 
 
 def test_what_people_read(judge: Judge, alone: None) -> None:
@@ -65,7 +65,7 @@ def test_what_people_read(judge: Judge, alone: None) -> None:
     assert "everything is in my study.db" in done.out
     assert "near chance" not in done.out, "that is said of the small model only"
     # What it does is told while it does it, and the commands that it shows are commands that work.
-    for said in ("1. Real passages", "judge items import scifact ", "3. Claims and abstracts"):
+    for said in ("1. Import real passages", "judge items import scifact ", "3. Claims and abstracts"):
         assert said in done.err
     commands = re.findall(r"^  judge (.+)$", done.out.partition("Try next:")[2], re.MULTILINE)
     assert len(commands) == 3

@@ -112,7 +112,7 @@ def test_anchors_stand_in_no_listing_and_are_drawn_once(
     none = ask("drift", code=2).err
     assert "has no anchors" in none and "judge drift stance -m openai/m --anchors 100" in none
     ask("drift", "--anchors", "10")
-    assert "has anchors already (set 1)" in ask("drift", "--anchors", "10", code=2).err
+    assert "already has anchors (set 1)" in ask("drift", "--anchors", "10", code=2).err
     ask("drift", "--anchors", "12", "--again")
     assert "set 2, check 1: 12 anchors" in ask("drift").out
     ask("run")

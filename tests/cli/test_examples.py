@@ -19,7 +19,7 @@ def test_the_samples_are_copied_as_they_ship(judge: Judge, tmp_path: Path) -> No
         if p.is_file()
     }
     assert copied == shipped
-    assert told == f"{len(shipped)} files into data\n"
+    assert told == f"copied {len(shipped)} files into data\n"
     judge("items", "import", "jsonl", "data/examples/pairs.jsonl")
 
 
@@ -27,7 +27,7 @@ def test_again_nothing_changes_and_what_is_missing_comes_back(judge: Judge, tmp_
     judge("examples", "mine/samples")
     votes = tmp_path / "mine" / "samples" / "examples" / "votes.csv"
     votes.unlink()
-    assert judge("examples", "mine/samples").out.startswith("1 files into mine/samples, ")
+    assert judge("examples", "mine/samples").out.startswith("copied 1 files into mine/samples, ")
     assert votes.is_file()
 
 
@@ -37,7 +37,7 @@ def test_a_file_of_the_users_stays(judge: Judge, tmp_path: Path) -> None:
     own.write_text("mine")
     told = judge("examples", code=2).err
     assert told.count("\n") == 1
-    assert "data/scifact/claims.jsonl is there and is another file" in told
+    assert "data/scifact/claims.jsonl already exists" in told
     assert own.read_text() == "mine"
     assert [p for p in (tmp_path / "data").rglob("*") if p.is_file()] == [own], "nothing was copied"
     # A link into another folder is not a place to write either.

@@ -101,7 +101,7 @@ def test_rows_that_share_a_question_are_told_from_questions(judge: Judge, tmp_pa
     ]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     told = judge("items", "import", "jsonl", file).err
-    assert "12 items have 3 questions or claims between them" in told and "--map question_id=COLUMN" in told
+    assert "12 items share 3 questions or claims" in told and "--map question_id=COLUMN" in told
     told = judge("items", "import", "jsonl", file, "--map", "question_id=by", "-d", tmp_path / "by.db").err
     assert "between them" not in told
 

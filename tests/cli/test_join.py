@@ -146,7 +146,7 @@ def test_the_data_set_has_to_be_known(judge: Judge, tmp_path: Path) -> None:
     assert json.loads(joined(judge, two)[0])["adjudge.status"] == "ok", "it is the file that was imported"
     other = write_rows(tmp_path / "other.jsonl", [{"key": "1"}])
     done = judge("runs", "export", "--join", other, code=2)
-    assert "--join needs --dataset: the study has one, two" in done.err
+    assert "--join requires --dataset: the study has one, two" in done.err
     assert json.loads(joined(judge, other, "--dataset", "one")[0])["adjudge.status"] == "ok"
     assert "the study has one, two" in judge("runs", "export", "--join", other, "--dataset", "x", code=2).err
 
@@ -166,9 +166,7 @@ def test_columns_that_are_there_already(judge: Judge, tmp_path: Path) -> None:
     labelled(judge, path)
     judge("runs", "export", "--join", path, "-o", "once.jsonl")
     done = judge("runs", "export", "--join", "once.jsonl", code=2)
-    assert (
-        "once.jsonl has a column 'adjudge.stance' already; --prefix NAME gives ours another name" in done.err
-    )
+    assert "once.jsonl already has a column 'adjudge.stance'" in done.err
     row = json.loads(joined(judge, tmp_path / "once.jsonl", "--prefix", "second")[0])
     assert row["second.stance"] == row["adjudge.stance"] == "support"
 
@@ -179,9 +177,9 @@ def test_columns_that_are_there_already(judge: Judge, tmp_path: Path) -> None:
         ("x.jsonl", '{"key": "1"}\n{"key": \n', "x.jsonl:2: not JSON"),
         ("x.jsonl", '{"key": ' + "[" * 100_000, "x.jsonl:1: not JSON: nested too deeply"),
         ("x.jsonl", "[1]\n", "x.jsonl:1: not a JSON object"),
-        ("x.jsonl", '{"id": "1"}\n', "x.jsonl:1: field 'id': missing; name the id column with --id"),
-        ("x.csv", "key,claim\n1\n", "x.csv:2: 1 cells under 2 columns"),
-        ("x.csv", "key,claim\n1,2,3\n", "x.csv:2: 3 cells under 2 columns"),
+        ("x.jsonl", '{"id": "1"}\n', "x.jsonl:1: field 'id': missing; specify the id column with --id"),
+        ("x.csv", "key,claim\n1\n", "x.csv:2: 1 cells, but the header has 2 columns"),
+        ("x.csv", "key,claim\n1,2,3\n", "x.csv:2: 3 cells, but the header has 2 columns"),
         ("x.csv", 'key,claim\n1,"x"y\n', "x.csv:2: not CSV"),
         ("x.csv", "k,claim\n1,c\n", "x.csv:2: field 'id': missing"),
     ],
@@ -206,7 +204,7 @@ def test_a_joined_file_keeps_its_format_and_is_not_overwritten(judge: Judge, tmp
     labelled(judge, path)
     kept = path.read_bytes()
     assert "keeps its own format" in judge("runs", "export", "--join", path, "--format", "csv", code=2).err
-    assert "that is the joined file itself" in judge("runs", "export", "--join", path, "-o", path, code=2).err
+    assert "this is the joined file itself" in judge("runs", "export", "--join", path, "-o", path, code=2).err
     assert path.read_bytes() == kept
 
 

@@ -436,7 +436,7 @@ def test_estimate(judge: Judge, tmp_path: Path) -> None:
     shown = judge("run", "stance", "-m", "openai/gpt-5-mini", "--estimate").out
     assert "genai-prices" in shown and "as a batch $" in shown
     assert (
-        "cost: nothing but time (it runs in this process)"
+        "cost: free of charge (it runs in this process)"
         in judge("run", "stance", "-m", "scripted/hash", "--estimate").out
     )
     assert "no price is known" in judge("run", "stance", "-m", "openai/own", "--estimate").out
@@ -448,7 +448,7 @@ def test_estimate(judge: Judge, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [("--estimate", "--offline", "x"), ("--batch", "--offline", "x")])
 def test_a_run_is_done_in_one_way(judge: Judge, words: tuple[str, ...]) -> None:
-    assert "leave one of them out" in judge("run", "stance", "-m", "openai/m", *words, code=2).err
+    assert "cannot be used together" in judge("run", "stance", "-m", "openai/m", *words, code=2).err
     assert count("runs") == 0
 
 

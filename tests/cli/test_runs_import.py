@@ -75,7 +75,7 @@ def test_a_run_like_any_other_with_its_origin(judge: Judge, tmp_path: Path) -> N
     )
     again = checked(judge(*words, "--json").out, "run_import")
     assert again["known"] and again["run_id"] == done["run_id"]
-    assert "nothing added" in judge(*words).err
+    assert "nothing was added" in judge(*words).err
     assert column("SELECT count(*) FROM judgements") == [4]
 
 
@@ -175,7 +175,7 @@ def test_a_second_label_and_missing_columns(judge: Judge, tmp_path: Path) -> Non
     )
     assert "l.csv:1: no column 'label'; available: unit, x" in told([], ("unit", "x"), "--task", "stance")
     assert "no rows" in told([], HEAD, "--task", "stance")
-    assert "name the task that was asked with --task" in told(found)
+    assert "specify the task of the labels with --task" in told(found)
     assert "--field role: stance.v2 asks for stance" in told(
         found, HEAD, "--task", "stance", "--field", "role"
     )

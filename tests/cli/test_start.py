@@ -129,7 +129,7 @@ def test_calls_that_may_cost_money_need_a_yes(judge: Judge, study: Path, server:
     paid = server.stats()["requests"]
     assert paid >= 24
     assert select(study, "SELECT count(*) FROM judgements WHERE status = 'ok'") == [(24,)]
-    assert "imported already" in done.err
+    assert "already imported" in done.err
     # Typed again: nothing is asked, nothing is drawn, and the report is written anew.
     study.with_suffix(".html").unlink()
     again = judge(*words)
@@ -161,7 +161,7 @@ def test_a_table_with_names_of_its_own_goes_on_after_the_import_by_hand(judge: J
         word for pair in ("question=frage", "passages=texte", "answer=antwort") for word in ("--map", pair)
     ]
     judge("items", "import", "csv", "mine.csv", *maps)
-    assert "imported already" in judge("start", "mine.csv", "-m", "scripted/hash").err
+    assert "already imported" in judge("start", "mine.csv", "-m", "scripted/hash").err
     assert select(study, "SELECT count(*) FROM answers") == [(3,)]
 
 
@@ -174,7 +174,7 @@ def test_a_judge_without_a_label_ends_before_anybody_labels(judge: Judge, study:
 def test_a_file_without_passages_for_the_embedded_model(judge: Judge, study: Path) -> None:
     (study.parent / "claims.jsonl").write_text('{"id": "1", "claim": "Tea is hot."}\n')
     told = judge("start", "claims.jsonl", code=Exit.USAGE).err.splitlines()[-1]
-    assert "-m MODEL names another judge" in told
+    assert "choose another judge with -m MODEL" in told
 
 
 @pytest.mark.real
@@ -325,7 +325,7 @@ def test_what_came_later_gets_a_batch_of_its_own(judge: Judge, study: Path) -> N
     judge("items", "import", "two.csv")
     add_claims(study, "two", 2)
     done = judge("start", "two.csv", *words)
-    assert "200 units came since batch 'pilot-claim_support' was drawn" in done.err
+    assert "200 units were added after batch 'pilot-claim_support' was drawn" in done.err
     assert "annotate report --task claim_support --batch pilot-claim_support" in done.err
     second = drawn(study, "pilot-claim_support-2")
     # The same half of the questions, so that the systems can be compared pair by pair.
@@ -358,7 +358,7 @@ def test_a_frame_that_changed_otherwise_is_named(judge: Judge, study: Path) -> N
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--task", "faithfulness"), "-m MODEL names a judge for faithfulness"),
+        (("--task", "faithfulness"), "for faithfulness, choose a judge with -m MODEL"),
         (("--task", "stance", "-m", "scripted/hash"), "no unit has the inputs of stance.v2"),
         (("--task", "nosuch", "-m", "scripted/hash"), "no task 'nosuch'"),
         (("-m", "nosuch/model"), "nosuch"),
@@ -376,15 +376,15 @@ def test_answers_without_contexts_begin_with_what_they_allow(judge: Judge, study
     (study.parent / "aqrm.csv").write_text("question,answer,reference,model\nHow many?,Two.,Two.,gpt\n")
     told = judge("start", "aqrm.csv", "-m", "scripted/hash", "--task", "faithfulness", code=Exit.USAGE).err
     assert "needs answers with contexts" in told
-    assert "-m MODEL names another judge" in judge("start", "aqrm.csv", code=Exit.USAGE).err
+    assert "choose another judge with -m MODEL" in judge("start", "aqrm.csv", code=Exit.USAGE).err
     assert not study.exists()
     done = judge("start", "aqrm.csv", "-m", "scripted/hash")
-    assert "task: eligibility (--task chooses another: deflection)" in done.err
+    assert "task: eligibility (to choose another, use --task: deflection)" in done.err
     assert select(study, "SELECT count(*) FROM batch_units") == [(1,)]
 
 
 def test_a_copy_of_the_file_is_known(judge: Judge, study: Path) -> None:
     judge("start", "mine.csv", "-m", "scripted/hash")
     shutil.copy(study.parent / "mine.csv", study.parent / "copy.csv")
-    assert "imported already" in judge("start", "copy.csv", "-m", "scripted/hash").err
+    assert "already imported" in judge("start", "copy.csv", "-m", "scripted/hash").err
     assert select(study, "SELECT DISTINCT system FROM answers") == [("mine",)]

@@ -26,7 +26,7 @@ def test_list(judge: Judge, tmp_path: Path) -> None:
         r["task"] for r in checked(judge("tasks", "show", "--prompts", "own", "--json").out, "tasks")["rows"]
     ]
     assert more == [*names, "mine.v1"]
-    assert "no such folder" in judge("tasks", "show", "--prompts", "gone", code=2).err
+    assert "this folder does not exist" in judge("tasks", "show", "--prompts", "gone", code=2).err
 
 
 def test_show(judge: Judge) -> None:
@@ -67,7 +67,7 @@ def test_render(judge: Judge, study: None) -> None:
     other = judge("tasks", "render", "stance", "--unit", "pairs:tomato/b")
     assert "Italy grows many tomatoes." in other.out
     assert other.err == "unit pairs:tomato/b\n"
-    assert "called 'pairs:x'" in judge("tasks", "render", "stance", "--unit", "pairs:x", code=2).err
+    assert "with the id 'pairs:x'" in judge("tasks", "render", "stance", "--unit", "pairs:x", code=2).err
     assert "no unit for mirage_support.v2" in judge("tasks", "render", "mirage_support", code=2).err
     assert (
         "declared, reversed or shuffled:SEED"
@@ -218,7 +218,7 @@ def test_a_new_task_is_checked_and_runs(judge: Judge, words: tuple[str, ...]) ->
         (("x", "--labels", "a,a"), "two or more different ones"),
         (("x", "--inputs", "answer"), "a task on each passage can show question"),
         (("X y",), "X y"),
-        (("x", "--folder", "nowhere"), "no such folder"),
+        (("x", "--folder", "nowhere"), "this folder does not exist"),
     ],
 )
 def test_what_is_no_new_task(judge: Judge, tmp_path: Path, words: tuple[str, ...], told: str) -> None:

@@ -115,7 +115,7 @@ def test_nothing_repairs_a_judge_without_signal() -> None:
 def test_no_signal_is_said_and_nothing_is_kept(tmp_path: Path) -> None:
     store, _ = world(tmp_path / "w.db", signal=0.0)
     done = judge("calibrate", "stance", "-d", store.path)
-    assert "not stored: no signal to repair was found" in done.stdout
+    assert "not stored: bias calibration found no signal" in done.stdout
     assert store.conn.execute("SELECT count(*) FROM runs").fetchone() == (1,)
 
 
@@ -137,7 +137,10 @@ def test_equal_shares_do_harm_where_one_label_is_rare(tmp_path: Path) -> None:
     assert assumed.measures[0][2].high < 0
     assert known.measures[0][1].value > assumed.measures[0][1].value + 0.05
     done = judge("calibrate", "stance", "--method", "batch", "-d", store.path)
-    assert "only assumed: shown, not recommended" in done.stdout and "not stored: the shares" in done.stdout
+    assert (
+        "the result is shown but not recommended" in done.stdout
+        and "not stored: the label shares" in done.stdout
+    )
 
 
 def test_a_temperature_changes_no_label_and_mends_the_calibration(tmp_path: Path) -> None:
@@ -204,7 +207,7 @@ def test_the_command_keeps_a_run_once_and_says_what_it_did(tmp_path: Path) -> No
     assert kappa["value"] == pytest.approx(document["measures"][0]["after"]["value"])
     assert derived.folds(store.conn, run).keys() == {f"w:{q}" for q in range(80)}
     told = judge("calibrate", "stance", "-d", store.path).stdout
-    assert "agreement with 'gold' rose" in told and f"already, as run {run}" in told
+    assert "agreement with 'gold' rose" in told and f"already in the study as run {run}" in told
     refused = judge("calibrate", "stance", "--run", run, "-d", store.path, code=2)
     assert "fitted on labels already" in refused.stderr
 
@@ -212,7 +215,7 @@ def test_the_command_keeps_a_run_once_and_says_what_it_did(tmp_path: Path) -> No
 def test_without_labels_batch_is_kept_where_the_shares_are_given(tmp_path: Path) -> None:
     store, _ = world(tmp_path / "w.db", gold=False)
     done = judge("calibrate", "stance", "-d", store.path)
-    assert "no labels to compare with" in done.stdout and "not stored: the shares" in done.stdout
+    assert "no labels to compare with" in done.stdout and "not stored: the label shares" in done.stdout
     kept = judge("calibrate", "stance", "--prior", "support=.3,refute=.3,neutral=.4", "-d", store.path)
     assert "stored as run" in kept.stdout
 
@@ -220,7 +223,7 @@ def test_without_labels_batch_is_kept_where_the_shares_are_given(tmp_path: Path)
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--prior", "support=.5"), "the shares of support, refute, neutral together must be 1"),
+        (("--prior", "support=.5"), "the shares of support, refute, neutral must add up to 1"),
         (("--prior", "yes=.5"), "uniform, gold, or a share between 0 and 1"),
         (("--prior", "uniform", "--method", "bias"), "--prior requires --method batch"),
         (("--method", "isotonic"), "isotonic is for two labels; 'stance' has 3"),

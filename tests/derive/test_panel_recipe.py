@@ -119,7 +119,7 @@ def test_what_is_no_panel_is_refused_before_anything_is_asked(tmp_path: Path) ->
         (
             {"method": "majority", "members": two},
             ("-m", "scripted/hash"),
-            "-m: a panel's recipe names its models",
+            "-m: cannot be used with a panel's recipe",
         ),
         ({"method": "majority", "members": two}, ("--answers", "json"), "--answers: the recipe decides that"),
         (

@@ -163,7 +163,7 @@ def test_a_recipe_says_how_sampling_was_set_and_templates_in_it_stay_text(tmp_pa
     for option in (("--temperature", "0.5"), ("--seed", "4"), ("--temperature", "none")):
         assert f"{option[0]}: the recipe decides that" in ask(db, path, *option, code=2).stderr
     done = ask(db, path)
-    assert "calibration is fitted on probabilities of planted/other, not of scripted/hash" in done.stderr
+    assert "calibration was fitted on probabilities from planted/other, not from scripted/hash" in done.stderr
     [asked, made] = store.conn.execute(
         "SELECT options, derived_from FROM runs ORDER BY started, run_id"
     ).fetchall()

@@ -201,7 +201,7 @@ def test_replies_that_cannot_be_read_leave_the_question_open(
     share = document["measures"][0]
     assert (share["value"], share["n_units"]) == (None, 0) and "2 not checked" in share["reason"]
     message = judge("distractors", "export", "-o", "x.json", "--per-question", "1", code=2).err
-    assert "no one annotator of distractor_check" in message or "no question" in message
+    assert "must match exactly one annotator" in message or "no question" in message
 
 
 def questions(judge: Judge, tmp_path: Path) -> None:
@@ -269,7 +269,10 @@ def test_people_decide_at_export(judge: Judge, study: None, tmp_path: Path) -> N
     assert [json.loads(line)["id"] for line in Path("a.jsonl").read_text().splitlines()] == ["france"]
     judge(*export, "-o", "b.jsonl")
     assert [json.loads(line)["id"] for line in Path("b.jsonl").read_text().splitlines()] == ["spider"]
-    assert "--check 'bob': no one annotator" in judge(*export[:-3], "bob", "-o", "c.json", code=2).err
+    assert (
+        "--check 'bob': must match exactly one annotator"
+        in judge(*export[:-3], "bob", "-o", "c.json", code=2).err
+    )
 
 
 BAD = [

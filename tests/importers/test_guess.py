@@ -52,7 +52,7 @@ def typed(told: str) -> list[str]:
 def test_the_second_command_goes_in(kind: str, judge: Judge, request: pytest.FixtureRequest) -> None:
     path: Path = request.getfixturevalue(kind)
     first = judge("items", "import", path, code=1)
-    assert f"format: {'csv' if kind == 'table' else 'jsonl'}, found from the file" in first.err
+    assert f"format: {'csv' if kind == 'table' else 'jsonl'} (detected from the file)" in first.err
     done = judge(*typed(first.err))
     # And says the third one: the column's labels are those of the task.
     assert "next: judge run relevant -m embedded/minilm" in done.err
@@ -67,10 +67,10 @@ def test_a_file_needs_no_ending(table: Path, judge: Judge, tmp_path: Path) -> No
     plain.write_bytes(table.read_bytes())
     packed.write_bytes(gzip.compress(table.read_bytes()))
     for path in (plain, packed):
-        assert "format: csv, found from the file" in judge("items", "import", path.name, code=1).err
+        assert "format: csv (detected from the file)" in judge("items", "import", path.name, code=1).err
     scifact = ROOT / "data" / "scifact"
     told = judge("items", "import", scifact / "claims.jsonl", scifact / "corpus.jsonl").err
-    assert "format: scifact, found from the file" in told
+    assert "format: scifact (detected from the file)" in told
     assert "no such file" in judge("items", "import", "nowhere.csv", code=2).err
     assert "no format 'nowhere'" in judge("items", "import", "nowhere", code=2).err
 

@@ -32,7 +32,7 @@ def files(name: str) -> list[Path]:
 def test_an_item_a_retrieval(name: str, judge: Judge) -> None:
     """Finding 5: exit 1, five maps, or "guardrail ok" as a passage. A guard span comes first in each of these files."""
     done = judge("items", "import", *files(name))
-    assert f"format: {'phoenix' if name == 'frame' else name}, found from the file" in done.err
+    assert f"format: {'phoenix' if name == 'frame' else name} (detected from the file)" in done.err
     found = rows_of(
         "SELECT question, group_concat(p.text, '|') FROM items JOIN passages AS p USING (item_id) GROUP BY item_id ORDER BY items.rowid, position"
     )
@@ -305,7 +305,7 @@ def test_a_langfuse_export_in_several_files(
             write_jsonl(path, rows)
         paths.append(path)
     done = judge("items", "import", *paths)
-    assert "format: langfuse, found from the file" in done.err
+    assert "format: langfuse (detected from the file)" in done.err
     assert rows_of("SELECT system, text FROM answers ORDER BY rowid") == [
         ("gpt-5-mini", "Mars has two moons."),
         ("gpt-5-mini", "Neither has a moon."),

@@ -391,7 +391,7 @@ def test_the_commands(judge: Callable[..., Done], tmp_path: Path, monkeypatch: p
     assert (read["ok"], read["open"], read["unknown"]) == (4, 8, 1)
     done = judge("jobs", "read", written["job"][:12], "s/out1", "s/out2", "s/out3")
     assert "8 ok" in done.out
-    assert "4 lines had been read before" in done.out
+    assert "4 lines had already been read" in done.out
     assert "\x1b" not in done.err
     assert "'\\x1b[31mmine' (out1:5)" in done.err
     [row] = checked(judge("jobs", "show", "--json").out, "jobs")["rows"]

@@ -180,7 +180,7 @@ def test_without_the_sdk_files_work_and_the_server_names_the_extra(study: Path, 
 def test_a_dry_run_asks_no_server_and_writes_nothing(study: Path, annotate: Run) -> None:
     url = "http://127.0.0.1:9"
     told = annotate("push", "pilot", "--url", url, "--dry-run", db=study).err
-    assert f"would send 12 units to a new project of {url}; 0 were sent before" in told
+    assert f"would send 12 units to a new project of {url}; 0 were sent earlier" in told
     with open_study(study) as store:
         for table in ("label_studio_projects", "label_studio_tasks", "exposures"):
             assert store.conn.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)

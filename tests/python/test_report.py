@@ -79,7 +79,7 @@ def test_a_report_is_saved_as_the_command_writes_it(report: Report, tmp_path: Pa
     report.save(tmp_path / "r.html", tmp_path / "r.md")
     assert (tmp_path / "r.html").read_text("utf-8").startswith("<!doctype html>")
     assert (tmp_path / "r.md").read_text("utf-8") == report.text("md")
-    with pytest.raises(UsageError, match=r"name it with one of \.html"):
+    with pytest.raises(UsageError, match=r"the extension must be one of \.html"):
         report.save(tmp_path / "other.html", tmp_path / "r.docx")
     assert not (tmp_path / "other.html").exists()
     with pytest.raises(UsageError, match="no format 'pdf'"):

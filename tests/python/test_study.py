@@ -72,7 +72,7 @@ def test_a_frame_is_imported_as_its_csv_would_be(tmp_path: Path, judge: Judge) -
     ):
         with pytest.raises(UsageError, match="nobody labelled 'stanze'; fields with labels: stance"):
             ask()
-    with pytest.raises(UsageError, match="an outcome that kept no run has run_id None"):
+    with pytest.raises(UsageError, match="must be a list of run ids"):
         study.compare("stance", ["last", None])  # type: ignore[list-item]
     for epsilon in ("pro", 9, None):
         with pytest.raises(UsageError, match="give expert, skilled, crowd or a number from 0 to 1"):
@@ -187,9 +187,9 @@ def test_columns_of_other_names_are_offered_as_maps(study: Study) -> None:
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        (FRAME.set_index("id"), {}, "'id' is the frame's index and no column: give frame.reset_index()"),
-        (FRAME, {"maps": ["claim=tag"]}, "maps goes from our fields to your columns"),
-        (FRAME, {"label_maps": {"stance": "yes"}}, "label_maps goes from a label field to {old: new}"),
+        (FRAME.set_index("id"), {}, "'id' is the frame's index, not a column: pass frame.reset_index()"),
+        (FRAME, {"maps": ["claim=tag"]}, "maps must map our fields to your columns"),
+        (FRAME, {"label_maps": {"stance": "yes"}}, "label_maps must map a label field to {old: new}"),
         (FRAME, {"format": "csv"}, "format is for files"),
     ],
 )
@@ -313,7 +313,7 @@ def test_a_limit_ends_a_run_and_the_same_call_goes_on(study: Study) -> None:
         model = {"model": "openai/m", "base_url": server.url, "progress": False}
         first = study.run("stance", max="3000tokens", max_output_tokens=16, concurrency=1, **model)
         assert 0 < first.document["labelled"] < 20
-        assert any("the same call goes on" in text for text in first.notes)
+        assert any("repeat the same call" in text for text in first.notes)
         rest = study.run("stance", **model)
     assert (rest.run_id, rest.document["labelled"]) == (first.run_id, 20)
     assert rest.document["reused"] == first.document["labelled"]
@@ -328,7 +328,7 @@ def test_a_limit_ends_a_run_and_the_same_call_goes_on(study: Study) -> None:
         ({"max": "soon"}, "max='soon': max= soon: not a limit"),
         ({"retry": ["ok"]}, "retry="),
         ({"temperature": -1}, "temperature=-1"),
-        ({"progress": "yes"}, "progress='yes': True, False, or what is called"),
+        ({"progress": "yes"}, "progress='yes': must be True, False"),
     ],
 )
 def test_an_option_is_checked_as_the_command_checks_it(
@@ -428,13 +428,13 @@ def test_a_panels_recipe_is_asked_and_a_model_that_is_not_named_is_told(
     with Study(tmp_path / "y.db") as other:
         other.items(FRAME)
         stopped = other.run("stance", recipe=recipe, max="300tokens", concurrency=1, progress=False)
-        assert stopped.run_id is None and any("the same call goes on" in text for text in stopped.notes)
+        assert stopped.run_id is None and any("repeat the same call" in text for text in stopped.notes)
         done = other.run("stance", recipe=recipe, progress=False)
         assert other.run("stance", recipe=recipe, progress=False).run_id == done.run_id
     assert done.document["units"] == first["units"] == 3 and len(done.rows) == 2
     assert set(done.document) == set(first) - {"schema"}
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({}, "model=None: name one, as vendor/model"),
+        ({}, "model=None: must have the form vendor/model"),
         ({"model": "scripted/hash", "recipe": recipe}, "a panel's recipe names its models"),
         ({"recipe": recipe, "seed": 3}, "the recipe decides that"),
     ]
@@ -446,7 +446,7 @@ def test_a_panels_recipe_is_asked_and_a_model_that_is_not_named_is_told(
 
 
 def test_a_study_is_a_file(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="a study is a file"):
+    with pytest.raises(UsageError, match="the path of a study"):
         Study(":memory:")
     (tmp_path / "no.db").write_text("no study")
     with pytest.raises(StudyError):

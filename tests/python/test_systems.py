@@ -190,9 +190,7 @@ def test_arguments_that_fit_no_score_are_refused_as_on_the_command_line(tmp_path
     some: dict[str, Any] = {"system": "steady", "parts": ["rag"], "interval": None}
     # A number in place of its text: k=1 is what the systems were given.
     assert values(study.scores("raguard", readings={"k": 1}, **some), "steady")["accuracy_rag_1"] == 1
-    with pytest.raises(
-        UsageError, match=r"condition=: raguard scores conditions of its own.*: zero-context, top-K"
-    ):
+    with pytest.raises(UsageError, match=r"condition=: raguard has fixed conditions.*: zero-context, top-K"):
         study.scores("raguard", condition="zero", **some)
     lacking = study.scores("raguard", system="brief", parts=["oracle", "zero"], interval=None).attrs[
         "lacking"
@@ -251,7 +249,7 @@ def test_a_suite_has_the_judge_label_for_every_system(tmp_path: Path) -> None:
 
 def test_a_suite_that_stops_says_so(tmp_path: Path) -> None:
     study = by_python("raguard", tmp_path / "x.db")
-    with pytest.raises(AdjudgeError, match=r"stopped: .*the same call goes on"):
+    with pytest.raises(AdjudgeError, match=r"stopped: .*repeat the same call"):
         study.suite("raguard", model="scripted/hash", system="steady", progress=False, max="400tokens")
 
 
@@ -260,13 +258,19 @@ def test_a_suite_that_stops_says_so(tmp_path: Path) -> None:
     [
         (
             {"system": ["a", "b"]},
-            r"system=\['a', 'b'\]: takes one name; for several, use systems=\['a', 'b'\]",
+            r"system=\['a', 'b'\]: must be one name; for several systems, use systems=\['a', 'b'\]",
         ),
-        ({"system": "all"}, "system='all': one name; for every system of the study give systems='all'"),
-        ({"systems": "a"}, r"systems='a': a list of names, as in systems=\['a'\], or 'all'"),
-        ({"system": "a", "systems": ["b"]}, "system= names one system, systems= several"),
-        ({"system": "nobody"}, "no system 'nobody' in the study; available: brief, steady, swayed"),
-        ({"system": "steady", "parts": "zero"}, r"parts='zero': a list of names, as in parts=\['zero'\]"),
+        (
+            {"system": "all"},
+            "system='all': must be one name; for every system in the study, use systems='all'",
+        ),
+        ({"systems": "a"}, r"systems='a': must be a list of names, e.g. systems=\['a'\], or 'all'"),
+        ({"system": "a", "systems": ["b"]}, "system= names one system and systems= names several"),
+        ({"system": "nobody"}, "the study has no system 'nobody'; available: brief, steady, swayed"),
+        (
+            {"system": "steady", "parts": "zero"},
+            r"parts='zero': must be a list of names, e.g. parts=\['zero'\]",
+        ),
     ],
 )
 def test_what_names_no_system_is_an_error(tmp_path: Path, named: Any, message: str) -> None:

@@ -72,7 +72,7 @@ def test_cost_and_seconds_stand_beside_and_the_front_is_marked(
     options = ("--confidence", "0.9", "-o", page, "--units", tmp_path / "units.csv")
     told = judge("compare", "stance", "-d", db, *options).stdout
     assert told.count("90 % interval") == 2 and "intervals by question (90 %)" in page.read_text()
-    assert "front: no other run has as much kappa for less cost" in told and "-0.350" in told
+    assert "front: no other run reaches this kappa at a lower cost" in told and "-0.350" in told
     html = page.read_text("utf-8")
     assert html.count('class="front"') == 5 and html.count('class="other"') == 1
     assert "<script" not in html and re.findall(r"(?:src|href)=", html) == []

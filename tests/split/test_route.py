@@ -95,7 +95,7 @@ def test_nothing_holds_for_a_judge_that_guesses(tmp_path: Path) -> None:
     result = routed(db, run, code=5)
     assert not result["holds"] and result["run"] is None and result["accepted"] is None
     shown = judge("route", "stance", "--run", run, "-d", db, code=5).stdout
-    assert "no threshold holds" in shown and "not shown" in shown
+    assert "no threshold passes" in shown and "not shown" in shown
 
 
 def test_a_judge_without_probabilities_is_believed_on_all_or_nothing(tmp_path: Path) -> None:
@@ -355,4 +355,4 @@ def test_the_promise_is_tested_on_labels_that_did_not_test_it(
         in judge(*words, "--check", result["run"], code=5).stderr
     )
     assert "no route" in judge(*words, "--check", run, code=2).stderr
-    assert "--run RUN, or a kept route with --check ROUTE" in judge(*words, code=2).stderr
+    assert "--run RUN, or a stored route with --check ROUTE" in judge(*words, code=2).stderr

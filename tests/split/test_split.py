@@ -58,7 +58,7 @@ def test_other_options_do_not_draw_again(tmp_path: Path) -> None:
     assert drawn["parts"] == dry["parts"] and drawn["made"]
     for other in (["--seed", "5"], ["--shares", "30/20/50"], ["--reference", "majority"]):
         told = judge("split", "stance", "-d", db, *other, code=2).stderr
-        assert "a split is frozen" in told and other[0] in told
+        assert "a split cannot be changed" in told and other[0] in told
 
 
 def test_the_file_itself_refuses_to_change_a_split_or_a_look(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_what_is_asked_for_wrongly(judge: Judge) -> None:
     message = judge("suite", *DEFLECTION, "-m", "scripted/hash", "--sample", "1", code=2).err
     assert "--sample requires -n" in message
     message = judge("suite", *DEFLECTION, "-m", "scripted/hash", "-n", "0%", code=2).err
-    assert "nor a share as 10%" in message
+    assert "or a share such as 10%" in message
 
 
 def test_the_table_says_whose_numbers_are_whose(judge: Judge) -> None:
