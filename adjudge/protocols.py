@@ -176,7 +176,9 @@ def suite(
     )
     if (report := done.performed.stopped) is not None:
         raise_ending(report)
-        raise LimitReached(f"stopped: {report.stopped}; {report.pending} units to go; the same call goes on")
+        raise LimitReached(
+            f"stopped: {report.stopped}; {report.pending} units to go; to continue, repeat the same call"
+        )
     return _frame(done.results, [f"not kept: {text}" for text in done.performed.problems])
 
 

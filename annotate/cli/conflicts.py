@@ -24,7 +24,7 @@ DIFFERENCES = ["what", "where", "expected", "stored"]
 def conflicts() -> None:
     """List and resolve conflicting labels.
 
-    A conflict means that two sources have different labels of the same person. Sources are batches, imports and
+    A conflict means that two sources have different labels by the same person. Sources are batches, imports and
     other studies.
 
     Until you resolve the conflict, its unit counts as unlabelled, and no verdict is decided.
@@ -65,7 +65,7 @@ def list_(field: str | None, store: Store, as_json: bool) -> None:
     help="Label to keep: earliest, latest, or the label itself.",
 )
 @click.option("--all", "every", is_flag=True, help="Resolve all conflicts.")
-@click.option("--annotator", help="Use only labels of this annotator.")
+@click.option("--annotator", help="Use only labels by this annotator.")
 @click.option("--field", help="Use only labels of this field.")
 @in_study
 def resolve(

@@ -138,7 +138,7 @@ def extend(
 def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> None:
     """Exclude an annotator from the batch NAME.
 
-    The annotator can no longer label, and the labels of this annotator are not used in any result.
+    The annotator can no longer label, and the annotator's labels are not used in any result.
 
     Their labels remain in the log. To assign their unfinished units to others, use annotate batches assign.
     """

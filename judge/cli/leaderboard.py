@@ -82,7 +82,7 @@ def _print(board: Board) -> None:
     say_lacking(board.lacking)
     others = printed(board)
     if others:
-        print("\nwhat the paper prints: another judge, other answers, other rows")
+        print("\npublished values of the paper, from another judge, other answers and other rows")
         heads = [head(board, c) for c in columns_of(board)]
         # The papers print only some of the measures.
         shown_columns = [

@@ -53,7 +53,7 @@ def _print(result: Result) -> None:
     if result.others:
         # Several runs would fit, so the reader must see which one was used.
         used_runs = ", ".join(f"{run['run']} ({in_words(run['settings'])})" for run in result.runs)
-        say(f"runs read: {used_runs}; --run chooses another: {', '.join(result.others)}")
+        say(f"runs used: {used_runs}; to choose another, use --run: {', '.join(result.others)}")
     say(result.paper.title)
     system = f", system {result.system}" if result.system else ""
     say(
@@ -113,7 +113,7 @@ def say_lacking(lacking: Sequence[Lacking]) -> None:
             "no ranking of its own" if gap.condition == "ranking" else f"no output under '{gap.condition}'"
         )
         # The command has a line of its own, so that it can be copied.
-        say(f"- missing: {gap.system} has {problem}; this adds it:\n{gap.add}")
+        say(f"- missing: {gap.system} has {problem}; to add it:\n{gap.add}")
 
 
 def _print_correction(correction: Correction) -> None:
@@ -192,13 +192,13 @@ def _notes(result: Result) -> list[str]:
     few = sum(_is_small(line.measure) for line in result.lines)
     # One remark for all intervals: with strata, most of them would have it.
     small = [
-        f"{few} of {len(result.lines)} intervals rest on few units or questions: unreliable, too narrow (--json says which)"
+        f"{few} of {len(result.lines)} intervals are based on few units or questions, so they are unreliable and too narrow (--json lists them)"
     ]
     return list(dict.fromkeys([*undefined, *result.notes, *of_lines, *(small if few else [])]))
 
 
 _SELDOM = ("no_value", *SMALL)
-"""What stands in a column, or in one remark on all intervals."""
+"""Notes that are left out here, because a column or one remark about all intervals shows them."""
 
 
 def _is_small(measure: Measure) -> bool:

@@ -160,7 +160,7 @@ def test_what_is_undefined_has_its_reason_in_words(tmp_path: Path, case: str) ->
     assert f"cohen_kappa of a and b is undefined: {reason}" in printed
     assert "nan" not in printed.casefold()
     failed = annotate("agreement", *table, "--fail-under", "cohen_kappa=-1", code=5)
-    assert "cohen_kappa of a and b on 'label' is undefined: " in failed.stderr
+    assert "cohen_kappa between a and b on 'label' is undefined: " in failed.stderr
     assert failed.stdout == printed, "the numbers come first, then the failure"
 
 
@@ -352,7 +352,7 @@ def test_the_alt_test_needs_a_judge_and_people(tmp_path: Path) -> None:
         (("no-such.csv",), "no-such.csv: does not exist"),
         ((".",), ".: is a folder, not a table"),
         ((VOTES, "--level", "odd"), "odd"),
-        ((VOTES, "--interval", "none", "--on", "lower"), "--on lower needs intervals"),
+        ((VOTES, "--interval", "none", "--on", "lower"), "--on lower requires intervals"),
     ],
 )
 def test_usage_errors_end_with_2(args: tuple[str, ...], complaint: str) -> None:

@@ -48,7 +48,9 @@ def test_a_weighted_measure_and_a_pair(table: tuple[str, ...]) -> None:
     (result,) = document("agreement", *table, *order, "--fail-under", limit)["thresholds"]
     # With two labels all weights are the same: kappa is .6.
     assert result["weights"] == "quadratic" and result["compared"] == pytest.approx(0.6)
-    assert result["why"].startswith("cohen_kappa (quadratic) of gpt and gold"), "and not the plain one's name"
+    assert result["why"].startswith("cohen_kappa (quadratic) between gpt and gold"), (
+        "and not the plain one's name"
+    )
     assert "weighs by the order" in annotate("agreement", *table, "--fail-under", limit, code=2).stderr
 
 
@@ -63,7 +65,7 @@ def test_json_says_what_was_compared(table: tuple[str, ...]) -> None:
 def test_the_lower_bound_is_stricter(table: tuple[str, ...]) -> None:
     annotate("agreement", *table, "--fail-under", "percent=0.7")
     failed = annotate("agreement", *table, "--fail-under", "percent=0.7", "--on", "lower", code=5)
-    assert "lower bound of percent of gpt and gold" in failed.stderr
+    assert "lower bound of percent between gpt and gold" in failed.stderr
 
 
 def test_a_bound_that_does_not_exist_fails(tmp_path: Path) -> None:
@@ -112,7 +114,7 @@ def test_without_a_judge_all_are_meant() -> None:
         ("percent:gpt,zoe=0.6", "'gpt,zoe' is not a pair A,B of annotators; available: ann, gold, gpt"),
         ("percent:gpt=0.6", "'gpt' is not a pair"),
         ("percent:gpt,gpt=0.6", "is not a pair"),
-        ("cohen_kappa:all=0.6", "is of two annotators"),
+        ("cohen_kappa:all=0.6", "cohen_kappa compares two annotators"),
     ],
 )
 def test_what_cannot_be_meant_ends_with_2(table: tuple[str, ...], typed: str, complaint: str) -> None:

@@ -80,7 +80,7 @@ def test_new_list_show_labels_close(study: Path, run: Run) -> None:
             f"annotate: which batch? available: pilot (alice, bob); for example: {typed}\n",
         )
     code, _, err = run("open", "pilot")
-    asked = f"who are you? batch 'pilot' is for alice, bob; as in: annotate open pilot --as alice -d {study}"
+    asked = f"who are you? batch 'pilot' is for alice, bob; for example: annotate open pilot --as alice -d {study}"
     assert (code, err) == (2, f"annotate: {asked}\n")
     code, _, err = run("open", "pilto")
     assert (code, err) == (2, "annotate: no batch 'pilto'; available: pilot\n")

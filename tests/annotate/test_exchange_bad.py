@@ -246,7 +246,7 @@ def test_options_formats_and_maps_that_do_not_exist(path: Path, tmp_path: Path) 
         (("export", "pilot", "--to", "csv", "-o", out, "-O", "x=1"), "has no such option"),
         (("import", out, "--batch", "pilot", "--map-label", "stance:x=y"), "'y' is not a label"),
         (("import", out, "--batch", "pilot", "--map-label", "x=y"), "FIELD:OLD=NEW"),
-        (("import", out, "--batch", "pilot", "--task", "stance"), "leave --task out"),
+        (("import", out, "--batch", "pilot", "--task", "stance"), "omit --task"),
     ]:
         assert told in annotate(*args, "-d", path, code=2).stderr, args
     assert not out.exists()

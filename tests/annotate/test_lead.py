@@ -381,7 +381,7 @@ def test_closing_and_reopening(tmp_path: Path) -> None:
         ("extend pilot --to 99", "only 6 units can be drawn"),
         ("extend pilot --to 99 --annotators eve", "eve is not in batch 'pilot'"),
         ("close pilot --undo", "batch 'pilot' is open"),
-        ("stop pilot --annotator alice", "--why: say why"),
+        ("stop pilot --annotator alice", "--why requires a reason"),
         ("stop pilot --annotator eve --why x", "is not for 'eve'"),
         ("stop pilot --annotator alice --undo", "alice is not stopped"),
         ("policy pilot --tolerance stance=1", "not a numeric question of stance.v2"),

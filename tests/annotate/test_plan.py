@@ -64,7 +64,7 @@ def test_a_pilot_table_says_what_is_missing(tmp_path: Path) -> None:
     # sd .8 up to the n - 1 of 100 units.
     assert row["n_units"] == pytest.approx(246, abs=8)
     assert row["more_units"] == row["more_clusters"] == row["n_units"] - 100
-    assert any("question of its own" in line for line in result["assumed"])
+    assert any("every unit in the pilot is a separate question" in line for line in result["assumed"])
     enough = document("plan", *pilot(tmp_path / "t.csv"), "--width", "0.9")["rows"][0]
     assert enough["more_units"] == 0
 
@@ -140,7 +140,7 @@ def test_the_page_prints_what_it_assumed() -> None:
     ("args", "complaint", "code"),
     [
         (("--expect", "0.7"), "--width 0.2", 2),
-        (("--expect", "0.7", "--width", "0.2"), "add --shares", 2),
+        (("--expect", "0.7", "--width", "0.2"), "--shares", 2),
         (("--expect", "0.7", "--width", "0.2", "--shares", "a,b"), "--shares a,b", 2),
         (("--expect", "0.7", "--width", "0.2", "--shares", "0.5,0.6"), "sum to 1", 1),
         (("--expect", "0.7", "--width", "0.2", "--measure", "gwet_ac1"), "gwet_ac1 requires a pilot", 2),
@@ -240,11 +240,11 @@ def test_judge_runs_of_a_study(tmp_path: Path) -> None:
     ("args", "complaint", "code"),
     [
         (("plan", VOTES, "--verdict"), "--verdict requires a judge", 2),
-        ((*VERDICT, "--width", "0.2"), "leave out --width", 2),
-        ((*VERDICT, "--expect", "0.2"), "leave out --expect", 2),
-        ((*VERDICT, "--per-question", "2"), "leave out --per-question", 2),
-        ((*VERDICT, "--epsilon", "nan"), "--epsilon nan: a number from 0 to 1", 2),
-        ((*VERDICT, "--margin", "-3"), "--margin -3: a number from -1 to 1", 2),
+        ((*VERDICT, "--width", "0.2"), "omit --width", 2),
+        ((*VERDICT, "--expect", "0.2"), "omit --expect", 2),
+        ((*VERDICT, "--per-question", "2"), "omit --per-question", 2),
+        ((*VERDICT, "--epsilon", "nan"), "--epsilon nan: must be a number from 0 to 1", 2),
+        ((*VERDICT, "--margin", "-3"), "--margin -3: must be a number from -1 to 1", 2),
         ((*VERDICT, "--power", "0.3"), "--power must be at least 0.5", 1),
         ((*VERDICT, "--measure", "kappa"), "--measure kappa: no such measure", 2),
         (("plan", VOTES, "--judge", "gpt", "--width", "1", "--margin", "0"), "--margin requires --verdict", 2),

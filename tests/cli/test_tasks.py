@@ -26,7 +26,7 @@ def test_list(judge: Judge, tmp_path: Path) -> None:
         r["task"] for r in checked(judge("tasks", "show", "--prompts", "own", "--json").out, "tasks")["rows"]
     ]
     assert more == [*names, "mine.v1"]
-    assert "this folder does not exist" in judge("tasks", "show", "--prompts", "gone", code=2).err
+    assert "no such folder" in judge("tasks", "show", "--prompts", "gone", code=2).err
 
 
 def test_show(judge: Judge) -> None:

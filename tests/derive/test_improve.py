@@ -375,7 +375,7 @@ def test_the_command_writes_a_recipe_and_run_makes_it_a_judge(
         shown_run = judge("runs", "show", run, "-d", store.path).stdout
         assert "on questions that no number here uses" in shown_run
     refused = judge(*both, "--answers", "json", "--guidelines", code=2)
-    assert "--answers, --guidelines: the recipe decides that" in refused.stderr
+    assert "--answers, --guidelines: set by the recipe" in refused.stderr
     other = judge("run", "relevance_graded", *both[2:], code=2)
     assert "the recipe is for stance.v2" in other.stderr
 

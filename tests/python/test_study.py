@@ -190,7 +190,7 @@ def test_columns_of_other_names_are_offered_as_maps(study: Study) -> None:
         (FRAME.set_index("id"), {}, "'id' is the frame's index, not a column: pass frame.reset_index()"),
         (FRAME, {"maps": ["claim=tag"]}, "maps must map our fields to your columns"),
         (FRAME, {"label_maps": {"stance": "yes"}}, "label_maps must map a label field to {old: new}"),
-        (FRAME, {"format": "csv"}, "format is for files"),
+        (FRAME, {"format": "csv"}, "format= can be used only with files"),
     ],
 )
 def test_what_is_no_map_and_no_column_is_said(study: Study, data: Any, options: Any, message: str) -> None:
@@ -384,7 +384,7 @@ def test_scores_are_those_of_the_command(tmp_path: Path, judge: Judge) -> None:
     assert [None if np.isnan(v) else v for v in table["value"]] == [m["value"] for m in shown["measures"]]
     assert table["coverage"].tolist() == [m["coverage"] for m in shown["measures"]]
     assert table.attrs["readings"] == shown["readings"]
-    for wrong, message in (({"paper": "garbage"}, "no paper"), ({"paper": "garage", "readings": {"x": "y"}}, "no reading 'x'"),
+    for wrong, message in (({"paper": "garbage"}, "unknown paper"), ({"paper": "garage", "readings": {"x": "y"}}, "no reading 'x'"),
                         ({"paper": "garage", "sytem": "a"}, "no option 'sytem'")):  # fmt: skip
         with pytest.raises(UsageError, match=message):
             study.scores(**wrong)
@@ -436,7 +436,7 @@ def test_a_panels_recipe_is_asked_and_a_model_that_is_not_named_is_told(
     wrong: list[tuple[dict[str, Any], str]] = [
         ({}, "model=None: must have the form vendor/model"),
         ({"model": "scripted/hash", "recipe": recipe}, "a panel's recipe names its models"),
-        ({"recipe": recipe, "seed": 3}, "the recipe decides that"),
+        ({"recipe": recipe, "seed": 3}, "set by the recipe"),
     ]
     for options, message in wrong:
         with pytest.raises(UsageError, match=message):

@@ -204,7 +204,7 @@ def test_arguments_that_fit_no_score_are_refused_as_on_the_command_line(tmp_path
         (pd.DataFrame([["1", "true", "false"]], columns=["id", "text", "text"]), "DataFrame: field 'text': two columns have this name"),
         (pd.DataFrame([["1", "true"]], columns=pd.MultiIndex.from_tuples([("a", "id"), ("a", "text")])),
          r"DataFrame: column 1 has no name that is text: \('a', 'id'\)"),
-        (pd.DataFrame({"id": ["1"], "text": ["true"]}).set_index("id"), r"'id' is the frame's index .*reset_index"),
+        (pd.DataFrame({"id": ["1"], "text": ["true"]}).set_index("id"), r"'id' is the frame's index, .*reset_index"),
     ],
 )  # fmt: skip
 def test_a_frame_whose_columns_cannot_be_told_apart(
@@ -291,7 +291,7 @@ def test_a_batch_is_drawn_as_by_the_command(tmp_path: Path) -> None:
     assert (done.document["units"], done.document["frame"]) == (4, 8)
     with pytest.raises(UsageError, match=r"overlap=3: the batch has only 2 annotators"):
         study.draw("third", "raguard_exam", annotators=["ann", "bob"], n=4, overlap=3)
-    with pytest.raises(UsageError, match=r"annotators='ann': a list of names"):
+    with pytest.raises(UsageError, match=r"annotators='ann': must be a list of names"):
         study.draw("third", "raguard_exam", annotators="ann", n=4)
 
 

@@ -148,7 +148,7 @@ def test_a_look_is_logged_before_anything_is_computed(
 def test_what_cannot_be_compared_is_refused(study: tuple[Path, list[str]], tmp_path: Path) -> None:
     db, runs = study
     for options, told in (
-        (["--run", runs[0]], "two runs or more"),
+        (["--run", runs[0]], "--run must be given at least twice"),
         (["--reference", "nobody"], "no such labels"),
         (["-o", tmp_path / "page.pdf"], "end it with one of .html, .htm"),
         (["--field", "stanc"], "has no field 'stanc'"),

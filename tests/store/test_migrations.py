@@ -132,7 +132,7 @@ def test_labels_that_were_lost_or_contradict_are_listed_by_whoever_opens_it_firs
     assert conflicts == [contradicted[0]]
     assert f"label 'stance' of '{lost[0]}' by alice: unlabelled in 0.2.0, {lost[2]} now" in warnings
     assert any(f"'{contradicted[0]}'" in line and line.endswith("unlabelled now") for line in warnings)
-    assert warnings[-1].startswith("2 labels have a different status") and len(warnings) == 3
+    assert warnings[-1].startswith("2 labels have another status") and len(warnings) == 3
     caplog.clear()
     open_study(old).close()
     assert not caplog.records

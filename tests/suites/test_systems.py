@@ -60,7 +60,7 @@ def test_the_judges_verdicts_never_become_a_systems(judge: Judge, tmp_path: Path
     assert {gap["system"] for gap in board["lacking"]} == {"a", "b"}
     assert {row["measure"] for row in board["rows"]} == {"accuracy_zero"}
     out = judge("score", "raguard", "--system", "a", *parts).out
-    add = "this adds it:\njudge systems import FILE --system a --condition oracle\n"
+    add = "to add it:\njudge systems import FILE --system a --condition oracle\n"
     assert f"missing: a has no output under 'oracle'; {add}" in out
 
 
