@@ -125,7 +125,7 @@ def test_what_is_no_panel_is_refused_before_anything_is_asked(tmp_path: Path) ->
         (
             {"method": "majority", "members": two},
             ("--base-url", "http://127.0.0.1:1"),
-            "--base-url: the recipe",
+            "--base-url: set by the recipe",
         ),
     ]
     for panel, more, told in cases:

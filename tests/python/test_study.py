@@ -441,7 +441,7 @@ def test_a_panels_recipe_is_asked_and_a_model_that_is_not_named_is_told(
     for options, message in wrong:
         with pytest.raises(UsageError, match=message):
             study.run("stance", **{"progress": False, **options})
-    with pytest.raises(UsageError, match="model=None: name one"):
+    with pytest.raises(UsageError, match="model=None: must have the form"):
         study.improve("stance", model=None, progress=False)  # type: ignore[arg-type]
 
 
