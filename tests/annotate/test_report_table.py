@@ -149,7 +149,7 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
         (("--cluster", "question_id"), "--cluster is for a table"),
         ((tmp_path / "none.csv",), "does not exist"),
         ((VOTES, *CLUSTER, "--reference", "zoe"), "no such labels"),
-        ((VOTES, *CLUSTER, "-o", VOTES), "the labels are read from it"),
+        ((VOTES, *CLUSTER, "-o", VOTES), "the labels are read from this file"),
     ):
         failed = annotate("report", *args, code=2).stderr
         assert told in failed and failed.count("\n") == 1, failed

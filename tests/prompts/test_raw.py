@@ -181,4 +181,4 @@ def test_a_raw_prompt_is_not_improved(tmp_path: Path) -> None:
     )
     command("split", tmp_path / "own.v1.md", "-d", db)
     message = command("improve", "own", "-m", "scripted/hash", "-d", db, code=2).stderr
-    assert "own.v1 is sent as its file is written (raw)" in message
+    assert "own.v1 is a raw task" in message

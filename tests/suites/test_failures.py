@@ -123,7 +123,7 @@ def test_what_is_given_twice_is_never_silently_the_last(
     message = judge(*command, "--system", "a", "--system", "b", code=None).err
     # Both make a leaderboard of several systems; here the first has no answers.
     assert "'a' has no answers in 'garage'" in message
-    assert "--condition is given" in judge(*command, "--condition", "a", "--condition", "b", code=2).err
+    assert "--condition was given" in judge(*command, "--condition", "a", "--condition", "b", code=2).err
 
 
 @pytest.mark.parametrize("sample", [(), ("--sample", "1"), ("--sample", "2")], ids=["first", "1", "2"])

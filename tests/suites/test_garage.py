@@ -184,7 +184,7 @@ def test_relevant_by_a_judges_run(judge: Judge) -> None:
 
 def test_what_relevant_cannot_be(judge: Judge) -> None:
     for task, text, message in (
-        ("grounding", "marked", "grounding.v2 shows no relevant passages"),
+        ("grounding", "marked", "grounding.v2 does not show relevant passages"),
         ("grounding_relevant", "all", "--relevant 'all': write answer, answer+related, marked, RUN:answer"),
         ("grounding_relevant", "zzz:answer", "no run is called 'zzz'"),
     ):
