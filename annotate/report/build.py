@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from annotate.report import (
     summary,
 )
 from annotate.report.corrected import REPLICATES
-from annotate.report.model import Document, Section
+from annotate.report.model import Document, Ruling, Section, level_text
 from annotate.report.subject import ReportOptions, Subject, load
 from judge.errors import BadInput
 from judge.labels.panel import Panel
@@ -83,7 +84,7 @@ def _document(store: Store, subject: Subject) -> Document:
     sections.append(origin.citations(subject, sections))
     return Document(
         title=_title(subject),
-        about=_about(name, subject),
+        about=_about(name, subject, ruled),
         rulings=ruled,
         no_ruling=none,
         sections=[section.without_undefined() for section in _in_order(sections)],
@@ -101,7 +102,7 @@ def _document(store: Store, subject: Subject) -> Document:
             "made": now(),
             "made_by": made_by(),
         },
-        reading=reading(subject),
+        reading=reading(subject, ruled),
     )
 
 
@@ -112,7 +113,7 @@ def _title(subject: Subject) -> str:
     return f"How far can {which} be trusted on '{subject.panel.field}'?"
 
 
-def _about(name: str, subject: Subject) -> list[tuple[str, str]]:
+def _about(name: str, subject: Subject, rulings: Sequence[Ruling]) -> list[tuple[str, str]]:
     task = subject.panel.task
     rows = [("table" if subject.table else "study", name)]
     if task is not None:
@@ -125,7 +126,7 @@ def _about(name: str, subject: Subject) -> list[tuple[str, str]]:
     )
     rows.append(("people", f"{len(subject.panel.people):,}"))
     rows.append(("reference", subject.reference_text))
-    rows += in_words(subject)
+    rows += in_words(subject, rulings)
     rows.append(("made", f"{now()[:10]} {now()[11:16]} UTC by {made_by()}"))
     return rows
 
@@ -172,12 +173,18 @@ def settings(subject: Subject) -> dict[str, Json]:
     }
 
 
-def in_words(subject: Subject) -> list[tuple[str, str]]:
+def in_words(subject: Subject, rulings: Sequence[Ruling]) -> list[tuple[str, str]]:
     """Return the settings as pairs, for the head of the report."""
     options, interval, clusters = subject.options, IntervalSettings(), _resampled(subject)
     epsilon = f"{options.epsilon:g}" + (f" ({options.epsilon_name})" if options.epsilon_name else "")
+    looked_at = _looked_at(subject)
     # Level .05 / 2^k of look k needs more digits than 95 does.
-    sure = "".join(f", {100 * at:.6g} % of {judge}" for judge, at in _looked_at(subject).items())
+    sure = "".join(f", {100 * at:.6g} % of {judge}" for judge, at in looked_at.items())
+    sure += "".join(
+        f", {level_text(r.confidence)} in the verdict on {r.judge}"
+        for r in rulings
+        if r.judge not in looked_at and r.confidence != interval.confidence and summary.has_intervals(r)
+    )
     return [
         ("settings", f"epsilon {epsilon}, margin {options.margin:g}, threshold {options.threshold:g}"),
         (
@@ -188,11 +195,11 @@ def in_words(subject: Subject) -> list[tuple[str, str]]:
     ]
 
 
-def reading(subject: Subject) -> list[str]:
+def reading(subject: Subject, rulings: Sequence[Ruling]) -> list[str]:
     """Return sentences on how to read values, intervals and coverage."""
     interval, clusters = IntervalSettings(), _resampled(subject)
     intervals = (
-        f"Intervals are {interval.confidence * 100:g} % intervals. Those of the verdict and of differences between judges are "
+        f"Intervals are {interval.confidence * 100:g} % intervals if no other level is printed. Those of the verdict and of differences between judges are "
         f"jackknife intervals by {clusters[:-1]} with quantiles of Student's t; those of corrected numbers come from standard errors "
         f"by {clusters}, of Rogan-Gladen by Lang and Reiczigel. All others, if no note says otherwise, are BCa bootstrap intervals "
         f"from {interval.replicates:,} resamples of {clusters} (seed {interval.seed})."
@@ -201,7 +208,7 @@ def reading(subject: Subject) -> list[str]:
         f"The sealed test was opened for {judge}: its intervals are {100 * at:.6g} % ones."
         for judge, at in _looked_at(subject).items()
     ]
-    return [intervals, *sealed, COVERAGE]
+    return [intervals, *summary.levels(rulings), *sealed, COVERAGE]
 
 
 def _looked_at(subject: Subject) -> dict[str, float]:

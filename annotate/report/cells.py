@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from annotate.report.model import Cell, Kind, Table
+from annotate.report.model import Cell, Kind, Table, level_text
 from judge.notes import general
 from judge.types import Json, Measure
 
@@ -56,18 +56,27 @@ def grid(table: Table) -> Grid:
             titles = ["units", "questions", "coverage"] if clustered else ["units", "coverage"]
         heads += titles
         numbers += [column.kind != "text"] * len(titles)
+    mixed = [_has_several_levels(table, place) for place in range(len(table.columns))]
     rows = []
     for row in table.rows:
         cells: list[Shown] = []
-        for column, cell in zip(table.columns, row, strict=True):
-            cells += _shown(column.kind, cell, clustered, remarks)
+        for column, cell, with_level in zip(table.columns, row, mixed, strict=True):
+            cells += _shown(column.kind, cell, clustered, remarks, with_level=with_level)
         rows.append(tuple(cells))
     return Grid(
         tuple(heads), tuple(numbers), tuple(rows), tuple((mark, text) for text, mark in remarks.items())
     )
 
 
-def _shown(kind: Kind, cell: Cell, clustered: bool, remarks: Mapping[str, str]) -> list[Shown]:
+def _has_several_levels(table: Table, place: int) -> bool:
+    """Return whether the intervals of this column have several confidence levels."""
+    cells = (row[place] for row in table.rows)
+    return len({level_text(m.confidence) for m in cells if isinstance(m, Measure) and m.low is not None}) > 1
+
+
+def _shown(
+    kind: Kind, cell: Cell, clustered: bool, remarks: Mapping[str, str], *, with_level: bool
+) -> list[Shown]:
     if kind == "n":
         counts = (
             [number(cell.n_units), number(cell.n_clusters), share(cell.coverage)]
@@ -77,7 +86,14 @@ def _shown(kind: Kind, cell: Cell, clustered: bool, remarks: Mapping[str, str]) 
         return [Shown(text) for text in (counts if clustered else [counts[0], counts[2]])]
     if isinstance(cell, Measure):
         marks = " ".join(remarks[text] for text in _remarks(cell))
-        return [Shown(*brief(cell), marks)]
+        value, interval = brief(cell)
+        return [
+            Shown(
+                value,
+                f"{level_text(cell.confidence)}: {interval}" if with_level and interval else interval,
+                marks,
+            )
+        ]
     if isinstance(cell, str):
         return [Shown(cell)]
     if cell is not None and kind in ("share", "p"):

@@ -32,11 +32,17 @@ class Column:
     kind: Kind = "text"
 
 
+def level_text(confidence: float) -> str:
+    """Return a confidence level in per cent, with as many digits as distinguish it from 100 %."""
+    text = f"{100 * confidence:.4g}"
+    return f"{100 * confidence:.6g} %" if text == "100" else f"{text} %"
+
+
 def interval_head(name: str, confidences: Iterable[float]) -> str:
-    """Return the head of a column with intervals, with their confidence levels."""
-    # Intervals on a judge whose sealed test was opened have the level of that look, so a column can have two levels.
-    levels = sorted(set(confidences)) or [IntervalSettings().confidence]
-    return f"{name} ({' or '.join(f'{100 * level:.4g}' for level in levels)} % interval)"
+    """Return the head of a column with intervals: their confidence level, if all of them have the same."""
+    levels = {level_text(level) for level in confidences} or {level_text(IntervalSettings().confidence)}
+    # The verdict's intervals can have another level than the rest of the column: `cells.grid` writes it beside each.
+    return f"{name} ({levels.pop()} interval)" if len(levels) == 1 else f"{name} (interval with its level)"
 
 
 def heads(kind: Kind, *titles: str) -> list[Column]:
@@ -243,6 +249,10 @@ class Ruling:
     numbers: Table | None = None
     conflicts: int = 0
     """Labels in conflict: with any of them, the verdict stays undecided."""
+    confidence: float = IntervalSettings().confidence
+    """The level of the intervals behind the verdict."""
+    shared_by: str = ""
+    """What shares the error rate of 5 % in words, such as several looks; empty if nothing does."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ Also, as figures and tables, how many more labels would decide it, and the verdi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ import numpy as np
 from annotate.drawing.looks import StudyDraws
 from annotate.drawing.verdicts import judge_verdicts
 from annotate.report.cells import counted
-from annotate.report.model import Block, Cell, Figure, Ruling, Section, Table, heads
+from annotate.report.model import Block, Cell, Figure, Ruling, Section, Table, heads, level_text
 from annotate.report.subject import Subject
 from judge.commands import command
 from judge.stats import MISSING, AltTest, Verdict, curve
@@ -70,6 +71,8 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
                 warnings=(*verdict.warnings, *_warnings(subject, judge), *_looked(look)),
                 conditions=verdict.conditions,
                 conflicts=conflicts,
+                confidence=verdict.limits.confidence,
+                shared_by="" if look else _shared_by(verdict),
                 labels=verdict.labels,
                 like=_like(subject, verdict),
                 chances=verdict.outlook.curve if verdict.outlook else (),
@@ -89,11 +92,21 @@ def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
     )
 
 
+def _shared_by(verdict: Verdict) -> str:
+    """Return what shares the verdict's error rate, and so makes its intervals wider than 95 % ones."""
+    looks, family = verdict.draw.looks, len(verdict.draw.family)
+    parts = ["several looks at the units"] if looks is not None and len(looks.spent) > 1 else []
+    return " and by ".join([*parts, *([f"{family} judges"] if family > 1 else [])])
+
+
 def _because(verdict: Verdict) -> str:
     text = verdict.because
     # The first condition is the evidence, whose counts are those of the verdict.
     n = verdict.conditions[0]
     on = f"{counted(n.n_units, 'unit')} of {counted(n.n_clusters, 'question')}"
+    # A reason without numbers has no intervals either.
+    if re.search(r"\d to -?\d", text) and not verdict.refused and not verdict.held_up:
+        on += f"; {level_text(verdict.limits.confidence)} intervals"
     text = f"{text[:1].upper()}{text[1:]} (n = {on})"
     n_skipped = len(verdict.alt_test.skipped) if verdict.alt_test is not None else 0
     if not n_skipped:

@@ -19,9 +19,11 @@ from annotate.report.model import (
     Table,
     heads,
     interval_head,
+    level_text,
 )
 from annotate.report.subject import MANY, Subject
 from judge.stats import MISSING, measures, vote
+from judge.stats.bootstrap import IntervalSettings
 from judge.stats.metrics import shown
 from judge.stats.ratings import BoolArray, IntArray
 from judge.types import Measure
@@ -67,7 +69,9 @@ def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
 
 
 def _numbers(key: str, rows: Sequence[Sequence[Cell]]) -> Table:
-    head = interval_head("value", (m.confidence for row in rows for m in row if isinstance(m, Measure)))
+    head = interval_head(
+        "value", (m.confidence for row in rows for m in row if isinstance(m, Measure) and m.low is not None)
+    )
     columns = heads("text", "agreement", "measure") + heads("brief", head) + COUNTS
     partly = any(isinstance(m, Measure) and (m.coverage or 1) < 1 for row in rows for m in row)
     return Table(key, "The verdict in numbers", columns, rows, (COVERED,) if partly else ())
@@ -111,7 +115,7 @@ def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
         shown = "undefined" if row.difference is None else f"{cell(row.difference)}{span}"
         state = f"{row.state}: {row.why}" if row.why else row.state
         rows.append([row.label, row.direction, state, row.judge, row.people, shown, f"{row.n_units:,.4g}"])
-    head = interval_head("difference", [subject.panel.confidence(ruling.judge)])
+    head = interval_head("difference", [ruling.confidence])
     columns = heads("text", "label", "", "the judge on it") + heads("share", "judge", "another person")
     columns += heads("number", head, "units")
     note = (
@@ -222,9 +226,27 @@ def short(document: Document) -> Document:
             "; ".join(agreements) + ".",
             verdicts,
             f"Intervals: {about['intervals']}; {about['settings']}.",
+            *levels(document.rulings),
         ]
     )
     return replace(document, sections=[Section(KEY, section.title, [Paragraph(text), table])])
+
+
+def levels(rulings: Sequence[Ruling]) -> list[str]:
+    """Return why intervals of a verdict have another level than the others, one sentence for each level."""
+    judges: dict[tuple[str, str], list[str]] = {}
+    for r in rulings:
+        if r.shared_by and r.confidence != IntervalSettings().confidence and has_intervals(r):
+            judges.setdefault((level_text(r.confidence), r.shared_by), []).append(r.judge)
+    return [
+        f"The verdict on {', '.join(names)} has wider intervals, of {level} each, because one error rate of 5 % is shared by {by}."
+        for (level, by), names in judges.items()
+    ]
+
+
+def has_intervals(ruling: Ruling) -> bool:
+    """Return whether the verdict rests on any interval."""
+    return any(m.low is not None for m in ruling.measures)
 
 
 PROFILE = {
@@ -274,6 +296,8 @@ def _annotators(document: Document) -> list[str]:
 
 def _in_words(m: Measure) -> str:
     value, interval = brief(m)
+    # The verdict's intervals can have another level than the others, so each has its own beside it.
+    interval = f"{level_text(m.confidence)} interval {interval}" if interval else ""
     n = f"n = {counted(m.n_units, 'unit')}"
     if m.n_clusters not in (None, m.n_units):
         n += f" of {counted(int(m.n_clusters or 0), 'question')}"

@@ -562,3 +562,27 @@ def test_an_exported_table_of_a_draw_in_equal_parts_decides_nothing(tmp_path: Pa
     assert "these units were not drawn with equal probability: column 'weight'" in printed
     table.write_text("\n".join(line.rpartition(",")[0] for line in units) + "\n", encoding="utf-8")
     assert "how they were chosen is not recorded: one look" in annotate(*words).stdout
+
+
+def test_each_interval_of_the_verdict_has_its_level_beside_it(tmp_path: Path) -> None:
+    """The first of several looks is tested at 99.55 %, and no sentence or head calls these intervals 95 % ones."""
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 100)
+        (ruling,) = ruled(store)
+    assert "; 99.55 % intervals)" in ruling.because
+    for ending in ("md", "tex"):
+        page = tmp_path / f"short.{ending}"
+        annotate("report", "--short", "-o", str(page), "-d", db)
+        text = " ".join(page.read_text().replace("\\%", "%").replace("~", " ").split())
+        assert "m/one with people: pooled kappa" in text and "(99.55 % interval 0." in text, text
+        # The paragraph and the table: two kappas of the verdict, and two numbers of the rest.
+        assert text.count("(99.55 % interval 0.") == 2 and text.count("(95 % interval 0.") == 2, text
+        assert text.count("99.55 %: 0.") == 2 and text.count(" 95 %: 0.") + text.count("(95 %: 0.") == 2, text
+        assert "95 or 99.55" not in text and "99.55 % in the verdict on m/one: jackknife" in text
+        assert text.count("is shared by several looks at the units.") == 1, text
+    annotate("report", "-o", str(tmp_path / "r.md"), "-d", db)
+    full = (tmp_path / "r.md").read_text()
+    assert "99.55 % in the verdict on m/one: jackknife" in full and "difference (99.55 % interval)" in full
+    assert full.count("is shared by several looks at the units.") == 1 and "95 or 99.55" not in full
