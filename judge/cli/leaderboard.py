@@ -74,7 +74,7 @@ def _print(board: Board) -> None:
     lines = [
         [*([row.stratum or "all"] if stratified else []), *_line(board, row, cell, people)]
         for row in board.rows
-        for cell in _ordered(row)
+        for cell in _ordered(board, row)
     ]
     print(table(columns, lines))
     for text in legend(board):
@@ -117,18 +117,21 @@ def _print_values(board: Board) -> None:
         print(table([board.axis, *(head(board, c) for c in part)], rows) + "\n")
 
 
-def _ordered(row: BoardRow) -> list[Cell]:
+def _ordered(board: Board, row: BoardRow) -> list[Cell]:
     """Return the cells with the best first, or in the original order if neither high nor low values are better."""
     # Of coverage, for example, neither more nor less is better, so no system is first.
     if not row.better:
         return list(row.cells)
+    from judge.suites.board_files import corrected
+
     worst = float("-inf")
-    # A system whose value is undefined comes last.
-    return sorted(
-        row.cells,
-        key=lambda c: worst if c.shared.value is None else row.better * c.shared.value,
-        reverse=True,
-    )
+
+    def goodness(cell: Cell) -> float:
+        shown = corrected(board, row, cell) if row.by_corrected else cell.shared
+        # A system whose value is undefined comes last.
+        return worst if shown is None or shown.value is None else row.better * shown.value
+
+    return sorted(row.cells, key=goodness, reverse=True)
 
 
 def _line(board: Board, row: BoardRow, cell: Cell, people: bool) -> list[Any]:

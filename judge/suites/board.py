@@ -73,12 +73,16 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One measure in one stratum (ALL: all rows). `better`: 1 when greater is better, -1 when smaller is, 0 neither."""
+    """One measure in one stratum (ALL: all rows). `better`: 1 when greater is better, -1 when smaller is, 0 neither.
+
+    `by_corrected`: the marks compare the values that human labels correct; there are no tests then.
+    """
 
     stratum: str
     measure: str
     better: int
     cells: Sequence[Cell]
+    by_corrected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ class Board:
                     "stratum": row.stratum or None,
                     "measure": row.measure,
                     "better": {1: "greater", -1: "smaller", 0: None}[row.better],
+                    "ordered_by": "corrected" if row.by_corrected else "judge",
                     "cells": [cell.as_json() for cell in row.cells],
                 }
                 for row in self.rows
@@ -174,6 +179,14 @@ def board(
     ]
     measures = {row.measure for row in rows}
     confidence = how.get("confidence", 0.95)
+    corrections = {
+        name: corrected(study, scores_of_name[name], reference_labels, confidence)
+        for name, study in studies.items()
+        if reference_labels is not None
+    }
+    # Judges of one system all estimate one value, so their corrected values are no ranking of judges.
+    if corrections and axis == "system":
+        rows = [_by_corrected(row, corrections) for row in rows]
     return Board(
         paper,
         axis,
@@ -195,14 +208,42 @@ def board(
             ),
         ],
         printed_of(paper, measures),
-        {
-            name: corrected(study, scores_of_name[name], reference_labels, confidence)
-            for name, study in studies.items()
-            if reference_labels is not None
-        },
+        corrections,
         confidence,
         list(dict.fromkeys(gap for study in studies.values() for gap in study.lacking)),
     )
+
+
+def corrected_value(corrections: Mapping[str, Correction], row: BoardRow, name: str) -> Measure | None:
+    """Return a contender's value on its own rows, corrected by human labels; None in a stratum or without a correction."""
+    correction = corrections.get(name)
+    # Human labels correct the measure on all rows; a stratum of it has no correction.
+    if correction is None or row.stratum or row.measure not in correction.measures:
+        return None
+    ppi = correction.measures[row.measure].ppi
+    return None if ppi.value is None else ppi
+
+
+def _by_corrected(row: BoardRow, corrections: Mapping[str, Correction]) -> BoardRow:
+    """Return the row with the best of the corrected values marked, if every contender has one; else the row itself.
+
+    A contender whose interval overlaps that of the best is tied. Non-overlap is a conservative sign of a difference.
+    """
+    values = [corrected_value(corrections, row, cell.contender) for cell in row.cells]
+    known = [m for m in values if m is not None and m.value is not None]
+    if not row.better or len(known) < len(values):
+        return row
+    top = max(known, key=lambda m: row.better * (m.value or 0.0))
+    cells = []
+    for cell, m in zip(row.cells, known, strict=True):
+        mark: Mark = ""
+        if abs((m.value or 0.0) - (top.value or 0.0)) <= _EQUAL:
+            mark = "best"
+        elif m.low is not None and m.high is not None and top.low is not None and top.high is not None:
+            mark = "tied" if m.low <= top.high and top.low <= m.high else "worse"
+        # The paired tests are of the judge's values, which may order the contenders otherwise.
+        cells.append(replace(cell, mark=mark, against=None, p_holm=None))
+    return replace(row, cells=cells, by_corrected=True)
 
 
 def of_one(result: Result, confidence: float) -> Board:

@@ -14,7 +14,7 @@ from judge.console import csv_cell
 from judge.files import format_of
 from judge.resources import page, text_page
 from judge.scores.published import Published
-from judge.suites.board import ALPHA, Board, BoardRow, Cell
+from judge.suites.board import ALPHA, Board, BoardRow, Cell, corrected_value
 from judge.suites.paper import KnownAs
 from judge.suites.result import is_of
 from judge.types import Measure
@@ -85,12 +85,7 @@ def counts(cell: Cell) -> str:
 
 def corrected(board: Board, row: BoardRow, cell: Cell) -> Measure | None:
     """Return the contender's value on its own rows, corrected by people's labels; None in a stratum or without a correction."""
-    correction = board.corrections.get(cell.contender)
-    # People's labels correct the measure on all rows; a stratum of it has no correction.
-    if correction is None or row.stratum or row.measure not in correction.measures:
-        return None
-    ppi = correction.measures[row.measure].ppi
-    return None if ppi.value is None else ppi
+    return corrected_value(board.corrections, row, cell.contender)
 
 
 def legend(board: Board) -> list[str]:
@@ -104,7 +99,29 @@ def legend(board: Board) -> list[str]:
             f"{name}: corrected by labels of {correction.reference} (PPI++), on its own rows: "
             f"{sum(c.ppi.value is not None for c in correction.measures.values())} measures"
         )
-    return [*lines, *board.notes, *reasons(board)]
+    return [*lines, *_describe_order(board), *board.notes, *reasons(board)]
+
+
+def _describe_order(board: Board) -> list[str]:
+    """Say which measures are ordered by corrected values, and which by the judge's values although some are corrected."""
+    if not board.corrections or len(board.contenders) < 2 or board.axis != "system":
+        return []
+    who = ", ".join(dict.fromkeys(c.reference for c in board.corrections.values()))
+    ordered = [row for row in board.rows if row.better and not row.stratum]
+    by_corrected = [board.paper.readable(row.measure) for row in ordered if row.by_corrected]
+    others = [board.paper.readable(row.measure) for row in ordered if not row.by_corrected]
+    lines = []
+    if by_corrected:
+        lines.append(
+            f"{_several(by_corrected)}: the order and the best use the corrected values (labels of {who}, own rows); "
+            "= means that the interval overlaps that of the best, and there are no p values"
+        )
+    if others:
+        lines.append(
+            f"{_several(others)}: the order, the best and the p values use the judge's values, because not every system "
+            "has a corrected value"
+        )
+    return lines
 
 
 def _describe_marks(board: Board, interval: str) -> list[str]:

@@ -133,6 +133,46 @@ def test_a_corrected_value_stands_in_the_terminal_and_every_file(judge: Judge, t
 
 
 @pytest.mark.usefixtures("items")
+def test_corrected_values_decide_the_order_and_the_best(judge: Judge, tmp_path: Path) -> None:
+    answers(judge, tmp_path, [(f"g{n}", s, "full", "So.") for n in range(N) for s in ("a", "b")])
+    fair, poor = "No Issues", "Major Issue(s)"
+    # The judge prefers a: 8 of 8 against 4. ann, who labelled all, prefers b: 6 of 8 against 8.
+    give(
+        "eligibility",
+        {f"garage:g{n}@{s}@full": fair if s == "a" or n % 2 else poor for n in range(N) for s in "ab"},
+    )
+    labels = {f"garage:g{n}@{s}@full": fair if n % 4 or s == "b" else poor for s in "ab" for n in range(N)}
+    people("eligibility", {"ann": labels})
+    words = ("garage", "--part", "eligibility", "--system", "all", "--reference", "ann")
+    result = board(judge, *words)
+    [row] = [row for row in result["rows"] if row["measure"] == "eligibility"]
+    both = {cell["contender"]: cell for cell in row["cells"]}
+    assert row["ordered_by"] == "corrected" and both["b"]["mark"] == "best"
+    # The paired tests are of the judge's values, which say the opposite.
+    assert both["a"]["p_holm"] is both["a"]["difference_to_best"] is None
+    out = judge("score", *words).out
+    assert "corrected values" in out and "ann" in out
+    lines = [line.split() for line in out.splitlines() if line.startswith("eligibility")]
+    assert [line[2] if line[1] in "↑↓" else line[1] for line in lines] == ["b", "a"]
+    judge("score", *words, "-o", "b.tex")
+    lines_of_b = [t for t in (tmp_path / "b.tex").read_text("utf-8").splitlines() if "b, corrected" in t]
+    assert len(lines_of_b) == 1 and r"\textbf{1.000}" in lines_of_b[0]
+
+
+@pytest.mark.usefixtures("items")
+def test_the_board_says_that_the_judge_decides_where_a_corrected_value_lacks(
+    judge: Judge, tmp_path: Path
+) -> None:
+    answers(judge, tmp_path, [(f"g{n}", s, "full", "So.") for n in range(N) for s in ("a", "b")])
+    give("eligibility", {f"garage:g{n}@{s}@full": "No Issues" for n in range(N) for s in "ab"})
+    people("eligibility", {"ann": {f"garage:g{n}@b@full": "No Issues" for n in range(N)}})
+    words = ("garage", "--part", "eligibility", "--system", "all", "--reference", "ann")
+    [row] = [row for row in board(judge, *words)["rows"] if row["measure"] == "eligibility"]
+    assert row["ordered_by"] == "judge"
+    assert "not every system has a corrected value" in judge("score", *words).out
+
+
+@pytest.mark.usefixtures("items")
 def test_the_papers_own_rows_stand_below_in_the_terminal(judge: Judge, tmp_path: Path) -> None:
     answers(judge, tmp_path, [(f"g{n}", s, "full", "So.") for n in range(N) for s in ("a", "b")])
     give("eligibility", {f"garage:g{n}@{s}@full": "No Issues" for n in range(N) for s in ("a", "b")})
