@@ -116,7 +116,7 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def known(given: Iterable[str], names: Iterable[str], method: str) -> None:
-    """Raise UsageError for an argument that a method does not take."""
+    """Raise UsageError if an argument is not an option of the method."""
     names = list(names)
     for argument in given:
         if argument not in names:

@@ -116,7 +116,9 @@ class Study:
         given = run_options(options)
         panel = find(given.recipe) if given.recipe is not None else None
         if panel is not None and model is not None:
-            raise UsageError(f"model={model!r}: a panel's recipe names its models itself")
+            raise UsageError(
+                f"model={model!r}: cannot be used with a panel's recipe, which names its models itself"
+            )
         stop = asking.Stop()
 
         def work() -> tuple[list[asking.Ran], panels.PanelOutcome | None]:

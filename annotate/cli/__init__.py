@@ -1,4 +1,4 @@
-"""The `annotate` command. The modules of its commands are imported when a command is typed."""
+"""The `annotate` command. The module of a command is imported only when the command is used."""
 
 import click
 

@@ -31,7 +31,7 @@ class BatchName(click.Argument):
     """The name of a batch. If it is missing, raises UsageError with the batches of the study."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """As click does, with another message."""
+        """Process the value as click does, but with a different error message."""
         try:
             return super().process_value(ctx, value)
         except click.MissingParameter:
@@ -47,7 +47,7 @@ class Person(click.Option):
     """The name of the annotator. If it is missing, raises UsageError with the annotators of the batch."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """As click does, with another message."""
+        """Process the value as click does, but with a different error message."""
         try:
             return super().process_value(ctx, value)
         except click.MissingParameter:

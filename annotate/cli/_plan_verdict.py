@@ -24,7 +24,7 @@ def verdict_plans(
     power: float,
     **rule: Any,
 ) -> list[VerdictPlan]:
-    """Return a plan for each judge of the field; `rule` has the limits of the verdict.
+    """Return a plan for each judge of the field; `rule` contains the limits of the verdict.
 
     Raises UsageError if there is no judge, and BadInput if the labels do not allow a verdict.
     """

@@ -193,7 +193,7 @@ def _once(notes: Iterable[str]) -> Iterator[str]:
         alike.setdefault(general(note) if counted else note, {})[note] = None
     for group in alike.values():
         least = min(group, key=lambda note: note.parameters.get("n", 0) if isinstance(note, Note) else 0)
-        yield least if len(group) == 1 else f"{least} (the least of {len(group)} such numbers)"
+        yield least if len(group) == 1 else f"{least} (the smallest of {len(group)} such numbers)"
 
 
 def _of(measure: Measure) -> str:

@@ -21,7 +21,7 @@ NAMES = sorted({*METRICS, *SCORES, "krippendorff_alpha", "gwet_ac2"}, key=len, r
 
 @dataclass(frozen=True)
 class Limit:
-    """One --fail-under as typed: `who` is "A,B", "all", "people" or empty for judge and reference."""
+    """One --fail-under option. `who` is "A,B", "all", "people", or empty for the judge and the reference."""
 
     typed: str
     measure: str

@@ -102,7 +102,7 @@ def _where(seen: Pushed) -> str:
     """Return the destination of a push as text."""
     if not seen.projects:
         return f"{'a new project' if seen.project is None else f'project {seen.project}'} of {seen.url}"
-    each = [f"{who}: {f'project {n}' if n else 'a new one'}" for who, n in seen.projects.items()]
+    each = [f"{who}: {f'project {n}' if n else 'a new project'}" for who, n in seen.projects.items()]
     return f"a project for each person at {seen.url} ({', '.join(each)})"
 
 

@@ -69,7 +69,7 @@ def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None
     of_calls = [n for n in options.settings if n.partition(".")[0] in ("header", "query") or n == "key"]
     if of_calls and not offline:
         raise UsageError(
-            f"--option {of_calls[0]} requires single calls: leave it out, because a batch does not support it"
+            f"--option {of_calls[0]} requires single calls: omit it, because a batch does not support it"
         )
 
 

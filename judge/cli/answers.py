@@ -46,7 +46,9 @@ def show(
     with Store.open(db, create=False) as store:
         answer = listing.show_answer(store, answer_id)
     if answer is None:
-        raise BadInput(f"no answer '{answer_id}' in {db}; to list them: {command('judge answers show')}")
+        raise BadInput(
+            f"no answer '{answer_id}' in {db}; to list the answers: {command('judge answers show')}"
+        )
     if as_json:
         emit_json("answer", answer)
         return

@@ -1,4 +1,4 @@
-"""judge demo: the whole flow on shipped data with models that run in this process."""
+"""judge demo: run the complete workflow on shipped data with models that run in this process."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def task(result: TaskResult, beside: Beside | None) -> str:
 def _beside(beside: Beside) -> list[str]:
     done = beside.calibrated
     if done is None or not done.measures:
-        return [visible(f"  calibrated: none ({beside.why_none})")]
+        return [visible(f"  no calibrated judge: {beside.why_none}")]
     shares = "; ".join(f"{label} {b:.0%} before, {a:.0%} after" for label, (b, a) in done.shares.items())
     before, after, difference = done.measures[0]
     line = f"  calibrated: kappa {_number(before)} before, {_number(after)} after"
@@ -60,7 +60,7 @@ def _beside(beside: Beside) -> list[str]:
         else:
             line += ": it fell" if difference.high < 0 else ": no improvement shown"
     lines = [visible(line), visible(f"  {shares}")]
-    return [*lines, visible(f"  not kept: {beside.why_none}")] if beside.why_none else lines
+    return [*lines, visible(f"  not stored: {beside.why_none}")] if beside.why_none else lines
 
 
 def _number(measure: Measure) -> str:

@@ -1,4 +1,4 @@
-"""judge answers generate: the system under test answers the items of the study."""
+"""judge answers generate: let the system under test answer the items in the study."""
 
 from __future__ import annotations
 

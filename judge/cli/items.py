@@ -186,7 +186,7 @@ def import_(
 
 
 def read_scores(values: tuple[str, ...]) -> dict[str, str]:
-    """Parse `TOOL=COLUMN,COLUMN` options as column -> tool. Raises UsageError."""
+    """Parse `TOOL=COLUMN,COLUMN` options as column -> tool. Raises UsageError for any other form."""
     out = {}
     for value in values:
         tool, equals, columns = value.partition("=")
@@ -198,7 +198,7 @@ def read_scores(values: tuple[str, ...]) -> dict[str, str]:
 
 
 def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Parse `FIELD:OLD=NEW` options as field -> {old: new}. Raises UsageError."""
+    """Parse `FIELD:OLD=NEW` options as field -> {old: new}. Raises UsageError for any other form."""
     out: dict[str, dict[str, str]] = {}
     for key, new in console.pairs(values, "--map-label").items():
         field, colon, old = key.partition(":")
@@ -234,7 +234,7 @@ def show(
     with Store.open(db, create=False) as store:
         item = listing.show_item(store, item_id)
     if item is None:
-        raise BadInput(f"no item '{item_id}' in {db}; to list them: {command('judge items show')}")
+        raise BadInput(f"no item '{item_id}' in {db}; to list the items: {command('judge items show')}")
     if as_json:
         console.emit_json("item", item)
         return

@@ -148,7 +148,8 @@ def _readable(lines: Iterator[str], join: Join) -> Iterator[str]:
         yield from lines
     except UnicodeDecodeError as e:
         raise BadInput(
-            f"not UTF-8 text (byte {e.object[e.start]:#x}); unpack it first?", path=str(join.path)
+            f"not UTF-8 text (byte {e.object[e.start]:#x}); if the file is compressed, unpack it first",
+            path=str(join.path),
         ) from e
 
 

@@ -56,7 +56,7 @@ class Sectioned(click.Command):
 
 
 SHOW_ALL = "judge.cli.options.all"
-"""Key of click's context: whether every option is shown."""
+"""The key in click's context that records whether every option is shown."""
 
 
 def _show_all(ctx: click.Context, param: click.Parameter, is_wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""judge pairs: claims with counter claims, built by tasks and confirmed by people."""
+"""judge pairs: build pairs of a claim and a counter claim with tasks, and list those that people confirmed."""
 
 import asyncio
 from pathlib import Path

@@ -163,12 +163,12 @@ def _scratch(keep: Path | None) -> Iterator[Any]:
 
 
 def _limits(given: tuple[str, ...]) -> dict[str, float]:
-    """Parse `--fail-over` as probe -> limit, with '' for all probes. Raises UsageError."""
+    """Parse `--fail-over` as probe -> limit, where '' means all probes. Raises UsageError for an invalid value."""
     limits = {}
     for text in given:
         name, _, value = text.rpartition("=")
         if name and name not in PROBES:
-            raise UsageError(f"--fail-over {text}: no probe '{name}'; available: {', '.join(PROBES)}")
+            raise UsageError(f"--fail-over {text}: unknown probe '{name}'; available: {', '.join(PROBES)}")
         try:
             limit = float(value)
         except ValueError:
@@ -252,4 +252,4 @@ def _meant(row: ProbeOutcome) -> str:
         return ""
     if row.probe == "injection":
         return f"{row.towards} to the requested label"
-    return f"{row.towards} keep the label they had with the passage"
+    return f"{row.towards} keep the label that they had with the passage"

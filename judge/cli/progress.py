@@ -66,9 +66,9 @@ def _state(live: Live, now: float) -> str:
     patience = duration(live.dispatcher.patience)
     if live.stalled is not None:
         since, error = live.stalled
-        return f"cannot write for {duration(now - since)} of {patience}: {error}"
+        return f"writing has failed for {duration(now - since)} (limit {patience}): {error}"
     if (down := live.dispatcher.down_for()) is not None:
-        return f"server down for {duration(down[0])} of {patience}: {down[1]}"
+        return f"server down for {duration(down[0])} (limit {patience}): {down[1]}"
     gone = sum(server.is_down for server in live.dispatcher.servers)
     calls = f"{live.dispatcher.in_flight} of {live.dispatcher.limit} calls"
     return calls + (f" · {gone} of {len(live.dispatcher.servers)} servers down" if gone else "")

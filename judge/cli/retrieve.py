@@ -1,4 +1,4 @@
-"""judge retrieve: rank the study's passages for each of its items by BM25."""
+"""judge retrieve: rank the study's passages for each item with BM25."""
 
 from pathlib import Path
 

@@ -136,7 +136,7 @@ def route(task_name: str, **options: Any) -> int:
 
 
 def _gate(again: RouteCheck) -> Gate:
-    """Return the gate on a stored route."""
+    """Return the gate for a stored route."""
     # A guarantee that few labels can neither show nor refute fails, too: a build must not rest on it.
     result = "holds" if again.holds else "is broken" if again.is_broken else "is not shown"
     share = "" if not again.units else f", agreement {1 - again.wrong / again.units:.3f}"

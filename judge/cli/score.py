@@ -104,7 +104,7 @@ def _command(paper: Paper) -> click.Command:
         options = {"systems": (), "judges": None, "reference": None, **options}
         limits = thresholds(options["fail_under"], options["fail_over"])
         if limits and options["on"] == "lower" and options["interval"] == "none":
-            raise UsageError("--on lower needs intervals: leave out --interval none")
+            raise UsageError("--on lower requires intervals: omit --interval none")
         with Store.open(options["db"], create=False) as store:
             contenders, axis = _contenders(store, options)
             if limits and contenders:

@@ -44,7 +44,7 @@ reference_option = click.option(
 
 
 def check_files(page: Path | None, table: Path | None = None) -> None:
-    """Check that a page is HTML, a table is CSV, and both can be written. Raises UsageError."""
+    """Check that a page is HTML, a table is CSV, and both can be written. Raises UsageError if not."""
     # Called before anything is computed: a look at a sealed test would be spent on a result that nobody gets.
     for path, endings in ((page, PAGE), (table, CSV)):
         if path is None:

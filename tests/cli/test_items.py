@@ -122,7 +122,7 @@ def test_list_and_show(judge: Judge, rows: Path) -> None:
     assert "Earth has one natural satellite." in shown
     assert "gold: stance=support" in shown
     missing = judge("items", "show", "pairs:sun", code=1)
-    assert "no item 'pairs:sun' in study.db; to list them: judge items show" in missing.err
+    assert "no item 'pairs:sun' in study.db; to list the items: judge items show" in missing.err
 
 
 def test_ids_with_every_sign(judge: Judge, tmp_path: Path) -> None:

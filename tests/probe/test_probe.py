@@ -160,7 +160,7 @@ def test_a_kept_study_is_gone_on_with_and_asks_nothing_twice(tmp_path: Path, db:
 
 def test_what_cannot_be_probed_is_refused(tmp_path: Path, db: Path) -> None:
     for options, message in (
-        (["--fail-over", "injected=0.1"], "no probe 'injected'"),
+        (["--fail-over", "injected=0.1"], "unknown probe 'injected'"),
         (["--fail-over", "2"], "between 0 and 1"),
         (["--nothing", "maybe"], "'maybe' is not a label of 'stance'"),
         (["--probe", "order", "--fail-over", "length=0.1"], "add --probe length"),

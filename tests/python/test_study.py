@@ -435,7 +435,7 @@ def test_a_panels_recipe_is_asked_and_a_model_that_is_not_named_is_told(
     assert set(done.document) == set(first) - {"schema"}
     wrong: list[tuple[dict[str, Any], str]] = [
         ({}, "model=None: must have the form vendor/model"),
-        ({"model": "scripted/hash", "recipe": recipe}, "a panel's recipe names its models"),
+        ({"model": "scripted/hash", "recipe": recipe}, "cannot be used with a panel's recipe"),
         ({"recipe": recipe, "seed": 3}, "set by the recipe"),
     ]
     for options, message in wrong:
