@@ -174,8 +174,9 @@ class Caller:
                 if first_call.is_failed is None:
                     first_call.is_failed = True
                 tries += self._note(slot, begun, unit, e)
+                failed_at, asked_to_wait = self.dispatcher.now(), retry_after_of(e)
                 wait = self.patience.wait(
-                    e, max(1, tries), server.flow(self.dispatcher.now()), server.failing()
+                    e, max(1, tries), server.flow(failed_at), server.failing(), failed_at - begun
                 )
                 if wait is None and not self._is_servers_fault(server, begun, e):
                     raise
@@ -197,8 +198,8 @@ class Caller:
                 tries, wait = 0, self.patience.longest
             if not await self.budget.again(claim):
                 self.stop(self.budget.reason)
-            # A server that is down has its own schedule of probes, which replaces the backoff.
-            await self.dispatcher.rest(0.0 if server.is_down else wait)
+            # A server that is down has its own schedule of probes, which replaces the backoff but not its Retry-After.
+            await self.dispatcher.rest(asked_to_wait if server.is_down else wait)
             slot = await self.dispatcher.enter(claim.estimate)
 
     async def _complete(self, server: ModelServer, request: Request, claim: Reserve) -> Reply:

@@ -146,7 +146,8 @@ class RateController:
     def restart(self, now: float) -> None:
         """Start again after an outage, as with a server that was never used."""
         self.limit = min(self.limit, START)
-        self.spacing = Spacing()
+        # Refusals of calls from before the outage may still arrive. Counted against no calls, they set the slowest rate.
+        self.spacing = Spacing(since=now)
         self._begin_again(now)
 
     def obey(self, state: RateState, now: float, tokens: int = 0) -> None:

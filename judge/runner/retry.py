@@ -16,7 +16,7 @@ class Patience:
 
     The wait after try n is drawn from the upper half of `base * 2**(n - 1)`, at most `longest`, and is never shorter than
     the server's Retry-After. Refused calls have a larger number of tries of their own, because the rate controller
-    already spaces them. If a Retry-After exceeds `longest_retry_after`, the run ends and can be resumed later. `outage` is
+    already spaces them, and are retried for at least `refused_for`: many limits are per minute. If a Retry-After exceeds `longest_retry_after`, the run ends and can be resumed later. `outage` is
     how long a run waits for a server that is down, or for a study that another program has locked.
     """
 
@@ -25,14 +25,22 @@ class Patience:
     base: float = 0.5
     longest: float = 30.0
     longest_retry_after: float = 900.0
+    refused_for: float = 120.0
     outage: float = 1800.0
     draw: random.Random = field(default_factory=random.Random)
     """The jitter: clients that were refused together must not come back together."""
 
     def wait(
-        self, error: ProviderError, tries: int, flow: float = math.inf, failing: float = 0.0
+        self,
+        error: ProviderError,
+        tries: int,
+        flow: float = math.inf,
+        failing: float = 0.0,
+        elapsed: float = math.inf,
     ) -> float | None:
         """Return the seconds to wait after the failed try number `tries`; None to give up.
+
+        `elapsed`: the seconds since the first try.
 
         `flow`: how many seconds the server took for its last few answers to other calls. A refused call waits no longer
         than that, and a call whose connection was lost no longer than that or `base`. `failing`: the share of units whose
@@ -43,11 +51,14 @@ class Patience:
             # Failures at random, each with this probability: so many in a row have the probability CHANCE.
             most = max(most, math.ceil(math.log(CHANCE) / math.log(failing)))
         retry_after = retry_after_of(error)
-        if not error.retryable or tries >= most or retry_after > self.longest_retry_after:
+        is_refused = isinstance(error, RateLimited)
+        is_over = tries >= most and not (is_refused and elapsed < self.refused_for)
+        if not error.retryable or is_over or retry_after > self.longest_retry_after:
             return None
         # A server that answers other calls will soon answer this one.
         longest = self.longest
-        if isinstance(error, RateLimited):
+        # After so many refusals it will not: the limit is one per minute, say, and the server waits for the next one.
+        if is_refused and tries < most:
             longest = min(longest, flow)
         elif isinstance(error, Unreachable) and error.sent and not error.timed_out:
             longest = min(longest, max(self.base, flow))

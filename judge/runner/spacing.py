@@ -37,7 +37,8 @@ class Spacing:
     slower rate does not help, the server refuses at random: that share is tolerated, and calls go out freely again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, since: float = -math.inf) -> None:
+        """`since`: the time from which calls count. Refusals of calls that were sent before it are ignored."""
         self.rate: float | None = None
         """Calls per second; None = as many as the concurrency allows."""
         self._background = 0.0
@@ -47,7 +48,7 @@ class Spacing:
         self._refused_in_a_row = 0
         self._refusal_seconds = 0.0
         """The longest time that a refusal took to arrive, in seconds."""
-        self._counted_from, self._counted_until = -math.inf, math.inf
+        self._counted_from, self._counted_until = since, math.inf
         self._sent = self._refused = 0
 
     def delay(self, now: float) -> float:

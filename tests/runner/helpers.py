@@ -21,7 +21,7 @@ from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.wire import LoopbackServer
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
-HASTY = Patience(base=0.002, longest=0.01, outage=0.3)
+HASTY = Patience(base=0.002, longest=0.01, refused_for=0.0, outage=0.3)
 """The real policy with waits that a test has time for."""
 
 Left = set[tuple[str, str | None, str, str | None, str]]

@@ -229,3 +229,68 @@ def test_the_headers_of_the_opening_count(tmp_path: Path) -> None:
     assert report.ended == {"ok": 40}
     assert provider.taken[0] == 20
     assert provider.refused <= 2 * 5, "after each reset, rounded down by up to a second"
+
+
+class PerMinute(Timed):
+    """A server that takes `limit` calls a minute, answers after 0.5 s, and does not say when the next minute begins."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(lambda n: 0.5)
+        self.limit = limit
+        self.taken: Counter[int] = Counter()
+
+    async def complete(self, request: Request) -> Reply:
+        minute = int((asyncio.get_running_loop().time() - 1000.0) // 60.0)
+        if self.taken[minute] >= self.limit:
+            raise RateLimited("slow down")
+        self.taken[minute] += 1
+        return await super().complete(request)
+
+
+def test_a_limit_per_minute_loses_no_unit(tmp_path: Path) -> None:
+    """Twelve tries were used up after 3 to 8 s, so that the last units of a run failed."""
+    provider = PerMinute(60)
+    ask(tmp_path, provider, 65, 100)
+    assert provider.ended < 2 * 60.0
+
+
+class Burst(Timed):
+    """A server that answers after 0.1 s, and refuses all calls from second 1 to second 2.5: 503, Retry-After 2.
+
+    Some refusals take long, so that they come back when the server answers again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(lambda n: 0.1)
+        self.allowed: dict[str, float] = {}
+        self.early = 0
+
+    async def complete(self, request: Request) -> Reply:
+        now = asyncio.get_running_loop().time() - 1000.0
+        text = str(request.messages)
+        # A thousandth for the loop's clock.
+        self.early += now < self.allowed.get(text, 0.0) - 0.001
+        if 1.0 <= now < 2.5:
+            late = 4.0 if self.requests % 4 else 0.1
+            self.requests += 1
+            await asyncio.sleep(late)
+            self.allowed[text] = now + late + 2.0
+            raise ServerFault("HTTP 503", 2.0, overloaded=True)
+        return await super().complete(request)
+
+
+def test_a_burst_of_503_is_waited_for_and_no_longer(tmp_path: Path) -> None:
+    """After the outage, refusals of calls from before it set the rate to one call in 30 s."""
+    provider = Burst()
+    ask(tmp_path, provider, 3000, 100)
+    # 1,000 a second but for the burst and its Retry-After; calls wait in groups.
+    assert provider.ended < 30.0
+    assert provider.early == 0, "no call came before its Retry-After"
+
+
+def test_refusals_from_before_an_outage_set_no_rate() -> None:
+    rate = RateController(100)
+    rate.restart(10.0)
+    for _ in range(20):
+        rate.refused(10.1, 9.9)
+    assert rate.spacing.rate is None
