@@ -4,6 +4,7 @@ What the field reports of a judge of relevance (arXiv 2406.06519, section 4; TRE
 mean under people's qrels and under the judge's, and the two orders compared. Few systems say little: see FEWEST.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,8 +14,10 @@ from judge.scores.columns import units
 from judge.scores.score import Score
 from judge.stats.ratings import FloatArray
 
-FEWEST = 5
+FEWEST = 3
 """Systems from which on an order is compared."""
+FEW = 6
+"""Number of systems from which on no note says how few values tau can take."""
 P = 0.9
 """The persistence of rank-biased overlap."""
 # Means that differ by less come from the order of summation, not from the systems.
@@ -35,9 +38,16 @@ def agreement(
         if systems >= FEWEST
         else f"{systems} systems: an order is compared from {FEWEST} on"
     )
-    notes = (
+    notes: tuple[str, ...] = (
         f"{name}: {systems} systems by their means over the same queries, under people's grades and the judge's",
     )
+    if FEWEST <= systems < FEW:
+        orders, pairs = math.factorial(systems), math.comb(systems, 2)
+        # Without a measure's name, so that several measures print the note once.
+        notes += (
+            f"{systems} systems have {orders} orders, and without ties tau-b takes one of {pairs + 1} values: two random orders "
+            f"are equal with probability 1/{orders}",
+        )
     return [
         Score(
             f"{measure}[{name}]",
@@ -58,7 +68,7 @@ def _of_means(
     def value(sums: FloatArray) -> FloatArray:
         count = sums[:, -1:]
         means = np.where(count > 0, sums[:, :-1] / np.where(count > 0, count, 1), np.nan)
-        # Four systems have six pairs: one swap moves tau by a third.
+        # Two systems have two orders: tau is 1 or -1.
         if systems < FEWEST:
             return np.full(len(sums), np.nan)
         return function(means[:, :systems], means[:, systems:])

@@ -171,7 +171,7 @@ PAPER = Paper(
         Part(
             "order",
             (TASK,),
-            "order of five or more systems by judge and by people: Kendall's tau-b, rank-biased overlap"
+            "order of three or more systems by judge and by people: Kendall's tau-b, rank-biased overlap"
             " (p = 0.9)",
         ),
     ),

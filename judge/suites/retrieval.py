@@ -2,7 +2,7 @@
 
 People's grades of passages are those of a reference: gold (`judge items import beir|trec`, or any gold field with
 grades), decisions, a majority, or one person's labels; a judge's are its labels of a task with grades (`relevant`,
-`relevance_graded`, `garage_relevance`, `mirage_support`). With both, and five systems
+`relevance_graded`, `garage_relevance`, `mirage_support`). With both, and three systems
 or more, the two orders of the systems are compared: Kendall's tau-b and rank-biased overlap. Arithmetic:
 `judge.scores.retrieval`, `judge.scores.system_order`.
 """
@@ -192,7 +192,7 @@ PAPER = Paper(
     compute_scores=compute_scores,
     parts=(
         Part("rankings", (), "NDCG, MRR, precision, recall and F1 at k of each ranking"),
-        Part("order", (), "order of five or more systems: Kendall's tau-b, rank-biased overlap (p = 0.9)"),
+        Part("order", (), "order of three or more systems: Kendall's tau-b, rank-biased overlap (p = 0.9)"),
     ),
     options=(
         Option(

@@ -244,14 +244,14 @@ def test_a_judge_that_says_the_contrary_orders_them_the_other_way_round(judge: J
     assert float(str(result["tau_b[nDCG@2]"]["value"])) < 0
 
 
-def test_four_systems_are_too_few_for_an_order_and_a_wrong_name_is_refused(
+def test_two_systems_are_too_few_for_an_order_and_a_wrong_name_is_refused(
     judge: Judge, tmp_path: Path
 ) -> None:
-    planted(judge, tmp_path, 4)
+    planted(judge, tmp_path, 2)
     judge("run", "relevance_graded", *says(tmp_path, {0: "0", 1: "1", 2: "2", 3: "3"}))
     result = scored(judge)
     assert result["tau_b[ndcg@10]"]["value"] is None
-    assert "from 5 on" in str(result["tau_b[ndcg@10]"]["reason"])
+    assert "from 3 on" in str(result["tau_b[ndcg@10]"]["reason"])
     assert "no such ranking" in judge("score", "retrieval", "--system", "zz", code=2).err
 
 

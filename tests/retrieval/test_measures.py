@@ -74,7 +74,7 @@ def test_identical_orders_overlap_wholly_and_renaming_systems_changes_nothing() 
         np.testing.assert_allclose(measure(first, second), measure(second, first))
 
 
-def test_orders_rest_on_the_same_queries_and_need_five_systems() -> None:
+def test_orders_rest_on_the_same_queries_and_need_three_systems() -> None:
     # Six queries, five systems with means .1 to .5 in both; the last query lacks a system: it is in no mean.
     first = np.tile([0.1, 0.2, 0.3, 0.4, 0.5], (6, 1))
     second = first.copy()
@@ -85,6 +85,20 @@ def test_orders_rest_on_the_same_queries_and_need_five_systems() -> None:
     measured = tau.measured(interval=None)
     assert (measured.value, measured.n_units) == (1.0, 5)
     assert rbo.measured(interval=None).value == pytest.approx(1.0)
-    few, _ = system_order.agreement("ndcg@10", queries, first.T[:4], second.T[:4])
+    few, _ = system_order.agreement("ndcg@10", queries, first.T[:2], second.T[:2])
     assert few.measured().value is None
-    assert "from 5 on" in str(few.measured().reason)
+    assert "from 3 on" in str(few.measured().reason)
+    # Three systems have 3! = 6 orders, and 0 to 3 of their 3 pairs are in the same order: four values.
+    first, second = np.tile([0.1, 0.2, 0.3], (6, 1)), np.tile([0.1, 0.3, 0.2], (6, 1))
+    three, _ = system_order.agreement("ndcg@10", queries, first.T, second.T)
+    measured = three.measured(interval=None)
+    assert measured.value == pytest.approx(1 / 3)
+    [note] = [note for note in measured.notes if "orders" in str(note)]
+    assert "3 systems" in str(note) and "6 orders" in str(note) and "4 values" in str(note)
+
+
+def test_many_systems_have_no_note_on_few_values() -> None:
+    queries = pd.DataFrame({"unit_id": range(6)})
+    values = np.tile(np.linspace(0, 1, 8), (6, 1)).T
+    tau, _ = system_order.agreement("ndcg@10", queries, values, values)
+    assert not any("orders" in str(note) for note in tau.measured(interval=None).notes)
