@@ -4,8 +4,8 @@
         document = build(store, ReportOptions(task="stance"))   # everything is computed here, once
     Path("report.html").write_text(FORMATS["html"](document), encoding="utf-8")
 
-`subject` loads the labels, `rulings` and the section modules (people, judges, confusions, shares, cases,
-changes, corrected, alternative, origin) make a `model.Document`, and `render` writes it.
+`subject` loads the labels, `rulings` and the section modules (people, judges, classes, cases, changes,
+corrected, alternative, origin) make a `model.Document`, and `render` writes it.
 """
 
 from annotate.report.build import build, build_table

@@ -121,7 +121,7 @@ class Provider(Protocol):
 
 
 class BaseProvider:
-    """The base class of a provider without HTTP, built in or a plugin's: everything except `complete` has a default.
+    """The base class of a provider without a vendor's client, built in or a plugin's: everything except `complete` has a default.
 
     A subclass that forgets `complete` is refused before it is made (`lack_of_class`). `name` is what follows the vendor's
     slash in `-m`; `settings` are the servers and options from the command line.
