@@ -108,7 +108,7 @@ class Provider(Vendor):
             "left_out": ["temperature", "seed"],
         }
 
-    def _parsed_answer(self, wire: http.Door, answer: http.HttpAnswer) -> Reply:
+    def _parsed_answer(self, wire: http.Connection, answer: http.HttpAnswer) -> Reply:
         body = http.decoded(answer.body)
         try:
             return reply(body, answer.headers)

@@ -45,7 +45,7 @@ class Provider(openai.Provider):
             )
         return url
 
-    def _wired(self) -> http.Door:
+    def _wired(self) -> http.Connection:
         key, token = self._own_key(), ""
         # An explicitly named key, or none, must not be replaced by another credential of the environment.
         if not (self._options.key or self._options.is_keyless):

@@ -68,7 +68,7 @@ class OfOpenAI(openai.Provider):
     def _address(self, settings: Settings) -> str:
         return settings.base_url or f"https://bedrock-mantle.{self._region}.api.aws/openai/v1"
 
-    def _wired(self) -> http.Door:
+    def _wired(self) -> http.Connection:
         key = self._own_key()
         given: dict[str, Any] = {
             "aws_region": self._region,
@@ -99,7 +99,7 @@ class OfAnthropic(anthropic.Provider):
         """Create the client. Raises KeyProblem, MissingExtra or UsageError."""
         self._connect()
 
-    def _wired(self) -> http.Door:
+    def _wired(self) -> http.Connection:
         key = self._own_key()
         given: dict[str, Any] = {"aws_region": self._region, "base_url": self._at.url}
         given["aws_profile"] = profile = self._options.vendor_options.get("profile")

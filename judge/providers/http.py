@@ -32,7 +32,7 @@ from judge.errors import (
 )
 from judge.providers import waits
 from judge.providers.connections import SpacedConnector, TimeLimit
-from judge.providers.options import Looked
+from judge.providers.options import LookedUpOptions
 from judge.types import Json
 
 LONGEST_MESSAGE = 300
@@ -69,7 +69,7 @@ class Complaint:
     param: str = ""
 
 
-class Door(ABC):
+class Connection(ABC):
     """A connection to a server that reports errors without its secrets."""
 
     def __init__(self, secrets: Sequence[str | None]) -> None:
@@ -125,7 +125,7 @@ def clean(text: str, secrets: Sequence[str] = ()) -> str:
     return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
 
 
-class Wire(Door):
+class Wire(Connection):
     """A connection pool to one server, with fixed headers."""
 
     def __init__(
@@ -134,7 +134,7 @@ class Wire(Door):
         headers: Mapping[str, str],
         timeout: float,
         secrets: Sequence[str],
-        looked_up: Looked,
+        looked_up: LookedUpOptions,
     ) -> None:
         self._at, self._timeout, self._query = at, timeout, looked_up.query
         super().__init__((*secrets, at.password, *looked_up.secrets))
@@ -155,7 +155,7 @@ class Wire(Door):
             headers=headers,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, timeout)),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # Looked up once: aiohttp's own trust_env would read the environment for every call.
+            # LookedUpOptions up once: aiohttp's own trust_env would read the environment for every call.
             proxy=_proxy(at),
         )
 

@@ -64,7 +64,7 @@ class Provider(Vendor):
         """Return the base URL."""
         return settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL
 
-    def _wired(self) -> http.Door:
+    def _wired(self) -> http.Connection:
         """Return a connection; for any server but OpenAI's, without the vendor's package.
 
         Such a server gets the key and nothing else of the package, and importing it takes longer than a small
@@ -179,7 +179,7 @@ class Provider(Vendor):
             "left_out": list(self._dialect.dropped),
         }
 
-    async def _exchange(self, wire: http.Door, request: Request) -> Reply:
+    async def _exchange(self, wire: http.Connection, request: Request) -> Reply:
         """Return the reply; after a refusal that names a parameter, send the request again without it."""
         while True:
             known = self._dialect
@@ -194,7 +194,7 @@ class Provider(Vendor):
                 self.label_codes = self.label_codes and step.top_logprobs > 0
 
     async def _sent(
-        self, wire: http.Door, request: Request, dialect: chat.Dialect
+        self, wire: http.Connection, request: Request, dialect: chat.Dialect
     ) -> Reply | chat.Dialect | ProviderError:
         """Send a request in a dialect. Return the reply; if the server refuses it, the next dialect; else the error."""
         answer = await wire.post(chat.PATH, self._writer.body(request, dialect))
@@ -206,7 +206,7 @@ class Provider(Vendor):
         return self._writer.step_down(dialect, request, said) or self._error(answer, said)
 
     def _parsed_answer(
-        self, wire: http.Door, answer: http.HttpAnswer, request: Request, sent: tuple[str, ...]
+        self, wire: http.Connection, answer: http.HttpAnswer, request: Request, sent: tuple[str, ...]
     ) -> Reply:
         body = http.decoded(answer.body)
         if body is None:
@@ -332,7 +332,7 @@ class Provider(Vendor):
         says_code = bool(codes and codes.tokens and codes.text.strip()[:1] in ("A", "B"))
         self.label_codes = says_code or mask is not None
 
-    async def _learn_tokens(self, wire: http.Door, choices: Sequence[str]) -> bool:
+    async def _learn_tokens(self, wire: http.Connection, choices: Sequence[str]) -> bool:
         """Request the choices' token ids from `/tokenize`. Return False unless each choice is a single token."""
         path = "/../tokenize" if self._at.url.endswith("/v1") else "/tokenize"
         for choice in choices:

@@ -70,7 +70,7 @@ class ServerOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class LookedUpOptions:
     """Headers and query with their values; no message may repeat any of `secrets`."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -113,7 +113,7 @@ def parse_options(
     return ServerOptions(vendor_options, body, headers, query, key, is_keyless)
 
 
-def look_up(options: ServerOptions) -> Looked:
+def look_up(options: ServerOptions) -> LookedUpOptions:
     """Return the values from the environment. Raises KeyProblem for a variable that is not set, or cannot be sent."""
     headers = {name: _value(f"header.{name}", value) for name, value in options.headers.items()}
     query = {k: _value(f"query.{k}", v) if v.startswith("env:") else v for k, v in options.query.items()}
@@ -121,7 +121,7 @@ def look_up(options: ServerOptions) -> Looked:
     # A server may repeat a header such as `Bearer …` without its first word, and an address with the value quoted. All
     # forms are secret.
     parts = [part for value in kept for part in (value, value.rpartition(" ")[2], quote(value, safe=""))]
-    return Looked(headers, query, tuple(dict.fromkeys(parts)))
+    return LookedUpOptions(headers, query, tuple(dict.fromkeys(parts)))
 
 
 def merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from judge.errors import KeyProblem, MissingExtra, ProviderError, Unreachable, U
 from judge.providers import http, options
 from judge.providers.base import Settings
 from judge.providers.connections import TimeLimit
-from judge.providers.options import Looked
+from judge.providers.options import LookedUpOptions
 from judge.types import Json
 
 
@@ -52,7 +52,7 @@ class Vendor(ABC):
         self._key = self._options.key or self.key
         self._name, self.timeout = name, settings.timeout
         self._who = self.title if self._is_vendors_own else self._at.url
-        self._wire: http.Door | None = None
+        self._wire: http.Connection | None = None
         self._sdk = ""
         self._reports: str | None = None
 
@@ -83,12 +83,12 @@ class Vendor(ABC):
     def _error(self, answer: http.HttpAnswer, said: http.Complaint) -> ProviderError:
         return http.failure(answer, said, self._who, self._name, self._key)
 
-    def _connect(self) -> http.Door:
+    def _connect(self) -> http.Connection:
         if self._wire is None:
             self._wire = self._wired()
         return self._wire
 
-    def _wired(self) -> http.Door:
+    def _wired(self) -> http.Connection:
         """Return a connection with the key and the headers of the vendor's client, whose own request path is not used."""
         key, looked_up = self._looked_up()
         library, make = self._client_class(self.own_client)
@@ -106,7 +106,7 @@ class Vendor(ABC):
             }
         return http.Wire(self._at, headers, self.timeout, [key], looked_up)
 
-    def _looked_up(self) -> tuple[str, Looked]:
+    def _looked_up(self) -> tuple[str, LookedUpOptions]:
         """Return the key, empty if none is needed, and the values that the options name. Raises KeyProblem."""
         key, looked_up = self._own_key(), options.look_up(self._options)
         given = any(map(self._options.gives, self.key_headers))
@@ -118,7 +118,7 @@ class Vendor(ABC):
         """Return the key, empty if none is set or none is to be sent. Raises KeyProblem for a key that no header can contain."""
         return "" if self._options.is_keyless else http.key_from(self._key)
 
-    def _client(self, name: str, extra: str, secrets: Sequence[str], **given: Any) -> http.Door:
+    def _client(self, name: str, extra: str, secrets: Sequence[str], **given: Any) -> http.Connection:
         """Return a connection through the vendor's client of this name, with its aiohttp transport.
 
         `given` are further arguments of the client. Raises KeyProblem, MissingExtra or UsageError.
@@ -160,7 +160,7 @@ _RAW = {"X-Stainless-Raw-Response": "true"}
 _MISSING = ("pip install", "No module named")
 
 
-class Client(http.Door):
+class Client(http.Connection):
     """A vendor's client (an `openai` or `anthropic` one) as a connection to its server; `who` names it in errors.
 
     Every call raises KeyProblem without credentials, and MissingExtra without the package that searches for them.

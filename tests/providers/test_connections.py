@@ -8,7 +8,7 @@ import pytest
 from judge.addresses import server
 from judge.providers import connections
 from judge.providers.http import Wire
-from judge.providers.options import Looked
+from judge.providers.options import LookedUpOptions
 from tests.loopback.openai_server import OpenAIServer
 
 BODY = b'{"model": "loopback", "messages": [{"role": "user", "content": "Is tea hot?"}]}'
@@ -17,7 +17,7 @@ PATH = "/chat/completions"
 
 @pytest.fixture
 async def wire(openai_server: OpenAIServer) -> AsyncIterator[Wire]:
-    opened = Wire(server(openai_server.url), {}, 30.0, [], Looked())
+    opened = Wire(server(openai_server.url), {}, 30.0, [], LookedUpOptions())
     yield opened
     await opened.close()
 
