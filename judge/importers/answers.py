@@ -157,6 +157,12 @@ class _Reader:
             raise BadInput(
                 "missing" if body is None else f"must be text, is {fields.kind(body)}", field=f"{prefix}text"
             )
+        listed = get("claims")
+        claims = self._claims(listed, f"{prefix}claims")
+        meta = self._meta(source, prefix, get("meta"))
+        if listed is not None and not claims:
+            # An empty list says that the answer makes no claim, so nobody needs to decompose it.
+            meta = {**meta, "claims": []}
         return Answer(
             item=item,
             system=system
@@ -166,10 +172,10 @@ class _Reader:
             text=body,
             cited=_names(get("cited"), f"{prefix}cited"),
             context=_names(get("context"), f"{prefix}context"),
-            claims=self._claims(get("claims"), f"{prefix}claims"),
+            claims=claims,
             # Letters have no sentences that could be judged.
             prose=not masses,
-            meta=self._meta(source, prefix, get("meta")) | ({"probabilities": masses} if masses else {}),
+            meta=meta | ({"probabilities": masses} if masses else {}),
             votes=self._votes(source, prefix),
             document=fields.word(get("document"), f"{prefix}document"),
         )

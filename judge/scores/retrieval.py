@@ -90,9 +90,9 @@ def by_name(
 ) -> list[Score]:
     """Return measures by their names in ir_measures: nDCG, P, R, RR and AP. A depth (nDCG@10) is required for P and R only.
 
-    `P(rel=2)@10` counts passages from grade 2 on as relevant; without `rel` they count from grade 1 on.
+    `P(rel=2)@10` counts passages from grade 2 on as relevant; without `rel` they count from grade 1 on. nDCG takes no `rel`.
 
-    Which queries have a value, and what is raised, is as in `at` with `as_trec`. Raises UsageError for an unknown name.
+    Which queries have a value, and what is raised, is as in `at` with `as_trec`. Raises UsageError for an unknown name, and for nDCG with `rel`.
     """
     scores = []
     for name in names:
@@ -101,6 +101,12 @@ def by_name(
             raise UsageError(
                 f"no measure '{name}': there are nDCG@10, P@10, R@10, RR@10 and AP@10, with any depth; nDCG, RR, AP; "
                 "P(rel=2)@10"
+            )
+        if match["kind"] == "nDCG" and match["rel"]:
+            # The gain of nDCG is the grade itself. Accepting `rel` would print the value of nDCG under another name.
+            raise UsageError(
+                f"--measure {name}: nDCG has no threshold rel, because its gain is the grade itself; write nDCG"
+                + (f"@{match['depth']}" if match["depth"] else "")
             )
         relevant_from = int(match["rel"] or 1)
         topics = _topics(queries, rankings, relevance, False, relevant_from, missing_is_zero=True)

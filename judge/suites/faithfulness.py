@@ -80,8 +80,12 @@ def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
 
     The decomposition, or making claims of it, is a step while answers have no claims.
     """
+    import numpy as np
+
     have = study.rows.counts("claim")
-    without = answers[answers["answered"] & ~answers["unit_id"].isin(have.index)]
+    # Files may say that an answer makes no claim; there is nothing to decompose then.
+    none = answers["unit_id"].isin(study.rows.without_claims())
+    without = answers[answers["answered"] & ~answers["unit_id"].isin(have.index) & ~none]
     if len(without):
         listed = study.labels("claim_decomposition", chosen)
         claim_lists = listed.set_index("unit_id").reindex(without["unit_id"])
@@ -97,7 +101,7 @@ def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
             .fillna(False)
             .to_numpy(dtype=bool)
         )
-        counted[empty] = 0
+        counted[empty | (none & np.isnan(counted)).to_numpy()] = 0
         answers["n_claims"] = counted
         lost = without["unit_id"][(~ready & (claim_lists["label"] != "[]")).to_numpy()]
         # One claim that has no label: the answer then has no value, and is not taken for one without claims.

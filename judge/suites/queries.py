@@ -259,6 +259,14 @@ class Rows:
         rows = self._frame(query, [kind], "n count_n")
         return pd.Series(rows["count_n"].to_numpy(), index=rows["n"].to_numpy())
 
+    def without_claims(self) -> pd.Series:
+        """Return the units of the answers that were imported with an empty list of claims."""
+        query = (
+            "SELECT u.rowid FROM answers AS a JOIN units AS u ON u.unit_id = a.answer_id "
+            "WHERE json_type(a.meta, '$.claims') = 'array' AND json_array_length(a.meta, '$.claims') = 0"
+        )
+        return self._frame(query, [], "n")["n"]
+
     def nuggets(self) -> pd.DataFrame:
         """Return n_vital, n_okay, the nuggets of an item by importance, by item_id, without items that have none."""
         query = "SELECT item_id, sum(importance = 'vital'), sum(importance = 'okay') FROM nuggets GROUP BY 1 ORDER BY 1"

@@ -97,6 +97,13 @@ def test_the_retrieved_ideal_sees_below_k() -> None:
     assert numbers(retrieval.at(3, QUERIES[:1], swapped, RELEVANCE))["ndcg_retrieved@3"] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("name", ["nDCG(rel=2)@10", "nDCG(rel=1)", "nDCG(rel=3)@5"])
+def test_ndcg_has_no_threshold_of_relevance(name: str) -> None:
+    with pytest.raises(UsageError, match="nDCG") as error:
+        retrieval.by_name(["AP", name], QUERIES, RANKINGS, RELEVANCE)
+    assert name in str(error.value) and "rel" in str(error.value) and "gain" in str(error.value)
+
+
 def test_graded_relevance() -> None:
     queries, ranked = table("unit_id", ("q",)), table("item_id rank passage_id", ("q", 1, "x"), ("q", 2, "y"))
     grades = table("item_id passage_id grade", ("q", "x", 1), ("q", "y", 2))
@@ -104,8 +111,8 @@ def test_graded_relevance() -> None:
     result = numbers(retrieval.at(2, queries, ranked, grades))
     assert result["ndcg@2"] == pytest.approx((1 + 2 / log2(3)) / (2 + 1 / log2(3)))
     # A gain is a grade, whatever is relevant: without y nothing is, and x stands first.
-    none = numbers(retrieval.by_name(["nDCG(rel=2)@2", "R(rel=2)@2"], queries, ranked, grades[:1]))
-    assert none == {"nDCG(rel=2)@2": 1.0, "R(rel=2)@2": None}
+    none = numbers(retrieval.by_name(["nDCG@2", "R(rel=2)@2"], queries, ranked, grades[:1]))
+    assert none == {"nDCG@2": 1.0, "R(rel=2)@2": None}
 
 
 def test_nothing_relevant_and_nothing_retrieved() -> None:

@@ -161,6 +161,26 @@ def test_passages_of_other_questions_have_no_label(judge: Judge, tmp_path: Path)
     assert result["context_precision"]["missing"]["not judged"] == 1
 
 
+def test_an_empty_list_of_claims_says_that_the_answer_makes_none(judge: Judge, tmp_path: Path) -> None:
+    rows = [
+        {"id": "bridge", "system": "t", "text": "Ann.", "context": ["p1"], "claims": ["Ann built it"]},
+        {"id": "tower", "system": "t", "text": "I do not know.", "context": ["p1"], "claims": []},
+    ]
+    outputs(judge, tmp_path, rows)
+    words = ("--system", "t", "--part", "faithfulness", "-m", "m/m")
+    [step] = commands(judge, "rag", *words)
+    assert step.split()[2] == "claim_support"
+    give("claim_support", {"d:bridge@t@default#c0": E}, model="m/m")
+    result = score(judge, "rag", *words)
+    # `open` has no answer, and that is a failure. The answer to `tower` makes no claim.
+    assert result["faithfulness"]["missing"] == {"no claim or no passage": 1}
+    assert result.value("faithfulness") == 1 / 2
+    # An answer without the key is still to be decomposed.
+    outputs(judge, tmp_path, [{"id": "bridge", "system": "u", "text": "Ann.", "context": ["p1"]}])
+    [step] = commands(judge, "rag", "--system", "u", "--part", "faithfulness", "-m", "m/m")
+    assert step.split()[2] == "claim_decomposition"
+
+
 def test_an_empty_list_of_reference_answers_is_no_reference(judge: Judge, tmp_path: Path) -> None:
     items(judge, tmp_path, "e", [{"id": "q", "question": "?", "reference_answers": [], "passages": ["So."]}])
     outputs(judge, tmp_path, [{"id": "e:q", "system": "s", "text": "So.", "claims": ["So."]}])
