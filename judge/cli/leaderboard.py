@@ -59,7 +59,7 @@ def names_of(store: Store, paper: Paper, wanted: ScoreRequest, systems: Sequence
 
 
 def _print(board: Board) -> None:
-    from judge.suites.board_files import columns_of, head, legend, number, printed
+    from judge.suites.board_files import columns_of, head, known, legend, number, printed
 
     say(board.paper.title)
     say(f"data set {board.dataset}; {len(board.contenders)} {board.axis}s on the rows that all share\n")
@@ -68,7 +68,7 @@ def _print(board: Board) -> None:
     people = bool(board.corrections)
     stratified = any(row.stratum for row in board.rows)
     columns = [
-        *(["stratum"] if stratified else []), "measure", board.axis, "value", "interval", "", "minus the best", "p (Holm)",
+        *(["stratum"] if stratified else []), "measure", board.axis, "value", "interval", "",
         "n shared", "own value", "n own", *(["corrected"] if people else []),
     ]  # fmt: skip
     lines = [
@@ -77,8 +77,11 @@ def _print(board: Board) -> None:
         for cell in _ordered(board, row)
     ]
     print(table(columns, lines))
+    _print_differences(board, stratified)
     for text in legend(board):
         say(f"- {text}")
+    for name, known_as in known(board):
+        say(f"- {name} is known as {known_as.name} ({known_as.source})")
     say_lacking(board.lacking)
     others = printed(board)
     if others:
@@ -117,6 +120,28 @@ def _print_values(board: Board) -> None:
         print(table([board.axis, *(head(board, c) for c in part)], rows) + "\n")
 
 
+def _print_differences(board: Board, stratified: bool) -> None:
+    """Print the differences from the best with their p values, if anything was tested."""
+    from judge.suites.board_files import ARROWS, difference, p_value
+
+    columns = [*(["stratum"] if stratified else []), "measure", board.axis, "minus the best", "p (Holm)"]
+    lines = [
+        [
+            *([row.stratum or "all"] if stratified else []),
+            row.measure + ARROWS[row.better],
+            cell.contender,
+            difference(cell),
+            p_value(cell.p_holm),
+        ]
+        for row in board.rows
+        for cell in _ordered(board, row)
+        if cell.p_holm is not None
+    ]
+    if lines:
+        print("\ndifferences from the best")
+        print(table(columns, lines))
+
+
 def _ordered(board: Board, row: BoardRow) -> list[Cell]:
     """Return the cells with the best first, or in the original order if neither high nor low values are better."""
     # Of coverage, for example, neither more nor less is better, so no system is first.
@@ -135,17 +160,13 @@ def _ordered(board: Board, row: BoardRow) -> list[Cell]:
 
 
 def _line(board: Board, row: BoardRow, cell: Cell, people: bool) -> list[Any]:
-    from judge.suites.board_files import corrected, number, p_value, span
+    from judge.suites.board_files import corrected, number, span
 
-    m, a = cell.shared, cell.against
-    apart = ""
-    if a is not None and a.difference is not None:
-        apart = f"{a.difference:+.3f}" + ("" if a.low is None else f" ({a.low:+.3f} … {a.high:+.3f})")
+    m = cell.shared
     arrow = {1: " ↑", -1: " ↓", 0: ""}[row.better]
     values: list[Any] = [
         row.measure + arrow, cell.contender, m.shown, m.interval,
-        {"best": "best", "tied": "=", "worse": "", "": ""}[cell.mark], apart,
-        "" if cell.p_holm is None else p_value(cell.p_holm), m.n_units, number(cell.own_rows.value), cell.own_rows.n_units,
+        {"best": "best", "tied": "=", "worse": "", "": ""}[cell.mark], m.n_units, number(cell.own_rows.value), cell.own_rows.n_units,
     ]  # fmt: skip
     if people:
         ppi = corrected(board, row, cell)

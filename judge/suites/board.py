@@ -357,7 +357,12 @@ def _rows(
         better = paper.better(measure)
         if lacking[measure]:
             why = f"no rows are shared: the measure has no value for {', '.join(lacking[measure])}"
-            cells = [replace(c, shared=replace(c.shared, reason=why)) for c in cells]
+            # Where nobody has a value, the measure's own reason says more than the names of all contenders.
+            nobody = len(lacking[measure]) == len(names)
+            cells = [
+                replace(c, shared=replace(c.shared, reason=(nobody and c.own_rows.reason) or why))
+                for c in cells
+            ]
         # A measure without a better side has no best, so nothing is tested.
         elif better:
             cells = _marked(cells, on_shared_rows[part], better, how.get("confidence", 0.95))

@@ -158,6 +158,14 @@ def compared(board: Board) -> list[BoardRow]:
     return [row for row in columns_of(board) if any(cell.p_holm is not None for cell in row.cells)]
 
 
+def difference(cell: Cell) -> str:
+    """Return the difference from the best with its interval, or an empty text."""
+    a = cell.against
+    if a is None or a.difference is None:
+        return ""
+    return f"{a.difference:+.3f}" + ("" if a.low is None else f" ({a.low:+.3f} … {a.high:+.3f})")
+
+
 def known(board: Board) -> list[tuple[str, KnownAs]]:
     """Return the measures with another well-known name, with that name."""
     every = board.paper.known
@@ -226,6 +234,10 @@ def as_markdown(board: Board) -> str:
         span=lambda measure: Markup(span(measure)),
         counts=counts,
         corrected=corrected,
+        compared=compared(board),
+        known=known(board),
+        p_value=p_value,
+        difference=lambda cell: Markup(difference(cell)),
     )
 
 
@@ -245,6 +257,7 @@ def as_latex(board: Board) -> str:
         here = slice(at, at + MOST_MEASURES)
         others = [(system, values[here], by) for system, values, by, _ in printed(board)]
         parts.append((columns[here], [row for row in others if any(v is not None for v in row[1])]))
+    tested = compared(board)
     people = dict.fromkeys(c.reference for c in board.corrections.values())
     texts = [*legend(board)[:2], *(f"corrected by labels of {who} (PPI++), on own rows" for who in people)]
     sentences = [board.paper.title, *(text[:1].upper() + text[1:] for text in texts)]
@@ -257,6 +270,9 @@ def as_latex(board: Board) -> str:
         stacked=lambda row: Markup(_stacked(head(board, row))),
         number=number,
         corrected=corrected,
+        tests=[tested[at : at + MOST_MEASURES] for at in range(0, len(tested), MOST_MEASURES)],
+        p_value=p_value,
+        known=known(board),
     )
 
 

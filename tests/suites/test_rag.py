@@ -124,6 +124,20 @@ def test_by_hand(judge: Judge) -> None:
     assert claims.value("ragas_faithfulness") == result.value("faithfulness")
 
 
+def test_boards_name_the_measures_of_others_and_why_one_is_missing(judge: Judge, tmp_path: Path) -> None:
+    labelled(judge)
+    outputs(judge, tmp_path, [{"id": "bridge", "system": "t", "text": " ", "context": ["p1"]}])
+    words = ("score", "rag", "--system", "s", "--system", "t", "--partial", "--interval", "none")
+    texts = [judge(*words).out]
+    for name in ("b.md", "b.tex", "b.html"):
+        judge(*words, "-o", name)
+        texts.append((tmp_path / name).read_text("utf-8"))
+    for text in texts:
+        assert "RAGChecker claim recall" in text and "2408.08067" in text
+        if "tabular" not in text:
+            assert "embedding model" in text
+
+
 def test_a_missing_answer_is_a_failure(judge: Judge, tmp_path: Path) -> None:
     labelled(judge)
     rows = [{"id": "bridge", "system": "t", "text": "Ann.", "context": ["p1"], "claims": ["Ann built it"]}]
