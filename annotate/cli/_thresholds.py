@@ -67,9 +67,17 @@ def parse(values: Sequence[str]) -> list[Limit]:
 
 
 def check(
-    fields: Sequence[tuple[Panel, Reference | None]], limits: Sequence[Limit], on: On, **how: Unpack[How]
+    fields: Sequence[tuple[Panel, Reference | None]],
+    limits: Sequence[Limit],
+    on: On,
+    *,
+    named: bool,
+    **how: Unpack[How],
 ) -> tuple[list[LimitCheck], list[str]]:
     """Compare each limit with the measures of the fields that it applies to: once, or for each judge if no pair is named.
+
+    Judges without any label on the units that others labelled are skipped, unless the user `named` the judges or there
+    is no other.
 
     Also returns the reasons why fields were skipped, e.g. because A,B did not label them. Raises UsageError if a
     limit applies to no field.
@@ -84,17 +92,24 @@ def check(
             try:
                 checked += [
                     _checked(limit, on, _measure(panel, limit, who, how))
-                    for who in _who(panel, reference, limit)
+                    for who in _who(panel, reference, limit, named=named)
                 ]
             except UsageError as e:
                 refused.append(e)
         if len(refused) == len(of_judges or fields):
             raise refused[0]
         passed_over += [str(e) for e in refused]
+        if not (limit.who or named):
+            passed_over += [
+                f"--fail-under {limit.typed}: {judge} is left out, because it has no label of '{panel.field}' on these units"
+                for panel, _ in of_judges
+                for judge in panel.judges
+                if panel.lacks_labels(judge) and not all(map(panel.lacks_labels, panel.judges))
+            ]
     return checked, passed_over
 
 
-def _who(panel: Panel, reference: Reference | None, limit: Limit) -> list[list[str]]:
+def _who(panel: Panel, reference: Reference | None, limit: Limit, *, named: bool) -> list[list[str]]:
     everyone = list(panel.ratings.annotators)
     # An annotator may be called all, or people.
     if limit.who == ALL and ALL not in everyone:
@@ -104,7 +119,9 @@ def _who(panel: Panel, reference: Reference | None, limit: Limit) -> list[list[s
     if limit.who:
         return [pair_of(panel, limit.who, f"--fail-under {limit.typed}")]
     if panel.judges and reference is not None:
-        return [[judge, reference.name] for judge in panel.judges if judge != reference.name]
+        judges = [judge for judge in panel.judges if judge != reference.name]
+        labelled = [judge for judge in judges if not panel.lacks_labels(judge)]
+        return [[judge, reference.name] for judge in (judges if named or not labelled else labelled)]
     if panel.judges:
         raise UsageError(
             f"--fail-under {limit.typed}: '{panel.field}' has no labels to compare the judge with"

@@ -126,7 +126,11 @@ def agreement(options: AgreementAsked) -> None:
     epsilon = EPSILON if "alt_test" in options.measures else None
     extras = [Extras(result.panel, how, epsilon, "dawid_skene" in options.measures) for result in results]
     checked, passed_over = thresholds.check(
-        [(r.panel, r.reference) for r in results], limits, options.on, **how
+        [(r.panel, r.reference) for r in results],
+        limits,
+        options.on,
+        named=bool(options.source.judges or options.source.annotators),
+        **how,
     )
     measures = [m.as_json() for r in results for m in r.measures]
     for path in options.output.pages:

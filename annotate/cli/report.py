@@ -110,7 +110,8 @@ def report(arguments: ReportAsked) -> None:
 
     --fail-under accepts verdict=trust, verdict=part (a verdict of trust also passes), or a minimum value
     of a measure. The measures are pooled_kappa, pooled_kappa_difference and cohen_kappa (one source of labels).
-    The report is written even if the check fails.
+    The report is written even if the check fails. A run without any label on the units that others labelled
+    is checked only if --judge names it, or if no run has labels.
 
     \b
     Formats of -o FILE:
@@ -159,7 +160,11 @@ def report(arguments: ReportAsked) -> None:
         note(document.no_ruling)
     if forms:
         note(f"written: {', '.join(map(str, forms))}")
-    decide(document.title, _gates(document, limits, wanted), arguments.output)
+    decide(
+        document.title,
+        _gates(document, limits, wanted, named=bool(source.judges or source.annotators)),
+        arguments.output,
+    )
 
 
 def _limits(typed: tuple[str, ...]) -> tuple[str, list[tuple[str, float]]]:
@@ -177,23 +182,30 @@ def _limits(typed: tuple[str, ...]) -> tuple[str, list[tuple[str, float]]]:
     return verdict, limits
 
 
-def _gates(document: Document, limits: list[tuple[str, float]], verdict: str) -> list[Gate]:
-    """Return one gate for each judge and condition."""
+def _gates(document: Document, limits: list[tuple[str, float]], verdict: str, *, named: bool) -> list[Gate]:
+    """Return one gate for each judge and condition. `named`: the user named the judges."""
+    # A run without any label, such as a failed attempt, must not fail the build of another judge. If there is no other
+    # judge, or the user named the run, the build depends on it.
+    rulings = [r for r in document.rulings if named or not r.no_labels] or document.rulings
     good = VERDICTS.get(verdict, ())
     wanted = " or ".join(good)
     gates = []
     if verdict:
-        for r in document.rulings:
+        for r in rulings:
             # Labels in conflict keep a verdict undecided, which the log of a build should explain.
             conflicts = f" ({r.conflicts} labels in conflict)" if r.conflicts else ""
             gates.append(
-                Gate(f"{r.judge}: {wanted}", r.decision in good, f"{r.judge}: {r.decision}{conflicts}")
+                Gate(
+                    f"{r.judge}: {wanted}",
+                    r.decision in good,
+                    f"{r.judge}: {'no labels' if r.no_labels else r.decision}{conflicts}",
+                )
             )
         if document.no_ruling:
             # A report without a verdict fails, because the build asked for one.
             gates.append(Gate(wanted, False, document.no_ruling.rstrip(".")))
     for name, least in limits:
-        for ruling in document.rulings:
+        for ruling in rulings:
             measure = next((m for m in ruling.measures if m.measure == name), None)
             title, of = f"{name} of {ruling.judge} >= {least:g}", f"{name} of {ruling.judge}"
             # The build depends on a number that this kind of verdict does not have.
@@ -205,6 +217,6 @@ def _gates(document: Document, limits: list[tuple[str, float]], verdict: str) ->
                 passed = measure.value >= least
                 sign = ">=" if passed else "<"
                 gates.append(Gate(title, passed, f"{of} is {measure.value:.4f} {sign} {least:g}"))
-        if not document.rulings:
+        if not rulings:
             gates.append(Gate(f"{name} >= {least:g}", False, f"{name}: there is no verdict"))
     return gates

@@ -133,7 +133,27 @@ class StudyDraws:
         batches = self.sequence.batches if self.sequence else ()
         return sorted({seat.person for b in batches for seat in seats_of(self.store, b.name) if seat.stopped})
 
+    def _no_labels(self, judge: str) -> str:
+        """Return the reason if the judge has no label on any unit that others labelled, with the next step; else ""."""
+        panel, run = self.panel, self.run_of(judge)
+        if not panel.lacks_labels(judge):
+            return ""
+        units = [panel.table.units[i] for i in np.flatnonzero(panel.by_others)]
+        # Its labels exist, but it was fitted on these questions, or their sealed test is closed for it.
+        if run is not None and run in judges_of(self.store.conn, panel.field, units):
+            return ""
+        reason = f"no labels of {judge} on the {len(units):,} units that others labelled"
+        if run is None:
+            return reason
+        # Only a run that was asked about them has stored a reason, such as unparsed replies.
+        if (panel.asked_units[judge] & panel.by_others).any():
+            return f"{reason}. {command('judge runs show', run)} gives the reason"
+        task = panel.task.name if panel.task is not None else "TASK"
+        return f"{reason}: {command('judge run', task, '-m', self._model(run))}"
+
     def _drawn(self, judge: str, ratings: Ratings) -> Draw:
+        if reason := self._no_labels(judge):
+            return Draw("that it labelled", refused=reason, no_labels=True)
         if self.is_table and self.panel.weights:
             return Draw(
                 "drawn with unequal probabilities (column 'weight')",
@@ -142,7 +162,7 @@ class StudyDraws:
             )
         if self.is_table:
             # The best of several judges is chosen on these labels: they share the level.
-            return Draw(family=tuple(self.panel.judges))
+            return Draw(family=tuple(name for name in self.panel.judges if not self.panel.lacks_labels(name)))
         if not self.batches and _imported_unequally(self.store, self.panel.field):
             return Draw(
                 "drawn with unequal probabilities (column 'weight' of their file)", refused=self._uneven

@@ -249,6 +249,8 @@ class Ruling:
     numbers: Table | None = None
     conflicts: int = 0
     """Labels in conflict: with any of them, the verdict stays undecided."""
+    no_labels: bool = False
+    """Whether the judge has no label on any unit that others labelled."""
     confidence: float = IntervalSettings().confidence
     """The level of the intervals behind the verdict."""
     shared_by: str = ""

@@ -71,6 +71,7 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
                 warnings=(*verdict.warnings, *_warnings(subject, judge), *_looked(look)),
                 conditions=verdict.conditions,
                 conflicts=conflicts,
+                no_labels=verdict.draw.no_labels,
                 confidence=verdict.limits.confidence,
                 shared_by="" if look else _shared_by(verdict),
                 labels=verdict.labels,
@@ -184,6 +185,8 @@ def drawn_words(verdict: Verdict) -> str:
 
 def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
     """Return the verdict in at most 60 words beside names: comparison, units, result, and next step."""
+    if verdict.draw.no_labels:
+        return f"No verdict on '{subject.panel.field}': {verdict.refused}."
     people = len(verdict.people)
     whom = f"{people} people" if people > 1 else f"'{verdict.source}'"
     family = len(verdict.draw.family)

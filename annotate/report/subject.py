@@ -142,7 +142,8 @@ def load(store: Store, options: ReportOptions) -> Subject:
         store, Scope(field, task, options.batch, tuple(options.runs), people, options.level, order)
     )
     short_names = _short_names(panel)
-    short = panel.renamed(short_names)
+    # The report must not begin with a run that has nothing to compare.
+    short = panel.renamed(short_names).unlabelled_last()
     # A run can be named as in the output of `annotate agreement`, too.
     name = options.reference
     reference = resolve(short, None if name is None else short_names.get(name, name))

@@ -205,6 +205,30 @@ class Panel:
         return self.table.column(name)
 
     @cached_property
+    def by_others(self) -> BoolArray:
+        """The units of `table` that anybody except the judges labelled."""
+        labelled = np.zeros(self.ratings.n_units, dtype=np.bool_)
+        for name in self.ratings.annotators:
+            if name not in self.judges:
+                labelled |= self.ratings.column(name) != MISSING
+        return labelled
+
+    def lacks_labels(self, judge: str) -> bool:
+        """Return whether the judge has no label on any unit that somebody else labelled."""
+        return bool(self.by_others.any()) and not bool(
+            (self.ratings.column(judge)[self.by_others] != MISSING).any()
+        )
+
+    def unlabelled_last(self) -> Panel:
+        """Return the panel with the judges that lack labels behind the others."""
+        lacking = [name for name in self.judges if self.lacks_labels(name)]
+        if not lacking or len(lacking) == len(self.judges):
+            return self
+        judges = iter([*(name for name in self.judges if name not in lacking), *lacking])
+        order = [next(judges) if name in self.judges else name for name in self.ratings.annotators]
+        return self.only(np.ones(self.ratings.n_units, dtype=np.bool_), order)
+
+    @cached_property
     def _few(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
         """The units with any annotator other than a judge."""
         # They are few beside those that judges label, and every pair with a person or gold is cut from them.

@@ -175,6 +175,9 @@ def verdict(
     if objection:
         decision = "undecided"
     ahead = None
+    if draw.no_labels:
+        # More units would not help a judge that labels none.
+        power = None
     if objection:
         ahead = Outlook(power or 0.0, why=objection)
     elif decision == "undecided" and power is not None:

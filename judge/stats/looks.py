@@ -68,6 +68,8 @@ class Draw:
     """The share of the level that this judge is tested at, where a family of judges shares it (Holm)."""
     family: tuple[str, ...] = ()
     """The judges that share the level."""
+    no_labels: bool = False
+    """Whether the judge has no label on any of these units; `refused` says so."""
 
     @property
     def next_place(self) -> int | None:

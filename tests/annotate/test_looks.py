@@ -21,6 +21,7 @@ from annotate.store import ensure_human, open_study
 from judge.errors import UsageError
 from judge.prompts import load_task
 from judge.store.label_sources import add
+from judge.types import Status
 from tests.annotate.agreement_helpers import annotate, judge
 from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, ruled, sealed_world, world
 from tests.annotate.report_helpers import U, add_run, study
@@ -586,3 +587,49 @@ def test_each_interval_of_the_verdict_has_its_level_beside_it(tmp_path: Path) ->
     full = (tmp_path / "r.md").read_text()
     assert "99.55 % in the verdict on m/one: jackknife" in full and "difference (99.55 % interval)" in full
     assert full.count("is shared by several looks at the units.") == 1 and "95 or 99.55" not in full
+
+
+def test_a_run_without_labels_is_last_and_fails_no_build_of_another_judge(tmp_path: Path) -> None:
+    """A run whose replies were all unparsed has no labels: that is its reason, and not the time at which it was added."""
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        # Its id is the first in the order of the report, and it was made before the draw.
+        unparsed = add_run(store, load_task("stance"), "a/none", dict.fromkeys(truth, Status.UNPARSED))
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 100)
+        rulings = ruled(store)
+        (alone,) = ruled(store, runs=("a/none",))
+        add_run(store, load_task("stance"), "m/elsewhere", {"study:255/p": "support"})
+    assert [r.judge for r in rulings] == ["m/one", "a/none"] and rulings[0].decision == "trust"
+    for ruling in (rulings[1], alone):
+        assert ruling.no_labels and "no labels of a/none on the 100 units" in ruling.sentence
+        assert f"judge runs show {unparsed}" in ruling.sentence and "shown beside" not in ruling.sentence
+        assert ruling.more_units is None and ruling.decision == "undecided"
+    page = tmp_path / "gates.xml"
+    gates = ("--fail-under", "verdict=trust", "--fail-under", "pooled_kappa=0.1", "-o", str(page), "-d", db)
+    annotate("report", *gates)
+    assert "a/none" not in page.read_text() and "m/one" in page.read_text()
+    annotate("report", "--judge", "a/none", *gates, code=5)
+    assert "a/none: no labels" in page.read_text()
+    agreement = ("agreement", "--field", "stance", "--fail-under", "cohen_kappa=0.1", "-d", db)
+    passed = annotate(*agreement)
+    assert "a/none" in passed.stderr and "left out, because it has no label" in passed.stderr
+    assert "undefined" in annotate(*agreement, "--judge", "a/none", code=5).stderr
+
+
+def test_where_no_judge_has_a_label_the_gate_fails(tmp_path: Path) -> None:
+    db = study(tmp_path / "s.db", [U(gold="support", judges={"m/none": Status.UNPARSED}) for _ in range(4)])
+    assert "no labels" in annotate("report", "--fail-under", "verdict=part", "-d", db, code=5).stderr
+    annotate("agreement", "--fail-under", "cohen_kappa=0.1", "-d", db, code=5)
+
+
+def test_a_judge_of_a_table_without_labels_takes_no_share_of_the_level(tmp_path: Path) -> None:
+    lines = ["unit,annotator,label"]
+    for i in range(60):
+        word = "ab"[i % 2]
+        lines += [f"{i},{who},{word if i % 15 else 'a'}" for who in ("ann", "bob", "j")]
+        lines.append(f"{i + 1000},k,{word}")
+    table = tmp_path / "votes.csv"
+    table.write_text("\n".join(lines) + "\n")
+    text = annotate("report", table, "--judge", "j", "--judge", "k").stdout
+    assert "no labels of k on the 60 units" in text and "one of 2 judges" not in text
