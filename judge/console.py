@@ -416,5 +416,13 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str]:
         shown = [re.split(r"[\s:]", value)[0] if value.startswith(secret) else value for value in wrong]
         options = ", ".join(f"{option} {value}" for value in shown)
         raise UsageError(f"{options}: write {'it' if len(wrong) == 1 else 'them'} as key=value")
-    parts = (value.partition("=") for value in values)
-    return {key.strip(): rest for key, _, rest in parts}
+    parts = [value.partition("=") for value in values]
+    named: dict[str, str] = {}
+    for key, _, rest in parts:
+        # Only the last one would be read, and nothing would say so.
+        if option.startswith("--map") and named.get(key.strip(), rest) != rest:
+            raise UsageError(
+                f"{option} {key.strip()}: '{named[key.strip()]}' and '{rest}' are both given; give it once"
+            )
+        named[key.strip()] = rest
+    return named

@@ -43,7 +43,7 @@ def items() -> None:
 )
 @map_options(
     "FIELD=PATH",
-    "Read FIELD from this column or dotted path, e.g. passages.text=evidence. Repeatable.",
+    "Read FIELD from this column or dotted path, e.g. passages.text=evidence. Repeatable; several columns of passages.text are several passages.",
     "Rename a gold or human label, e.g. stance:SUPPORTS=support. Repeatable.",
 )
 @click.option(
@@ -98,6 +98,7 @@ def import_(
     """
     from judge.importers.guess import MissingFields
     from judge.importers.offers import file_rows, offered
+    from judge.importers.paths import numbered_texts
     from judge.importers.signs import found_format
 
     given = Path(format_name)
@@ -113,7 +114,7 @@ def import_(
         )
     options = base.Options(
         dataset,
-        console.pairs(maps, "--map"),
+        console.pairs(numbered_texts(maps), "--map"),
         read_label_maps(label_maps),
         console.note,
         system=system,

@@ -5,7 +5,7 @@ are only offered to the user.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -91,7 +91,12 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
         label = _labels({key: name for key, name in keys.items() if not are_ranking(key, [inside[name]])})
     else:
         if "passages" not in row and "passages" not in guessed:
-            for field in ("passages.text", "passages.id"):
+            # One column for each passage: context1, context2 ...
+            if "passages.text" not in row and not any(name.startswith("passages.text") for name in maps):
+                for number, name in enumerate(_numbered(flat, taken), 1):
+                    guessed["passages.text" if number == 1 else f"passages.text.{number}"] = name
+                    taken.add(name)
+            for field in () if "passages.text.2" in guessed else ("passages.text", "passages.id"):
                 if field not in row:
                     # In a flat row `id` is the item's, so it cannot be the passage's as well.
                     take(field, {key: name for key, name in flat.items() if key not in ("id", "_id")})
@@ -104,6 +109,18 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
         is_claim = bool({"claim"} & {*row, *guessed, *maps})
         guessed[f"passages.gold.{_field(plain_name(label), is_claim)}"] = label
     return guessed
+
+
+def _numbered(names: Mapping[str, str], taken: Collection[str]) -> list[str]:
+    """Return the columns that are numbered passages of a row, such as ctx1 and ctx2, in the order of their numbers."""
+    words = {*NAMES["passages.text"], *NAMES["passages"], "ctx"}
+    by_word: dict[str, dict[int, str]] = {}
+    for key, name in names.items():
+        match = re.fullmatch(r"([a-z_]+?)_?(\d{1,3})", key, re.ASCII)
+        if match and match[1] in words and name not in taken:
+            by_word.setdefault(match[1], {})[int(match[2])] = name
+    several = next((numbered for numbered in by_word.values() if len(numbered) > 1), {})
+    return [several[number] for number in sorted(several)]
 
 
 def _labels(names: Mapping[str, str]) -> str | None:

@@ -19,6 +19,7 @@ from judge.importers.paths import (
     PASSAGE_FIELDS,
     check,
     follow,
+    further_texts,
     no_such_path,
 )
 from judge.importers.row_level import RowLevel, keep_rest, own_meta, score_of
@@ -45,6 +46,8 @@ class RowReader:
 
     def __init__(self, path: Path, options: Options, *, is_csv: bool = False) -> None:
         check(options.maps)
+        further = further_texts(options.maps)
+        _refuse_parts(options.maps, further)
         item_maps = {f: p for f, p in options.maps.items() if not f.startswith("passages.")}
         inner = {f.removeprefix("passages."): p for f, p in options.maps.items() if f not in item_maps}
         self._taken, self._options = options.taken, options
@@ -70,8 +73,13 @@ class RowReader:
         self._flat = RowLevel(
             inner, inner_names, shadow=taken, cells=decodes, as_text=as_text, prefix="passages."
         )
+        # Each column of text is a passage of its own, so it has no other fields.
+        self._further = [
+            RowLevel({"text": path}, ("text",), shadow=set(), cells=decodes, as_text=as_text)
+            for path in further
+        ]
         self._element = RowLevel(inner, inner_names, shadow=taken & set(inner.values()))
-        self._levels = (self._nested, self._row, self._flat, self._element)
+        self._levels = (self._nested, self._row, self._flat, self._element, *self._further)
         self._path, self._cells = path, is_csv
         self._maps = options.maps
         self._dataset = options.dataset
@@ -129,13 +137,12 @@ class RowReader:
             rest = self._flat.rest(rest)
         self._unused.update(dict.fromkeys(rest))
         if flat:
-            passage = self._passage_of(row, passages, self._flat, "passages.")
-            if passage is not None:
-                if self._taken is None:
-                    # Several flat rows may be one item, whose meta must then be equal in all of them.
+            item.passages = self._flat_passages(row, passages)
+            if item.passages and self._taken is None:
+                # Several flat rows may be one item, whose meta must then be equal in all of them.
+                for passage in item.passages:
                     keep_rest(passage.meta, rest)
-                    rest = {}
-                item.passages.append(passage)
+                rest = {}
         else:
             elements = passages if isinstance(passages, list) else [passages]
             item.passages = [self._inside(e, f"passages.{n}.") for n, e in enumerate(elements)]
@@ -145,6 +152,19 @@ class RowReader:
         else:
             self._add_answer(item, row, level, rest, knows_context=passages is not None)
         return fields.checked(item)
+
+    def _flat_passages(self, row: Mapping[str, Any], body: Any) -> list[Passage]:
+        """Return the passage of a flat row, and one for each further column of text with a text that is not empty."""
+        parts = [self._passage_of(row, body, self._flat, "passages.")]
+        for level in self._further:
+            text = fields.text(level.value(row, "text"), "passages.text")
+            parts.append(None if text is None else Passage(text))
+        if not self._further:
+            return [passage for passage in parts if passage is not None]
+        # A retriever may return one text twice: the row has this passage once.
+        return list({passage.text: passage for passage in reversed(parts) if passage is not None}.values())[
+            ::-1
+        ]
 
     def _check_passages(self, row: Mapping[str, Any], passages: Any) -> None:
         """Raise BadInput where it is ambiguous whether a column has a list of passages or the text of one."""
@@ -361,3 +381,14 @@ class RowReader:
         else:
             raise BadInput("missing, although the row has other parts of a passage", field=f"{place}text")
         return passage
+
+
+def _refuse_parts(maps: Mapping[str, str], further: Sequence[str]) -> None:
+    """Raise UsageError for a map to another part of a passage beside several columns of text."""
+    parts = [f for f in maps if f.startswith("passages.") and not f.startswith("passages.text")]
+    if further and parts:
+        columns = ", ".join(f"'{path}'" for path in (maps.get("passages.text"), *further) if path)
+        raise UsageError(
+            f"--map {parts[0]}={maps[parts[0]]}: each of the columns {columns} is a passage of its own, and a row cannot say to "
+            "which of them this belongs; omit it, or write one row for each passage"
+        )

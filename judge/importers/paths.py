@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ ITEM_FIELDS = (
 )  # fmt: skip
 ANSWER_FIELDS = ("answer", "system", "condition")
 PASSAGE_FIELDS = ("text", "id", "title", "date", "source")
+_FURTHER_TEXT = re.compile(r"passages\.text\.([2-9]|[1-9]\d+)", re.ASCII)
 GRAMMAR = (
     f"{', '.join(ITEM_FIELDS)}, {', '.join(ANSWER_FIELDS)}, gold.FIELD, votes.FIELD, passages, "
     f"{', '.join('passages.' + f for f in PASSAGE_FIELDS)}, passages.gold.FIELD, passages.votes.FIELD"
@@ -35,10 +37,32 @@ MISSING: Final = _Missing()
 def is_field(name: str) -> bool:
     """Return whether `name` is one of our fields, as in GRAMMAR."""
     inner = name.removeprefix("passages.")
+    if _FURTHER_TEXT.fullmatch(name):
+        return True
     if name in (*ITEM_FIELDS, *ANSWER_FIELDS, "passages") or (inner != name and inner in PASSAGE_FIELDS):
         return True
     group, _, field = inner.partition(".")
     return group in ("gold", "votes") and field != ""
+
+
+def further_texts(maps: Mapping[str, str]) -> list[str]:
+    """Return the paths of `passages.text.2`, `passages.text.3` ..., the texts of the row's further passages, in order."""
+    numbered = {
+        int(match[1]): path for field, path in maps.items() if (match := _FURTHER_TEXT.fullmatch(field))
+    }
+    return [numbered[number] for number in sorted(numbered)]
+
+
+def numbered_texts(values: Sequence[str]) -> list[str]:
+    """Return `FIELD=PATH` options in which the second, third ... `passages.text` is `passages.text.2`, `passages.text.3` ..."""
+    out: list[str] = []
+    n = 0
+    for value in values:
+        field, equals, path = value.partition("=")
+        is_text = field.strip() == "passages.text" and equals == "="
+        n += is_text
+        out.append(f"passages.text.{n}={path}" if is_text and n > 1 else value)
+    return out
 
 
 def check(maps: Mapping[str, str], extra: Iterable[str] = ()) -> None:

@@ -1,5 +1,8 @@
 """--map and --map-label: flat rows, lists, votes, shadowed keys, typos."""
 
+import json
+import shlex
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -244,3 +247,45 @@ def test_questions_alone_are_an_import_without_a_note(tmp_path: Path) -> None:
 def test_keys_of_our_own_format_that_become_meta_need_no_note(tmp_path: Path) -> None:
     row = {"id": 1, "question": "q", "passages": ["p"], "comment": "kept as meta"}
     assert load("jsonl", write_jsonl(tmp_path / "d.jsonl", [row])).notes == []
+
+
+WIDE = "nr,user_query,ctx1,ctx2,ctx3,lang\n1,who is it,one,two,three,en\n2,what is it,four,,four,en\n3,where,,,,en\n"
+
+
+def test_several_columns_of_text_are_several_passages(judge: Judge, tmp_path: Path) -> None:
+    """Of a map that was repeated only the last column was read, without a word."""
+    table = tmp_path / "wide.csv"
+    table.write_text(WIDE)
+    maps = ["--map", "id=nr", "--map", "question=user_query"]
+    texts = [word for n in (1, 2, 3) for word in ("--map", f"passages.text=ctx{n}")]
+    done = judge("items", "import", table, *maps, *texts, "--json")
+    assert json.loads(done.out)["rows"][0]["passages"] == 4
+    with sqlite3.connect("study.db") as study:
+        rows = study.execute("SELECT item_id, text FROM passages ORDER BY rowid").fetchall()
+    assert rows == [("wide:1", "one"), ("wide:1", "two"), ("wide:1", "three"), ("wide:2", "four")]
+    assert "ctx" not in done.err.replace("ctx4", "")
+    # Importing the same file again changes nothing.
+    assert json.loads(judge("items", "import", table, *maps, *texts, "--json").out)["rows"][0]["unchanged"]
+    wrong = judge("items", "import", table, *maps, *texts, "--map", "passages.text=ctx4", code=2).err
+    assert "--map passages.text.4=ctx4" in wrong
+    part = judge("items", "import", table, *maps, *texts, "--map", "passages.title=lang", code=2).err
+    assert "--map passages.title=lang" in part and "'ctx2'" in part
+
+
+def test_numbered_columns_are_suggested_as_passages(judge: Judge, tmp_path: Path) -> None:
+    """The suggested command took none of the three columns, and imported 0 passages."""
+    table = tmp_path / "wide.csv"
+    table.write_text(WIDE)
+    error = judge("items", "import", table, code=1).err
+    command = error[error.index("try: judge ") + len("try: judge ") :].splitlines()[0]
+    assert "passages.text=ctx1" in command
+    assert "4" in judge(*shlex.split(command)).out
+
+
+def test_a_field_that_is_mapped_twice_is_refused(judge: Judge, tmp_path: Path) -> None:
+    table = tmp_path / "wide.csv"
+    table.write_text(WIDE)
+    error = judge(
+        "items", "import", table, "--map", "question=user_query", "--map", "question=ctx1", code=2
+    ).err
+    assert "--map question" in error and "'user_query'" in error and "'ctx1'" in error
