@@ -1,4 +1,5 @@
-"""Read answers of systems from JSON Lines, one JSON array or CSV, for `judge systems import`. Not a format of items.
+"""Read answers of systems from JSON Lines, one JSON array or CSV, for `judge systems import`. This is not an
+item format.
 
     {"id": "q1",                                the item's id, with or without its data set
      "system": "gpt-4", "condition": "top5",    or once for the file (--system, --condition)
@@ -51,7 +52,7 @@ _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 def read_answers(
     path: Path, options: Options, system: str | None, condition: str | None, bad: Bad
 ) -> Iterator[AnswerRow]:
-    """Yield the answers of one file. Raises UsageError for a --map that fits no key or no row."""
+    """Yield the answers in one file. Raises UsageError if a --map does not match any key or any row."""
     records, is_table = table_or_json(path, bad)
     yield from of_records(records, options, system, condition, is_table, bad)
 
@@ -59,7 +60,9 @@ def read_answers(
 def of_records(
     records: Records, options: Options, system: str | None, condition: str | None, cells: bool, bad: Bad
 ) -> Iterator[AnswerRow]:
-    """Yield the answers of records; `cells`: rows of a table, whose cells contain lists as text. Raises as `read_answers`."""
+    """Yield the answers in records. With `cells`, the records are table rows whose cells contain lists as
+    text. Raises the same errors as `read_answers`.
+    """
     reader = _Reader(options, system, condition, cells)
     for answer, where in built(records, reader.answers, bad):
         yield AnswerRow(answer, where)
@@ -67,7 +70,7 @@ def of_records(
 
 
 ROUNDING = 0.005
-"""Largest change of a probability by rounding to two decimals."""
+"""The largest change in a probability that rounding to two decimals can cause."""
 
 
 class _Reader:
@@ -89,7 +92,7 @@ class _Reader:
         self._first: list[str] | None = None
 
     def answers(self, raw: Any) -> list[Answer]:
-        """Return the answers of one row. Raises BadInput naming the field."""
+        """Return the answers in one row. Raises BadInput, which names the field, if a value is unusable."""
         row = fields.record(raw)
         if self._first is None:
             self._first = list(row)
@@ -106,7 +109,7 @@ class _Reader:
         elif isinstance(several, list):
             named = [("", value) for value in several]
         else:
-            raise BadInput(f"must be an object or a list, is {fields.kind(several)}", field="answers")
+            raise BadInput(f"must be an object or a list, not {fields.kind(several)}", field="answers")
         out = []
         for place, (name, value) in enumerate(named):
             if not isinstance(value, str | Mapping):
@@ -116,7 +119,7 @@ class _Reader:
         return out
 
     def finish(self, path: Path) -> None:
-        """Raise UsageError for a --map whose path is in no row, and note label maps without effect."""
+        """Raise UsageError if no row has the path of a --map, and report label maps that had no effect."""
         # Known only after the last row, because a path may be in one row alone.
         unmet = {name: where for name, where in self._maps.items() if where not in self._met}
         if self._first is not None and unmet:
@@ -124,7 +127,7 @@ class _Reader:
         self._labels.finish()
 
     def _check_columns(self, row: Mapping[str, Any]) -> None:
-        """Raise BadInput that names all missing columns at once."""
+        """Raise BadInput if columns are missing, and name all of them at once."""
         several = "answers" in row or any(name.startswith("answers") for name in self._maps)
         several = several or "probabilities" in row or "probabilities" in self._maps
         wanted = [
@@ -137,7 +140,7 @@ class _Reader:
             names = " ".join(f"--map {name}=COLUMN" for name in missing)
             reason = f"no {', '.join(missing)}: {names}; the row has: {', '.join(row)}"
             if "text" in missing:
-                reason += '; option probabilities go in one column probabilities, as {"A": 0.7, "B": 0.3}'
+                reason += '; put option probabilities in one column named probabilities, for example {"A": 0.7, "B": 0.3}'
             raise BadInput(reason, field=missing[0])
 
     def _answer(self, value: str | Mapping[str, Any], item: str, prefix: str, system: str | None) -> Answer:
@@ -155,7 +158,7 @@ class _Reader:
             body = fields.word(body, f"{prefix}text")
         if not isinstance(body, str):
             raise BadInput(
-                "missing" if body is None else f"must be text, is {fields.kind(body)}", field=f"{prefix}text"
+                "missing" if body is None else f"must be text, not {fields.kind(body)}", field=f"{prefix}text"
             )
         listed = get("claims")
         claims = self._claims(listed, f"{prefix}claims")
@@ -227,7 +230,8 @@ class _Reader:
         return claims
 
     def _masses(self, value: Any, place: str) -> dict[str, float]:
-        """Return the probabilities of options by letter: numbers from 0, not all of them 0; at most 1 together.
+        """Return the probabilities of options, keyed by letter. They must be at least 0, not all 0, and sum
+        to at most 1.
 
         Probabilities that were rounded to two decimals may sum to slightly more; they are divided by their sum.
         """
@@ -240,14 +244,16 @@ class _Reader:
             masses[letter] = float(mass)
         total = sum(masses.values())
         if masses and not 0 < total <= 1 + ROUNDING * len(masses) + 1e-9:
-            raise BadInput(f"the sum is {total:.9g}, not above 0 and at most 1", field=place)
+            raise BadInput(
+                f"the probabilities sum to {total:.9g}; the sum must be above 0 and at most 1", field=place
+            )
         if total > 1:
             # Conformal sets add up probabilities, and would otherwise pass 1 before the last option.
             masses = {letter: mass / total for letter, mass in masses.items()}
         return masses
 
     def _meta(self, source: Mapping[str, Any], prefix: str, row_meta: Any) -> dict[str, Any]:
-        """Return the plain values that no key and no map has used, with the row's own `meta` over them."""
+        """Return the plain values that no key or map has used. Values in the row's own `meta` take precedence."""
         used = {*KEYS, "answers"} - {k.removeprefix(prefix) for k in self._maps if k.startswith(prefix)}
         left = {k: v for k, v in source.items() if k not in used and not k.startswith(("gold.", "votes."))}
         paths = [where for name, where in self._maps.items() if name.startswith(prefix)]
@@ -257,7 +263,9 @@ class _Reader:
 
 
 def _names(value: Any, place: str) -> list[str] | None:
-    """Return passage ids from a list, or from text as `["a"]`, `[1][2]` or `a; b`; None when there are none."""
+    """Return passage ids from a list, or from text such as `["a"]`, `[1][2]` or `a; b`. Return None if there
+    are none.
+    """
     if not isinstance(value, str):
         return None if value is None else fields.texts(value, place)
     if value.lstrip().startswith("["):

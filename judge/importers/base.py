@@ -27,15 +27,15 @@ from judge.types import Row
 __all__ = ["Bad", "Importer", "Options", "Row", "get", "ignore", "names"]
 
 Bad = Callable[[BadInput], None]
-"""Callback for each unusable row: raises at once, or records the error and returns when bad rows may be skipped."""
+"""Callback for each unusable row. It raises at once or, if bad rows may be skipped, records the error and returns."""
 
 
 def ignore(error: BadInput) -> None:
-    """Ignore a bad row, in a pass over a file whose errors another pass reports."""
+    """Ignore a bad row. This is for a pass over a file whose errors are reported by another pass."""
 
 
 Note = Callable[[str], None]
-"""Callback for one line about the import as a whole, for the user; it never changes what is stored."""
+"""Callback that shows the user one line about the import as a whole. It never changes what is stored."""
 
 
 def _silent(message: str) -> None:
@@ -44,13 +44,13 @@ def _silent(message: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The user's options of an import.
+    """The user's options for an import.
 
-    `maps` goes from our field to a dotted path in the user's row; `label_maps` goes from a label
-    field to {old value: new value}. Both are stored with the import. `system` names the answers of rows that name no
-    system. Cells of the columns `as_text` are never parsed; `scores` goes from a column of numbers to
-    the tool that gave them; `taken` is the interpretation of a common table. `note` receives what the
-    user should know although no row is bad (documents without text, a label map without effect).
+    `maps` maps our field to a dotted path in the user's row, and `label_maps` maps a label field to {old
+    value: new value}. Both are stored with the import. `system` is the system for rows that do not name one.
+    Cells in the columns `as_text` are never parsed. `scores` maps a column of numbers to the tool that
+    assigned them. `taken` is the interpretation of a common table. `note` receives information for the user
+    that is not about a bad row (documents without text, a label map without effect).
     """
 
     dataset: str | None = None
@@ -70,11 +70,11 @@ class Importer(Protocol):
     HELP: str
 
     def read_rows(self, paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-        """Yield rows in file order; call `bad` for a row that cannot be used."""
+        """Yield rows in file order, and call `bad` for each row that cannot be used."""
 
 
 def names() -> list[str]:
-    """Return every format: the modules of `judge.importers.formats`, except those with a leading `_`."""
+    """Return the names of all formats: the modules in `judge.importers.formats`, except those with a leading `_`."""
     package = importlib.import_module("judge.importers.formats")
     # The files in the folder are the list, so that a new format needs no registration.
     modules = [m.name for m in pkgutil.iter_modules(package.__path__)]
@@ -82,13 +82,13 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Importer:
-    """Return the importer called `name`. Raises UsageError that lists the existing ones."""
+    """Return the importer called `name`. Raises UsageError, which lists the available names, if there is none."""
     # A built-in format has priority over a plugin of the same name.
     if name not in names():
         plugin: Importer | None = plugins.find("importers", name)
         if plugin is not None:
             return plugin
-        hint = "with the path of a file alone the format is found from it"
+        hint = "if only a file path is given, its format is detected"
         raise UsageError(
             f"no format '{name}'; available: {', '.join([*names(), *plugins.names('importers')])} ({hint})"
         )

@@ -1,7 +1,9 @@
-"""Read the cells of a table: lists as JSON or as Python prints them (`['a', "b"]`), and what is refused.
+"""Read a table's cells, which may contain lists as JSON or as Python prints them (`['a', "b"]`), and refuse
+unusable cells.
 
-pandas writes a list into CSV as Python prints it. Nothing is evaluated: the tokens of such a text are rewritten as
-JSON, and `judge.files.loads` parses that. Sizes and depth are limited, because the file is untrusted.
+pandas writes a list into CSV as Python prints it. Nothing is evaluated: the tokens in such a cell are
+rewritten as JSON, which `judge.files.loads` parses. Size and depth are limited, because the file is
+untrusted.
 """
 
 import ast
@@ -15,9 +17,11 @@ from judge.errors import BadInput
 from judge.files import loads
 
 MOST_CHARACTERS = 8 * 2**20
-"""Longest cell. A passage is a page of text; anything longer is a broken quote or an attack."""
+"""Maximum length of a cell in characters. A passage is at most a page of text; anything much longer is an
+unclosed quote or an attack.
+"""
 DEEPEST = 20
-"""Deepest nesting of lists and objects."""
+"""Maximum nesting depth of lists and objects."""
 _BEGINS = ("[", "{", "(")
 # Cells that begin like this are meant to be lists of texts or objects; `[1] Paris is ...` and `(see below)` are not.
 _MEANT = re.compile(r"""\s*(?:[\[(]\s*(?:[urbf]?['"\[{(]|[A-Za-z_][\w.]*\()|\{\s*['"]|array\(|\[\s*\])""")
@@ -39,9 +43,10 @@ _FORMULA = re.compile(r"=\s*(?:[A-Za-z_][\w.$]*\s*(?:[(|!:]|$)|\$?[A-Z]{1,3}\$?\
 
 
 def parsed(cell: str) -> list[Any] | dict[str, Any] | None:
-    """Return the list or object in a cell, None where the cell is text.
+    """Return the list or object in a cell, or None if the cell is text.
 
-    Raises ValueError, with the reason, for a cell that begins as a list of texts or objects and cannot be parsed.
+    Raises ValueError, with the reason, if a cell begins like a list of strings or objects but cannot be
+    parsed.
     """
     # Most cells are text, and this test is much cheaper than an attempt to parse them.
     if cell.lstrip()[:1] not in _BEGINS and not _MEANT.match(cell):
@@ -54,12 +59,14 @@ def parsed(cell: str) -> list[Any] | dict[str, Any] | None:
         try:
             value = loads("".join(_as_json(cell)))
         except json.JSONDecodeError as error:
-            raise ValueError(f"not JSON, and no list as Python prints one: {error.msg}") from error
+            raise ValueError(f"neither JSON nor a list as Python prints one: {error.msg}") from error
     return value if isinstance(value, list | dict) else None
 
 
 def _as_json(text: str) -> Iterator[str]:
-    """Yield the tokens of Python's literals as those of JSON. Raises ValueError."""
+    """Yield the tokens of Python literals, converted to JSON tokens. Raises ValueError if the text is not a
+    Python literal.
+    """
     at = depth = 0
     before, is_comma = "", False
     while at < len(text):
@@ -80,7 +87,7 @@ def _as_json(text: str) -> Iterator[str]:
         depth += (part in "[({") - closes if kind == "mark" else 0
         # A cell of opening brackets only would otherwise exhaust the parser's recursion.
         if depth > DEEPEST:
-            raise ValueError(f"lists nested over {DEEPEST} deep")
+            raise ValueError(f"lists are nested more than {DEEPEST} levels deep")
         if kind == "text":
             yield json.dumps(_unquoted(part))
         elif not is_comma:
@@ -89,7 +96,7 @@ def _as_json(text: str) -> Iterator[str]:
 
 
 def _unquoted(token: str) -> str:
-    """Return the text of one string literal."""
+    """Return the content of one string literal."""
     if "\\" not in token:
         return token[1:-1]
     with warnings.catch_warnings():
@@ -99,21 +106,21 @@ def _unquoted(token: str) -> str:
             # A single literal that matched the pattern: neither names nor calls can be in it.
             value = ast.literal_eval(token)
         except (SyntaxError, ValueError) as error:
-            raise ValueError(f"a text with a broken escape: {token[:40]}") from error
+            raise ValueError(f"a string with an invalid escape: {token[:40]}") from error
     return str(value)
 
 
 def _strange(text: str, at: int) -> str:
     excerpt = text[at : at + 30].split("\n")[0]
     if re.match(r"\.\.\.", excerpt):
-        return "the list was shortened with ... when it was printed: write the whole column"
+        return "the list was shortened with ... when it was printed; write the whole column to the file"
     if re.match(r"[A-Za-z_][\w.]*\(", excerpt):
         return f"an object of a program ({excerpt.partition('(')[0]}(...)) and no text: write its text, or the column as JSON"
-    return f"not JSON, and no list as Python prints one: {excerpt!r} at character {at + 1}"
+    return f"neither JSON nor a list as Python prints one: {excerpt!r} at character {at + 1}"
 
 
 def refuse_strange(column: str, value: Any) -> None:
-    """Raise BadInput for a text that is too long or has a NUL character, at any depth of the column's value."""
+    """Raise BadInput if a string at any depth of the column's value is too long or contains a NUL character."""
     # A stack instead of recursion: nesting of an untrusted value must not exhaust Python's stack.
     left = [value]
     while left:
@@ -122,14 +129,14 @@ def refuse_strange(column: str, value: Any) -> None:
             left += part.values() if isinstance(part, dict) else part
         elif isinstance(part, str):
             if len(part) > MOST_CHARACTERS:
-                reason = f"a text of {len(part):,} characters; at most {MOST_CHARACTERS:,} are read"
+                reason = f"a text of {len(part):,} characters; at most {MOST_CHARACTERS:,} are allowed"
                 raise BadInput(reason, field=column)
             if "\0" in part:
-                raise BadInput("a NUL character: text cannot contain one", field=column)
+                raise BadInput("contains a NUL character, which text cannot contain", field=column)
 
 
 def refuse_formula(column: str, cell: Any, as_text: Collection[str]) -> None:
-    """Raise BadInput for a cell of a spreadsheet's file with a formula in place of its value."""
+    """Raise BadInput if a cell from a spreadsheet contains a formula instead of its value."""
     if isinstance(cell, str) and cell[:1] == "=" and _FORMULA.match(cell) and column not in as_text:
-        reason = f"a formula of a spreadsheet, not its value: save the values, or --as-text {column}"
+        reason = f"a spreadsheet formula instead of its value; save the values, or pass --as-text {column}"
         raise BadInput(reason, field=column)

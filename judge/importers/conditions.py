@@ -1,7 +1,8 @@
-"""The conditions of the papers' protocols: each paper's own name for what a system gets with a question.
+"""The conditions in the papers' protocols: each paper's own name for the input that a system gets with a question.
 
-A stored answer has the condition's name as its file gave it. `judge answers generate` names the same conditions after the
-system's input (`judge.runner.contexts`): `CONDITIONS` of a paper maps one to the other. A K stands for a number.
+A stored answer has the condition name from its file. `judge answers generate` names the same conditions after
+the system's input (`judge.runner.contexts`): `CONDITIONS` of a paper maps one to the other. A K stands for a
+number.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 DOCUMENT = "one document"
-"""Used instead of a context: the system gets one passage at a time, and each output is about that passage."""
+"""Used in place of a context. The system gets one passage at a time, and each output is about that passage."""
 
 CONDITIONS: Mapping[str, Mapping[str, str]] = {
     "raguard": {"zero-context": "none", "top-K": "top:K", "oracle": DOCUMENT, "misleading": DOCUMENT},
@@ -23,13 +24,13 @@ CONDITIONS: Mapping[str, Mapping[str, str]] = {
         "wrong-aware": "all+wrong-aware",
     },
 }
-"""Paper -> the paper's name of a condition -> the system's input."""
+"""Maps a paper to a mapping from its name for a condition to the system's input."""
 _NUMBER = re.compile(r"(?<=[-:])\d+")
 _CONTEXT = re.compile(r"(none|all|fixed5|top:\d+(:.+)?|oracle(:.+)?|misleading(:.+)?)(\+.+)?")
 
 
 def name_of(paper: str, context: str) -> str:
-    """Return the paper's name of a context, or the context itself without one: `top:5` is `top-5` in RAGuard."""
+    """Return the paper's name for a context, or the context itself if it has none: `top:5` is `top-5` in RAGuard."""
     plain, _, mark = context.partition("+")
     if plain.startswith("top:"):
         # `top:5:NAME:STAGE` also names the ranking, which is no part of the paper's condition.
@@ -46,11 +47,11 @@ def name_of(paper: str, context: str) -> str:
 
 
 def is_known(paper: str, condition: str) -> bool:
-    """Return whether a condition is one of the paper's, or a name that `judge answers generate` uses."""
+    """Return whether a name is one of the paper's conditions or a condition of `judge answers generate`."""
     names = CONDITIONS[paper]
     return _NUMBER.sub("K", condition) in names or _CONTEXT.fullmatch(condition) is not None
 
 
 def known(paper: str) -> str:
-    """Return the paper's names of its conditions, for messages."""
+    """Return the paper's names for its conditions, for use in messages."""
     return ", ".join(CONDITIONS[paper])

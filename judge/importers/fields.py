@@ -1,7 +1,7 @@
 """Check the values of a row before it becomes an item.
 
-Each function takes a value and the name of its field, and raises BadInput with that field. The reader of the file adds path
-and line.
+Each function takes a value and the name of its field, and raises BadInput with that field if the value is
+unusable. The reader of the file adds the path and the line.
 """
 
 import json
@@ -18,7 +18,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def kind(value: Any) -> str:
-    """Return the kind of a JSON value in words, for an error."""
+    """Return the kind of a JSON value in words, for error messages."""
     if value is None:
         return "missing"
     if isinstance(value, bool):
@@ -28,32 +28,32 @@ def kind(value: Any) -> str:
 
 
 def record(value: Any) -> Mapping[str, Any]:
-    """Return a row as an object."""
+    """Return a row if it is an object. Raises BadInput otherwise."""
     if not isinstance(value, dict):
-        raise BadInput(f"a row must be an object, this is {kind(value)}")
+        raise BadInput(f"a row must be an object, not {kind(value)}")
     return value
 
 
 def mapping(value: Any, field: str) -> Mapping[str, Any]:
-    """Return an object, {} when there is none."""
+    """Return an object, or {} if there is none."""
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise BadInput(f"must be an object, is {kind(value)}", field=field)
+        raise BadInput(f"must be an object, not {kind(value)}", field=field)
     return value
 
 
 def listing(value: Any, field: str) -> list[Any]:
-    """Return a list, [] when there is none."""
+    """Return a list, or [] if there is none."""
     if value is None:
         return []
     if not isinstance(value, list):
-        raise BadInput(f"must be a list, is {kind(value)}", field=field)
+        raise BadInput(f"must be a list, not {kind(value)}", field=field)
     return value
 
 
 def json_in(cell: str, field: str) -> Any:
-    """Return the JSON in a cell of a table."""
+    """Return the JSON value in a table cell."""
     # Python's own parser would keep the last of two equal keys, and so drop a label without a message.
     try:
         return loads(cell)
@@ -62,14 +62,14 @@ def json_in(cell: str, field: str) -> Any:
 
 
 def text(value: Any, field: str) -> str | None:
-    """Return text that is not blank, or None when there is none."""
+    """Return text that is not blank, or None if there is none."""
     if value is None:
         return None
     if not isinstance(value, str):
-        raise BadInput(f"must be text, is {kind(value)}", field=field)
+        raise BadInput(f"must be text, not {kind(value)}", field=field)
     if not value.strip():
         # A blank text would be judged like any other, and its label would count.
-        raise BadInput("empty text", field=field)
+        raise BadInput("the text is empty", field=field)
     return value
 
 
@@ -82,7 +82,7 @@ def required(value: Any, field: str) -> str:
 
 
 def word(value: Any, field: str) -> str | None:
-    """Return an id, a date or a label: text, or a number or true/false as JSON writes it; "" is None."""
+    """Return an id, a date or a label as a string. A number or true/false is written as in JSON; "" becomes None."""
     if value is None or value == "":
         return None
     if isinstance(value, str):
@@ -90,7 +90,7 @@ def word(value: Any, field: str) -> str | None:
     if isinstance(value, bool | int | float):
         # As JSON writes them: Python's True would be another label than the file's true.
         return json.dumps(value)
-    raise BadInput(f"must be text or a number, is {kind(value)}", field=field)
+    raise BadInput(f"must be text or a number, not {kind(value)}", field=field)
 
 
 def identifier(value: Any, field: str) -> str:
@@ -102,7 +102,7 @@ def identifier(value: Any, field: str) -> str:
 
 
 def texts(value: Any, field: str) -> list[str] | None:
-    """Return one text or a list of them (numbers become text) as a list; None when there is none."""
+    """Return one string or a list of strings as a list (numbers become strings), or None if there is none."""
     if value is None:
         return None
     if not isinstance(value, list):
@@ -113,7 +113,7 @@ def texts(value: Any, field: str) -> list[str] | None:
 def choices(value: Any, correct: str | None) -> dict[str, str] | None:
     """Return answer options: {letter: text}, or a list that gets the letters A, B, ...
 
-    Raises BadInput when `correct` is missing or not one of them.
+    Raises BadInput if `correct` is missing or is not one of them.
     """
     if isinstance(value, list):
         if len(value) > len(LETTERS):
@@ -121,24 +121,24 @@ def choices(value: Any, correct: str | None) -> dict[str, str] | None:
         value = dict(zip(LETTERS, value, strict=False))
     options = {k: required(v, f"options.{k}") for k, v in mapping(value, "options").items()}
     if options and correct is None:
-        raise BadInput("options without the correct one", field="correct")
+        raise BadInput("the correct option is not given", field="correct")
     if correct is not None and correct not in options:
         raise BadInput(f"'{correct}' is not among the options {list(options)}", field="correct")
     return options or None
 
 
 def checked(item: Item) -> Item:
-    """Return the item if its parts fit together; every format shares these checks."""
+    """Return the item if its parts are consistent. All formats share these checks."""
     # An item id is `dataset:source_id`, so a colon in the data set would make ids ambiguous.
     if ":" in item.dataset or not item.dataset.strip():
         raise BadInput(f"'{item.dataset}' must be a name without ':'", field="dataset")
     if item.polarity is not None and item.polarity not in POLARITIES:
-        raise BadInput(f"'{item.polarity}' is neither original nor counter", field="polarity")
+        raise BadInput(f"'{item.polarity}' must be original or counter", field="polarity")
     if (item.polarity is None) != (item.pair_id is None):
         missing, other = ("pair_id", "polarity") if item.pair_id is None else ("polarity", "pair_id")
-        raise BadInput(f"missing, but {other} is there", field=missing)
+        raise BadInput(f"missing, although {other} is given", field=missing)
     if item.question is None and item.claim is None and not item.passages:
-        raise BadInput("neither question nor claim nor passages", field="question")
+        raise BadInput("the row has no question, claim or passages", field="question")
     seen: dict[str, int] = {}
     for number, passage in enumerate(item.passages):
         # The line break keeps a text from being equal to an id.
@@ -151,9 +151,7 @@ def checked(item: Item) -> Item:
         # Without an id the hash of the text is the id. Repeating a passage is harmless, but two passages with equal texts
         # and different titles or labels would silently become one.
         if _rest(passage) != _rest(item.passages[first]):
-            reason = (
-                f"the same text as passage {first}, with another title, date, source or label: give them ids"
-            )
+            reason = f"the same text as passage {first}, with a different title, date, source or label; give both passages ids"
             raise BadInput(reason, field=f"passages.{number}.text")
     return item
 
@@ -171,7 +169,7 @@ class Labels:
         self._idle = {(f, old) for f, m in options.label_maps.items() for old in m}
 
     def value(self, field: str, raw: Any, where: str) -> str | None:
-        """Return the label as a string after --map-label, None when there is none."""
+        """Return the label as a string after applying --map-label, or None if there is none."""
         got = word(raw, where)
         if got is None or field not in self._maps:
             return got
@@ -180,10 +178,10 @@ class Labels:
         return self._maps[field].get(got, got)
 
     def one_of(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> str | None:
-        """Return the label of a format with fixed words: `known` goes from the file's word to ours.
+        """Return a label in a format with a fixed set of words. `known` maps the file's words to ours.
 
-        Our own words are accepted, too. --map-label may use the file's word or ours. Raises
-        BadInput for any other word.
+        Our own words are accepted too. --map-label may use the file's words or ours. Raises BadInput if the
+        word is unknown.
         """
         got = word(raw, where)
         if got is None or got in self._maps.get(field, {}):
@@ -194,19 +192,19 @@ class Labels:
         return self.value(field, ours, where)
 
     def fixed(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> Iterator[Vote]:
-        """Yield one gold vote of `one_of`, or none."""
+        """Yield the label from `one_of` as a gold vote, or nothing if there is none."""
         value = self.one_of(field, raw, where, known)
         if value is not None:
             yield Vote(field, value)
 
     def gold(self, field: str, raw: Any, where: str) -> Iterator[Vote]:
-        """Yield one gold vote, or none."""
+        """Yield one gold vote, or nothing if there is no label."""
         value = self.value(field, raw, where)
         if value is not None:
             yield Vote(field, value)
 
     def people(self, field: str, raw: Any, where: str) -> Iterator[Vote]:
-        """Yield one vote for each annotator of {annotator: label}."""
+        """Yield one vote for each annotator in {annotator: label}."""
         for name, label in mapping(raw, where).items():
             # The labels of a person with the name of the reference would become gold labels.
             if not name.strip() or name == GOLD:
@@ -216,13 +214,13 @@ class Labels:
                 yield Vote(field, value, name, AnnotatorKind.HUMAN)
 
     def finish(self) -> None:
-        """Note the --map-label entries without effect."""
+        """Report the --map-label entries that had no effect."""
         for field, old in sorted(self._idle):
-            self._note(f"--map-label {field}:{old}=... met no label '{old}' of {field}")
+            self._note(f"--map-label {field}:{old}=... had no effect: {field} has no label '{old}'")
 
 
 def no_maps(name: str, options: Options) -> None:
-    """Refuse --map for a format whose columns are fixed."""
+    """Raise UsageError if --map is used with a format whose columns are fixed."""
     if options.maps:
         first = next(iter(options.maps))
         raise UsageError(

@@ -1,7 +1,7 @@
-"""Guess which column of a user's file is which of our fields, by common names.
+"""Guess which columns in a user's file correspond to our fields, by common names.
 
-Names in ROLES are accepted where a table has a question with its contexts or an answer (`judge.importers.roles`). All others
-are only offered to the user.
+Names in ROLES are accepted if a table has a question with contexts or an answer (`judge.importers.roles`).
+All other names are only suggested to the user.
 """
 
 import re
@@ -18,7 +18,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "reference_answers": ("reference_answers", "reference", "ground_truth", "ground_truths", "expected_output"),
     "system": ("system", "model"),
 }  # fmt: skip
-"""Our field -> its names, ours first: RAGAS before and after 0.2, DeepEval, LangChain's chains, LlamaIndex's responses."""
+"""Maps our field to its names, ours first: RAGAS before and after 0.2, DeepEval, LangChain's chains,
+LlamaIndex's responses.
+"""
 
 NAMES = {
     "id": ("qid", "query_id", "question_id", "sample_id", "example_id", "item_id", "claim_id", "uid", "_id", "idx", "index", "key", "number", "no", "nr"),
@@ -30,12 +32,14 @@ NAMES = {
     "passages.id": ("doc_id", "docid", "docno", "document_id", "passage_id", "pid", "chunk_id", "id", "_id"),
     "passages.title": ("title", "doc_title", "heading"),
 }  # fmt: skip
-"""Our field -> other names of it, the most likely first."""
+"""Maps our field to other names for it, the most likely first."""
 
 LABELS = ("label", "labels", "relevance", "relevant", "rel", "relevance_grade", "grade", "stance", "verdict", "support", "judgement", "judgment", "rating", "gold", "gold_label", "score")  # fmt: skip
-"""Names of label columns, the most likely first; `score` is more often a retriever's than a person's."""
+"""Names of label columns, the most likely first. A column `score` more often comes from a retriever than from
+a person.
+"""
 NAMED_LABELS = frozenset(LABELS[:-1])
-"""Names of label columns whatever the values are."""
+"""Names that mean a label column, whatever its values are."""
 # Columns such as model_label or label_count contain a label word, but no human label.
 _NO_LABELS = frozenset(
     ("score", "scores", "rank", "retriever", "id", "model", "judge", "llm", "predicted", "pred", "confidence", "comment", "note", "notes", "count", "n")
@@ -43,7 +47,9 @@ _NO_LABELS = frozenset(
 
 
 class MissingFields(BadInput):
-    """Fields that no column gives; `maps` are all maps that would help, including those of the user that fit."""
+    """Raised if no column provides some fields. `maps` are all maps that would help, including the user's
+    maps that fit.
+    """
 
     def __init__(self, reason: str, maps: Mapping[str, str], **where: Any) -> None:
         super().__init__(reason, **where)
@@ -51,7 +57,8 @@ class MissingFields(BadInput):
 
 
 def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
-    """Return our field -> column, for fields that neither a key nor a map gives. Values are checked where they are known.
+    """Return a mapping from our field to a column, for fields that neither a key nor a map provides. Known
+    values are checked.
 
     A list of objects or texts is `passages`, and the fields of a passage are searched inside its objects.
     """
@@ -124,7 +131,9 @@ def _numbered(names: Mapping[str, str], taken: Collection[str]) -> list[str]:
 
 
 def _labels(names: Mapping[str, str]) -> str | None:
-    """Return the column of labels: one of LABELS, or a name with such a word in it (my_grade, label_ana) and no other meaning."""
+    """Return the columns of labels: those named in LABELS, or whose name contains such a word (my_grade,
+    label_ana) and has no other meaning.
+    """
     parts = {key: set(key.split("_")) for key in names}
     near = [key for key, words in parts.items() if words & NAMED_LABELS and not words & _NO_LABELS]
     return next((names[key] for key in (*LABELS[:-1], *near, LABELS[-1]) if key in names), None)
@@ -141,12 +150,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def plain_name(name: str) -> str:
-    """Return a column's name in the spelling of this module's tables."""
+    """Return a column's name in the spelling used in this module's tables."""
     return re.sub(r"[\s.-]+", "_", name.strip().lower())
 
 
 def are_ranking(name: str, values: Iterable[Any]) -> bool:
-    """Return whether a column called score contains a retriever's scores (12.7, 0.83), which are no labels."""
+    """Return whether a column called score contains a retriever's scores (12.7, 0.83), which are not labels."""
     decimals = re.compile(r"-?(\d*\.\d+|\d+(?=e))(e[+-]?\d+)?")
     return plain_name(name) == "score" and any(
         decimals.fullmatch(str(value).strip().lower()) for value in values
@@ -154,7 +163,7 @@ def are_ranking(name: str, values: Iterable[Any]) -> bool:
 
 
 def _field(label: str, is_claim: bool) -> str:
-    """Return the label field of a shipped task that best fits a column of labels."""
+    """Return the label field, from a shipped task, that best fits a column of labels."""
     if {"grade", "score", "rating"} & set(label.split("_")):
         return "relevance_grade"
     if {"stance", "support", "verdict"} & set(label.split("_")) or is_claim:
@@ -163,7 +172,7 @@ def _field(label: str, is_claim: bool) -> str:
 
 
 def _inside(row: Mapping[str, Any], maps: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """Return the first object of the row's passages, where they are a list of objects."""
+    """Return the first object in the row's passages if they are a list of objects."""
     name = maps.get("passages", "passages")
     return _element(row.get(name))
 

@@ -1,7 +1,8 @@
 """Import files, or rows in memory, into a study.
 
-Each file is one transaction, or each set of files that belong together; rows in memory are one transaction. They
-are a table's rows (read as those of CSV, but with types) or objects (as those of JSON Lines).
+Each file, or each set of files that belong together, is imported in one transaction; so are rows in memory.
+Rows in memory are a table's rows (read like CSV rows, but with types) or objects (read like those in JSON
+Lines).
 """
 
 import hashlib
@@ -27,7 +28,7 @@ from judge.store.listing import names_of_content
 
 T = TypeVar("T")
 FORMAT = "python"
-"""The format that the study stores for an import of rows in memory."""
+"""The format that the study records for an import of rows in memory."""
 
 
 def import_files(
@@ -35,8 +36,8 @@ def import_files(
 ) -> list[tuple[list[str], ImportReport]]:
     """Import the paths and report each transaction with its files.
 
-    Raises UsageError for a path that is no file, BadInput for the first bad row unless `skip_bad`;
-    its file then leaves nothing in the study.
+    Raises UsageError if a path is not a file, and BadInput for the first bad row unless `skip_bad` is set.
+    Nothing from a file with an error is stored.
     """
     # Before the first import, so that a mistyped second path leaves nothing done.
     for path in paths:
@@ -62,11 +63,12 @@ def import_files(
 def understood(
     path: Path, rows: Iterable[Any], options: Options, known: Sequence[tuple[str, str]] = ()
 ) -> Options:
-    """Return the options with the maps of a common table that the user did not give; each is reported to `options.note`.
+    """Return the options with the maps for a common table that the user did not give. Each is reported to
+    `options.note`.
 
-    `known` has each (data set, system) under which answers of the same content are stored: a copy of a file under another
-    name is not another system. Raises MissingFields, with the file, where two columns could be the same field, and UsageError
-    for options about missing columns.
+    `known` contains each (data set, system) under which answers with the same content are stored, because a
+    copy of a file under another name is not another system. Raises MissingFields, with the file, if two
+    columns could be the same field, and UsageError if an option names a missing column.
     """
     if options.taken is not None:
         return options
@@ -77,7 +79,7 @@ def understood(
             there = (
                 f"no such column; available: {', '.join(map(str, columns))}"
                 if columns
-                else "it is for tables"
+                else "this option is only for tables"
             )
             raise UsageError(f"{path}: {option} {strange[0]}: {there}")
     try:
@@ -86,14 +88,14 @@ def understood(
         raise placed(error, path, 1) from None
     if table is None:
         if columns and (options.system or options.scores):
-            reason = "--system and --scores are for tables with a question and its contexts or an answer"
+            reason = "--system and --scores require a table with a question and its contexts or an answer"
             raise UsageError(f"{path}: {reason}; available: {', '.join(map(str, columns))}")
         return options
     # Answers are identified by item, system and condition. A renamed copy of a file would double every answer.
     if known and not options.system and table.has_answers and not table.names_system:
         dataset, system = next((pair for pair in known if pair[1] == system_name(path)), known[0])
         options.note(
-            f"{path}: the same content is imported already, as the system '{system}'; --system NAME imports it as another one"
+            f"{path}: the same content is already imported as the system '{system}'; pass --system NAME to import it as another system"
         )
         options = replace(options, system=system, dataset=options.dataset or dataset)
     dataset = options.dataset or (DATASET if table.derives_id else dataset_name(path))
@@ -112,9 +114,10 @@ def import_each(
     read_rows: Callable[[Path, Bad], Iterator[T]],
     add: Callable[[Store, Iterable[T], ImportInfo, list[BadInput], Bad], ImportReport],
 ) -> Iterator[tuple[Path, ImportReport]]:
-    """Import files of answers or rankings: the rows of `read_rows` for each, stored by `add`, one transaction per file.
+    """Import files with answers or rankings, one transaction per file: `read_rows` reads the rows and `add`
+    stores them.
 
-    Raises UsageError for a path that is no file, BadInput for the first bad row unless `skip_bad`.
+    Raises UsageError if a path is not a file, and BadInput for the first bad row unless `skip_bad` is set.
     """
     for path in paths:
         check_file(path)
@@ -124,7 +127,9 @@ def import_each(
 
 
 def skipping(skip_bad: bool) -> tuple[list[BadInput], Bad]:
-    """Return the list of skipped rows, and the callback for bad rows: it raises the first error unless `skip_bad`."""
+    """Return the list of skipped rows, and the callback for bad rows, which raises the first error unless
+    `skip_bad` is set.
+    """
     skipped: list[BadInput] = []
 
     def bad(error: BadInput) -> None:
@@ -143,9 +148,11 @@ def import_rows(
     skip_bad: bool,
     columns: Sequence[str] | None = None,
 ) -> ImportReport:
-    """Import rows in one transaction, all rows or none unless `skip_bad`. `columns` are those of a table.
+    """Import rows in one transaction. If a row is bad, nothing is stored unless `skip_bad` is set. `columns`
+    are a table's columns.
 
-    Raises BadInput with `name` and the row's number from 1, UsageError for maps that fit nothing.
+    Raises BadInput, with `name` and the row's number from 1, for a bad row, and UsageError if a map does not
+    match anything.
     """
     # The rows are hashed before they are stored, so an iterator must be read twice.
     kept = list(rows)
@@ -184,12 +191,12 @@ def _items(
 
 
 def check_names(names: Iterable[Any], table: str = "") -> None:
-    """Raise BadInput for a column without a name, with a name that is no text, or with a name that occurs twice."""
+    """Raise BadInput if a column has no name, a name that is not a string, or a name that occurs twice."""
     # A DataFrame may have two columns of one name, and names that are no text.
     seen: set[str] = set()
     for place, name in enumerate(names, 1):
         if not isinstance(name, str) or not name.strip():
-            raise BadInput(f"column {place} has no name that is text: {name!r}", path=table)
+            raise BadInput(f"column {place} has a name that is not a string: {name!r}", path=table)
         if name in seen:
             raise BadInput("two columns have this name", path=table, field=name)
         seen.add(name)

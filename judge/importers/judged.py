@@ -1,4 +1,4 @@
-"""Import the labels of another program's model as a run of the study: everything is checked before anything is stored."""
+"""Import labels by another program's model as a run in the study. Everything is checked before anything is stored."""
 
 import dataclasses
 import hashlib
@@ -23,15 +23,17 @@ from judge.store.study import Store, now
 from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Status
 
 UNIT = ("unit", "unit_id", "id")
-"""Columns with the unit's id; the first one present is used."""
+"""Names of columns with the unit's id. The first one that is present is used."""
 EXPORTED = ("labels", "distributions")
-"""Columns of objects, field -> value: `judge runs export` writes them as JSON Lines."""
+"""Columns of objects (field -> value), which `judge runs export` writes in JSON Lines."""
 SILENT = tuple(s for s in Status if s is not Status.OK)
 
 
 @dataclass(frozen=True)
 class Given:
-    """The description of the table: `maps` is (unit, label, a field, probabilities, rationale, status, repeat) -> column."""
+    """The description of the table. `maps` maps unit, label, a field, probabilities, rationale, status or
+    repeat to a column.
+    """
 
     path: Path
     model: str
@@ -43,7 +45,7 @@ class Given:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """The run, whether it was stored before, and the number of units by status."""
+    """The run, whether it was already stored, and the number of units by status."""
 
     run_id: str
     known: bool
@@ -51,18 +53,19 @@ class KeptRun:
 
 
 def import_run(store: Store, task: Task, given: Given) -> KeptRun:
-    """Store a table of a model's labels as a run of the task.
+    """Store a table with a model's labels as a run of the task.
 
-    A row without a label is a missing one: its status is the column `status`, or the label itself where that is
-    one of the words refused, unparsed, truncated, failed, else unparsed. The same table, model, task and maps
-    give the same run again. Raises BadInput with file, line and column; nothing is stored then.
+    A row without a label counts as a missing label. Its status is taken from the column `status`, or from the
+    label itself if that is refused, unparsed, truncated or failed; otherwise it is unparsed. The same table,
+    model, task and maps give the same run again. Raises BadInput with file, line and column if a row is bad,
+    and stores nothing in this case.
     """
     label_table = table(given.path, [*UNIT, "label", *task.fields])
     given_table = _Table(store, task, given, label_table)
     # All rows are checked before anything is stored, so that a bad row leaves no half of a run.
     judgements = list(given_table.judgements())
     if not judgements:
-        raise BadInput("the file has a header and no rows", path=label_table.path)
+        raise BadInput("the file has a header but no rows", path=label_table.path)
     # The content and not the name, so that a copy of the file is the same run.
     digest = hashlib.sha256(given.path.read_bytes()).hexdigest()
     how = {"field": given.field, "dataset": given.dataset, "maps": given.maps, "label_maps": given.label_maps}
@@ -86,7 +89,7 @@ class _Table:
         self.golds = {name: relation.values(store.conn, GOLD, name) for name in golds}
         self.first: dict[tuple[str, int], int] = {}
         self.fitted: set[str] = set()
-        """Units whose judge was fitted on labels of their questions, according to the export."""
+        """Units for whose questions the judge was fitted on labels, according to the export."""
 
     def judgements(self) -> Iterator[Judgement]:
         places = dict(zip(self.columns, self.rows.places(list(self.columns.values())), strict=True))
@@ -105,11 +108,13 @@ class _Table:
         selected = [q for q in questions if q.field == self.given.field]
         if not selected:
             names = ", ".join(q.field for q in questions)
-            raise UsageError(f"--field {self.given.field}: {self.task.name} asks for {names}")
+            raise UsageError(
+                f"--field {self.given.field}: not a field of {self.task.name}; its fields are: {names}"
+            )
         return selected
 
     def _columns(self) -> dict[str, str]:
-        """Return our name of a column -> the table's name."""
+        """Return a mapping from our name for a column to the table's name."""
         there, maps = self.rows.columns, self.given.maps
         fields = [q.field for q in self.questions]
         single = len(fields) == 1
@@ -137,7 +142,7 @@ class _Table:
         return columns
 
     def _cell_of(self, name: str, cell: Json) -> Json:
-        """Return a cell, or the field's part of it where the cell is an object with all fields."""
+        """Return a cell, or the field's part of it if the cell is an object with all fields."""
         several = self.columns[name] in EXPORTED and isinstance(cell, dict)
         return cell.get(name.partition(".")[0]) if several else cell
 
@@ -145,7 +150,7 @@ class _Table:
         unit = self.units.find(_word(row["unit"], "unit"))
         repeat = _whole(row.get("repeat"))
         if (before := self.first.setdefault((unit, repeat), line)) != line:
-            raise BadInput(f"a second label on unit '{unit}' (the first is on line {before})", field="unit")
+            raise BadInput(f"a second label for unit '{unit}' (the first is on line {before})", field="unit")
         why = _word(row["rationale"], "rationale") or None if "rationale" in row else None
         if _true(row.get(FITTED)):
             self.fitted.add(unit)
@@ -163,21 +168,21 @@ class _Table:
         empty = [name for name, cell in cells.items() if cell is None or str(cell).strip() == ""]
         said = _word(row.get("status"), "status").strip().casefold()
         if said and said not in [str(s) for s in Status]:
-            raise BadInput(f"'{said}' is none of {', '.join(Status)}", field="status")
+            raise BadInput(f"'{said}' must be one of {', '.join(Status)}", field="status")
         for name, cell in cells.items():
             known = {q.value.casefold() for question in self.questions for q in question.labels}
             word = str(cell).strip().casefold()
             # A task may itself have a label called "failed"; then the word is an answer and no status.
             if word in [str(s) for s in SILENT] and word not in known:
-                return Status(word), f"'{word}' stands in the place of {name}"
+                return Status(word), f"'{word}' is given in place of a label for {name}"
         if not said:
             said = str(Status.UNPARSED if empty else Status.OK)
         if said == Status.OK and empty:
-            raise BadInput("the status is ok, and there is no label", field=empty[0])
+            raise BadInput("the status is ok, but there is no label", field=empty[0])
         if said != Status.OK and len(empty) < len(cells) and "status" in row and row["status"]:
             filled = next(name for name in cells if name not in empty)
-            raise BadInput(f"there is a label, and the status is {said}", field=filled)
-        return Status(said), "the table has no label"
+            raise BadInput(f"there is a label, but the status is {said}", field=filled)
+        return Status(said), "the table has no column with labels"
 
     def _answers(self, row: Mapping[str, Json], why: str | None) -> Iterator[Answered]:
         for question in self.questions:
@@ -210,7 +215,7 @@ class _Table:
 
 
 class _Units:
-    """The units of one kind, by every name that a table may use for them."""
+    """The units of one kind, keyed by every name that a table may use for them."""
 
     def __init__(self, store: Store, kind: str, dataset: str | None) -> None:
         self.kind, self.dataset = kind, dataset
@@ -233,7 +238,7 @@ class _Units:
         if not self.known:
             where = f" of data set '{dataset}'" if dataset else ""
             raise UsageError(
-                f"{store.path}: there is no {kind}{where} to label; see {command('judge items show')}"
+                f"{store.path}: there is no unit of kind {kind}{where} to label; see {command('judge items show')}"
             )
 
     def find(self, name: str) -> str:
@@ -245,10 +250,10 @@ class _Units:
         # A guess would put the label on another unit, and nothing would show it.
         if len(units) > 1:
             examples = ", ".join(units[:3]) + (" ..." if len(units) > 3 else "")
-            raise BadInput(f"'{name}' may be {len(units):,} units: {examples}", field="unit")
+            raise BadInput(f"'{name}' matches {len(units):,} units: {examples}", field="unit")
         if not units:
             raise BadInput(
-                f"'{name}' is no {self.kind} of the study; the ids of an item: {command('judge items show ITEM')}",
+                f"'{name}' is not the id of any {self.kind} in the study; to list the ids in an item: {command('judge items show ITEM')}",
                 field="unit",
             )
         return units[0]
@@ -268,12 +273,12 @@ def _whole(cell: Json) -> int:
 def _true(cell: Json) -> bool:
     text = _word(cell, FITTED).casefold()
     if text not in ("", "true", "false"):
-        raise BadInput(f"'{text}' is neither true nor false", field=FITTED)
+        raise BadInput(f"'{text}' must be true or false", field=FITTED)
     return text == "true"
 
 
 def _raw(question: Question, cell: Json) -> Json:
-    """Return a cell in the form in which a model's JSON would have the value."""
+    """Return a cell's value in the form that it would have in a model's JSON."""
     # A CSV file has numbers and lists as text only.
     if isinstance(cell, str) and (question.level == "interval" or question.many):
         try:

@@ -1,4 +1,4 @@
-"""Turn a user's row into an item: our own keys, `--map`, `--map-label`, and the remaining keys as `meta`."""
+"""Turn a user's row into an item, using our own keys, `--map` and `--map-label`. The remaining keys become `meta`."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _IDS = ("id", "question_id", "pair_id")
 class RowReader:
     """Turns the rows of one file into items.
 
-    A row's passages are either a list (or one object) under `passages`, and then the paths of
-    `passages.*` are relative to each element; or the row is flat, the paths are relative to the
-    row, and they make one passage. Unused keys are kept: as the item's `meta`, and
-    in a flat row as its passage's, because several flat rows may make up one item. `is_csv` says
-    that values are CSV cells: their lists and objects are JSON text.
+    A row's passages may be a list (or one object) under `passages`; the paths of `passages.*` are then
+    relative to each element. Otherwise the row is flat: the paths are relative to the row, and they make one
+    passage. Unused keys are kept as the item's `meta`, or in a flat row as its passage's, because several
+    flat rows may make up one item. `is_csv` says that values are CSV cells, whose lists and objects are JSON
+    text.
 
-    In a common table (`Options.taken`, see `judge.importers.roles`) a row has an answer as well. The system's context
-    belongs to that answer, and a row without an id is named by its question and reference.
+    In a common table (`Options.taken`, see `judge.importers.roles`), a row has an answer as well. The
+    system's context belongs to that answer, and a row without an id is named by its question and reference.
 
     Call `item` (or `items`) for each row and `finish` once at the end.
     """
@@ -97,7 +97,9 @@ class RowReader:
         return [self.item(raw)]
 
     def item(self, raw: Any) -> Item:
-        """Return the item of one row. Raises BadInput naming the field, or the column that was used for it."""
+        """Return the item in one row. Raises BadInput, which names the field or the column used for it, if a
+        value is unusable.
+        """
         try:
             return self._item(raw)
         # It names our fields, for which there is no column yet.
@@ -167,7 +169,9 @@ class RowReader:
         ]
 
     def _check_passages(self, row: Mapping[str, Any], passages: Any) -> None:
-        """Raise BadInput where it is ambiguous whether a column has a list of passages or the text of one."""
+        """Raise BadInput if it is ambiguous whether a column contains a list of passages or the text of one
+        passage.
+        """
         column = self._maps.get("passages", "passages")
         as_text = self._options.as_text
         if self._taken is not None:
@@ -180,7 +184,7 @@ class RowReader:
             self._passages_are_lists = is_list
         if self._passages_are_lists is not is_list:
             kinds = ("one text", "a list") if self._passages_are_lists else ("a list", "one text")
-            reason = f"{kinds[0]} here and {kinds[1]} in the rows before; --as-text {column} if each is one passage"
+            reason = f"{kinds[0]} here and {kinds[1]} in earlier rows; pass --as-text {column} if each is one passage"
             raise BadInput(reason, field=column)
 
     def _add_answer(
@@ -192,14 +196,16 @@ class RowReader:
         *,
         knows_context: bool,
     ) -> None:
-        """Add the parts of a common table's row that an item lacks: an answer with its context, scores, and the item's id."""
+        """Add the parts of a common table's row that an item does not have: an answer with its context,
+        scores, and the item's id.
+        """
         get = level.getter(row)
         system = fields.word(get("system"), "system") if self._taken and self._taken.has_answers else None
         system = system or self._options.system or system_name(self._path)
         words = item.question or item.claim
         if self._taken and not words:
             raise BadInput(
-                "missing: every row has its question", field=self._maps.get("question", "question")
+                "missing; every row must have a question", field=self._maps.get("question", "question")
             )
         if self._taken and self._taken.derives_id:
             named = hashed([words, item.reference_answers])
@@ -239,10 +245,10 @@ class RowReader:
         self._answers += 1
 
     def check_columns(self, row: Mapping[str, Any], *, all_rows: bool = False) -> None:
-        """Raise MissingFields that names all fields missing in the first row, with the maps that would help.
+        """Raise MissingFields if the first row lacks fields, naming all of them and the maps that would help.
 
-        `all_rows`: the row is a table's header (its values unknown), so that a --map to another column is wrong
-        whatever follows; if nothing else is wrong, that raises UsageError.
+        With `all_rows`, the row is a table's header (its values are unknown), so a --map to an absent column
+        is always an error. If this is the only error, raises UsageError.
         """
         there = {*row, *self._maps}
         if self._taken is not None and self._taken.derives_id:
@@ -283,9 +289,10 @@ class RowReader:
         raise MissingFields(reason, usable | placeholders | offered, field=missing[0])
 
     def finish(self, *, notes_unused: bool = True) -> None:
-        """Raise UsageError for a --map whose path is in no row, MissingFields if columns could be the passages that no row has.
+        """Raise UsageError if no row has the path of a --map, and MissingFields if no row has passages but
+        some columns could be passages.
 
-        Label maps without effect are noted, and with `notes_unused` columns that no field uses.
+        Label maps that had no effect are reported and, with `notes_unused`, columns that no field uses.
         """
         met = set().union(*(level.met for level in self._levels))
         unmet = {field: path for field, path in self._maps.items() if path not in met}
@@ -301,9 +308,9 @@ class RowReader:
         self._labels.finish()
 
     def _note_unused(self) -> None:
-        """Note the columns that no field uses, where the user may have expected something else.
+        """Report the columns that no field uses, if the user may have expected them to be used.
 
-        Rows of our own format, with passages and without maps, keep other keys as `meta` on purpose.
+        Rows in our own format, with passages and without maps, keep other keys as `meta` on purpose.
         """
         lacks_units = not self._passages and not self._answers
         # `roles.understanding` has listed the unused columns of a common table before the import.
@@ -342,7 +349,7 @@ class RowReader:
         return item
 
     def _inside(self, value: Any, place: str) -> Passage:
-        """Return a passage of a list, which is text or an object."""
+        """Return a passage from a list. It is given as text or as an object."""
         if isinstance(value, str):
             return Passage(fields.required(value, place[:-1]))
         if not isinstance(value, dict):
@@ -362,7 +369,7 @@ class RowReader:
     def _passage_of(
         self, source: Mapping[str, Any], body: Any, level: RowLevel, place: str
     ) -> Passage | None:
-        """Return the passage in `source` (its text may be given as `body`), or None."""
+        """Return the passage in `source` (its text may be given as `body`), or None if there is none."""
         get = level.getter(source)
         passage = Passage(
             text="",

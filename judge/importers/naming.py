@@ -1,4 +1,4 @@
-"""Derive names that a file does not give: data sets, systems, questions, passages."""
+"""Derive names that a file does not give, for data sets, systems, questions and passages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def dataset_name(path: Path) -> str:
 
 
 def system_name(path: Path) -> str:
-    """Return the system of a file's answers where nothing names it: the file's name, without the joints of ids."""
+    """Return the default system of a file's answers: the file's name, without the characters that join ids."""
     return without_joints(dataset_name(path))
 
 
@@ -31,14 +31,14 @@ def without_joints(name: str) -> str:
 
 
 def hashed(parts: list[Any]) -> str:
-    """Return the first 16 hex digits of the sha256 of the parts as JSON, the name of anything without one."""
+    """Return a name for something that has none: the first 16 hex digits of the sha256 of the parts as JSON."""
     return content_sha(parts)[:16]
 
 
 def name_by_content(passage: Passage) -> None:
-    """Name a retriever's passage by the parts that a judge is shown, and keep its own id as meta.
+    """Name a retriever's passage by a hash of the parts that a judge is shown, and keep its own id as meta.
 
-    A passage with text only gets its name in the store, like every passage without an id.
+    A passage that has only text gets its name in the store, like every passage without an id.
     """
     if passage.source_id:
         passage.meta["id"] = passage.source_id

@@ -1,4 +1,6 @@
-"""List what a paper's data set still lacks after an import: a system's conditions, its ranking, human answers."""
+"""List the parts that a paper's data set still lacks after an import: a system's conditions, its ranking,
+human answers.
+"""
 
 from collections.abc import Iterable
 
@@ -13,13 +15,15 @@ NEEDED = {
     "raguard": ("zero-context", "top-", "oracle", "ranking"),
     "urag": ("llm-only", "plain"),
 }
-"""Format of a data set -> the conditions that its paper requires, by the paper's names or the start of a name."""
+"""Maps a data set's format to the conditions that its paper requires, given by name or by the start of a name."""
 _INSTEAD = {"mixed": "retrieved-", "plain": "top:"}
 _SHOWN = {"top-": "top-1 or top-5"}
 
 
 def lacks_human_answers(dataset: str) -> str:
-    """Return what GaRAGe cannot score without human answers, and the command that imports those of its release."""
+    """Return a message that says what GaRAGe cannot score without human answers, with the command that
+    imports the released ones.
+    """
     return (
         f"'{dataset}' has no human answers: eligibility has no baseline and attribution no reference: "
         + command(
@@ -48,7 +52,9 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
                 if missing and system != "human":
                     if "ranking" in missing and (others := _of_no_system(store, dataset, set(there))):
                         named = ", ".join(f"'{name}'" for name in others)
-                        missing[-1] += f" (no system is called {named}: --system says whose a ranking is)"
+                        missing[-1] += (
+                            f" (no system is called {named}; use --system to name the system of a ranking)"
+                        )
                     missing_parts.append(
                         f"'{system}' lacks {', '.join(missing)} for {name}; it has {', '.join(dict.fromkeys(paper_names))}"
                     )
@@ -56,13 +62,15 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
 
 
 def _of_no_system(store: Store, dataset: str, systems: set[str]) -> list[str]:
-    """Return the imported rankings of a data set whose name is not a system's: unlike a system, a TREC tag has no spaces."""
+    """Return a data set's imported rankings that are not named after a system. Unlike a system's name, a TREC
+    tag has no spaces.
+    """
     query = "SELECT DISTINCT name FROM rankings WHERE name <> ? AND item_id IN (SELECT item_id FROM items WHERE dataset = ?)"
     return [str(row[0]) for row in store.conn.execute(query, [NAME, dataset]) if row[0] not in systems]
 
 
 def _name(paper: str, condition: str) -> str:
-    """Return the paper's name of a listed condition. Outputs on one document at a time are RAGuard's oracle."""
+    """Return the paper's name for a listed condition. Outputs about one document at a time are RAGuard's oracle."""
     return "oracle" if condition == DOCUMENT else name_of(paper, condition)
 
 

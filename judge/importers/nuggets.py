@@ -1,4 +1,5 @@
-"""Read nuggets of questions, with assignments if the file has them, for `judge nuggets import`. Not a format of items.
+"""Read nuggets of questions, with assignments if the file has them, for `judge nuggets import`. This is not
+an item format.
 
 JSON Lines as the package `nuggetizer` writes them (castorini/nuggetizer), before and after the assignment:
 
@@ -26,13 +27,13 @@ SYSTEMS = ("system", "run_id")
 
 
 def read_nuggets(path: Path, bad: Bad) -> Iterator[NuggetRow]:
-    """Yield the nuggets of one file, in order."""
+    """Yield the nuggets in one file, in order."""
     records, _ = table_or_json(path, bad, ("nugget", "importance"))
     yield from of_records(records, bad)
 
 
 def of_records(records: Records, bad: Bad) -> Iterator[NuggetRow]:
-    """Yield the nuggets of `nuggetizer` records (those with a list `nuggets`), or of rows of a table."""
+    """Yield the nuggets in `nuggetizer` records (which have a list `nuggets`) or in table rows."""
     for number, record in records.rows:
         where = Where(str(records.path), number)
         try:
@@ -45,7 +46,7 @@ def of_records(records: Records, bad: Bad) -> Iterator[NuggetRow]:
 
 
 def _of_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
-    """Return the nuggets of a `nuggetizer` record. Raises BadInput if it has no nugget, or the same nugget twice."""
+    """Return the nuggets in a `nuggetizer` record. Raises BadInput if it has no nuggets or the same nugget twice."""
     rows = []
     for place, entry in enumerate(fields.listing(row.get("nuggets"), "nuggets")):
         nugget = fields.mapping(entry, f"nuggets.{place}")

@@ -1,4 +1,4 @@
-"""Propose the maps to type where columns have other names, checked against the values of the label columns."""
+"""Suggest the maps to type if columns have other names, checked against the values of the label columns."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from judge.importers.base import ignore
 from judge.importers.guess import NAMED_LABELS, are_ranking, plain_name
 
 YES, NO = ("yes", "true", "1", "y", "pos", "positive"), ("no", "false", "0", "n", "neg", "negative")
-"""Common spellings of the first and the second of two labels."""
+"""Common spellings for the first and the second of two labels."""
 MOST_LABELS = 10
 LOOKED_AT = 1000
 """Number of rows whose labels are inspected."""
@@ -19,7 +19,7 @@ GRADED = ("relevance_grade", "relevance_0_3")
 
 
 def file_rows(format_name: str, path: Path) -> Iterable[Any]:
-    """Return the rows of a CSV or JSONL file; none for another format, whose columns are never guessed."""
+    """Return the rows of a CSV or JSONL file, or no rows for other formats, whose columns are never guessed."""
     from judge.importers import records
 
     if format_name == "jsonl":
@@ -32,11 +32,12 @@ def file_rows(format_name: str, path: Path) -> Iterable[Any]:
 def offered(
     maps: Mapping[str, str], rows: Iterable[Any], given: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Return the maps to type, and for each label field {label in the rows: label of the field's task} where they differ.
+    """Return the maps to type and, for each label field, {label in the rows: label in the field's task} if
+    they differ.
 
-    The user's own maps are kept. Of the guessed label columns, a retriever's score is left out. Grades go to the field with as
-    many grades. A column with a similar name is used only if all its values are labels. If the label is ambiguous, all labels
-    of the task are listed, as A|B.
+    The user's own maps are kept. A guessed label column is left out if it has a retriever's scores. Grades
+    are mapped to the field with the same number of grades. A column with a similar name is used only if all
+    its values are labels. If a label is ambiguous, all of the task's labels are listed, as A|B.
     """
     domains, values = _domains(), _values(rows, maps)
     out: dict[str, str] = {}
@@ -64,7 +65,7 @@ def offered(
 
 
 def _values(rows: Iterable[Any], maps: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return column mapped to gold -> its distinct values as text, in the first rows and in their passages."""
+    """Map each column mapped to gold to its distinct values as strings, in the first rows and in their passages."""
     columns = [column for name, column in maps.items() if "gold." in name]
     inside = maps.get("passages", "passages")
     values: dict[str, dict[str, None]] = {column: {} for column in columns}
@@ -93,7 +94,7 @@ def _meant(value: str, known: Sequence[str]) -> str:
 
 
 def _domains() -> dict[str, list[str]]:
-    """Return label field of a shipped task -> its labels in order, from the first task with that field."""
+    """Map each label field in the shipped tasks to its labels in order, from the first task with that field."""
     from judge.prompts import find_tasks, load_task
 
     domains: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""The fields of `--map field=path`, and how a dotted path is followed."""
+"""Define the fields for `--map field=path`, and follow dotted paths."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def numbered_texts(values: Sequence[str]) -> list[str]:
 
 
 def check(maps: Mapping[str, str], extra: Iterable[str] = ()) -> None:
-    """Raise UsageError that names every map from an unknown field, or to an empty path."""
+    """Raise UsageError if maps have an unknown field or an empty path, and name all of them."""
     strange = [field for field in maps if not is_field(field) and field not in extra]
     wrong = [f"--map {field}={maps[field]}: '{field}' is not a field{_meant(field)}" for field in strange]
     wrong += [f"--map {field}=: the path is empty" for field, path in maps.items() if not path]
@@ -78,7 +78,7 @@ def _meant(name: str) -> str:
     close = nearest(
         name, [*ITEM_FIELDS, *ANSWER_FIELDS, "passages", *(f"passages.{field}" for field in PASSAGE_FIELDS)]
     )
-    return f" ({close}?)" if close else ""
+    return f" (did you mean {close}?)" if close else ""
 
 
 def follow(value: Any, path: str) -> Any:
@@ -120,7 +120,7 @@ def value_at(row: Any, path: str) -> Any:
 
 
 def no_such_path(unmet: Mapping[str, str], columns: Iterable[str]) -> str:
-    """Return an error that lists all maps whose path no row has."""
+    """Return an error that lists all maps whose path is not in any row."""
     maps = " ".join(f"--map {field}={path}" for field, path in unmet.items())
     listed = list(columns)
     named = ", ".join(f"'{path}'{_like(path, listed)}" for path in unmet.values())
@@ -129,11 +129,11 @@ def no_such_path(unmet: Mapping[str, str], columns: Iterable[str]) -> str:
 
 def _like(path: str, columns: Iterable[str]) -> str:
     close = get_close_matches(path, columns, n=1)
-    return f" ({close[0]}?)" if close else ""
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def without(value: Any, paths: Iterable[str]) -> Any:
-    """Return a copy of an object without the values at `paths`; nothing is removed from lists."""
+    """Return a copy of an object without the values at `paths`. List elements are not removed."""
     if not isinstance(value, dict):
         return value
     left = dict(value)

@@ -1,9 +1,9 @@
 """Read rankings from TREC run files: `item Q0 passage rank score tag`, six columns separated by white space.
 
 Not a format of items: `judge systems import` reads it. Ids are the study's own or the source's (see
-`judge.store.rankings.Ids`). Lines of an item need not be adjacent. Its list is ordered by descending score, as in trec_eval
-and ir_measures. Passages with one score keep the order of the rank column, then that of the file; trec_eval orders them
-by document id. The tag is the ranking's name unless one is given.
+`judge.store.rankings.Ids`). An item's lines need not be adjacent. Its list is ordered by descending score, as in
+trec_eval and ir_measures. Passages with equal scores keep the order of the rank column, then that of the file;
+trec_eval orders them by document id. The tag is the ranking's name unless one is given.
 """
 
 import math
@@ -95,7 +95,7 @@ def _line(text: str, name: str | None, number: int, ids: Ids) -> tuple[tuple[str
     try:
         rank = int(parts[3])
     except ValueError as error:
-        raise BadInput(f"'{parts[3]}' is no whole number", field="rank") from error
+        raise BadInput(f"'{parts[3]}' is not a whole number", field="rank") from error
     try:
         score = float(parts[4])
     except ValueError:

@@ -1,8 +1,8 @@
 """Read users' files as records of a data set: one at a time, each with its line or number, and errors with a place.
 
-`judge.files` reads bytes; this module adds what data sets need. Every function streams, except for Parquet: at most one
-record is in memory. A file that cannot be read any further raises BadInput; a bad record goes to `bad`, and reading
-continues when `bad` returns.
+`judge.files` reads bytes; this module adds what data sets need. Every function streams, except for Parquet:
+at most one record is in memory. If a file cannot be read any further, BadInput is raised. A bad record is
+passed to `bad`, and reading continues if `bad` returns.
 """
 
 import re
@@ -22,9 +22,13 @@ from judge.types import Item, Where
 
 T = TypeVar("T")
 DEEPEST = 200
-"""Deepest nesting of lists and objects: ijson keeps the path of each, so memory grows with the square of the depth."""
+"""Maximum nesting depth of lists and objects. ijson keeps the path of each, so memory grows with the square
+of the depth.
+"""
 LONGEST_NUMBER = 4000
-"""Digits of a number: Python converts at most 4,300 into an integer, and ijson's C parser crashes on more."""
+"""Maximum number of digits in a number. Python converts at most 4,300 digits into an integer, and ijson's C
+parser crashes on more.
+"""
 _LONG = re.compile(rb"[0-9]{%d}" % (LONGEST_NUMBER + 1))
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _REST = re.compile(rb'(?:[^"\\]+|\\.)*', re.DOTALL)
@@ -33,7 +37,7 @@ _PLAIN = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class Noting(dict[str, Any]):
-    """An object that ijson fills, which records what is wrong with its keys.
+    """An object that ijson fills, and that records errors in its keys.
 
     It does not raise, because ijson's C parser turns an exception raised during parsing into a SystemError.
     """
@@ -49,7 +53,7 @@ class Noting(dict[str, Any]):
 
 
 def refuse_noted(value: Any) -> None:
-    """Raise BadObject for an object, at any depth, with a recorded error."""
+    """Raise BadObject if an object, at any depth, has a recorded error."""
     left = [value]
     while left:
         part = left.pop()
@@ -61,7 +65,9 @@ def refuse_noted(value: Any) -> None:
 
 
 class Shallow:
-    """A file's bytes, checked while they are read: nesting at most `DEEPEST`, no endless number. Raises BadInput."""
+    """A file's bytes, checked while they are read. Raises BadInput if nesting is deeper than `DEEPEST` or a
+    number is too long.
+    """
 
     def __init__(self, handle: IO[bytes], path: str) -> None:
         self._handle, self._path = handle, path
@@ -95,18 +101,18 @@ class Shallow:
             outside = outside[:begun]
         outside = self._digits + outside
         if _LONG.search(outside):
-            raise BadInput(f"a number of over {LONGEST_NUMBER:,} digits", path=self._path)
+            raise BadInput(f"a number of more than {LONGEST_NUMBER:,} digits", path=self._path)
         self._digits = outside[len(outside.rstrip(b"0123456789")) :]
         for mark in outside.translate(None, _PLAIN):
             self._depth += 1 if mark in b"[{" else -1
             if self._depth > DEEPEST:
-                reason = f"lists and objects nested over {DEEPEST} deep"
+                reason = f"lists and objects are nested more than {DEEPEST} levels deep"
                 raise BadInput(reason, path=self._path)
 
 
 @dataclass(slots=True)
 class Records:
-    """The records of one file; `word` is what their numbers count: line, element or row."""
+    """The records in one file. `word` says what their numbers count: line, element or row."""
 
     path: Path
     word: str
@@ -114,9 +120,11 @@ class Records:
 
 
 def check_file(path: Path) -> None:
-    """Raise UsageError for a path that is no file."""
+    """Raise UsageError if a path is not a file."""
     if not path.is_file():
-        raise UsageError(f"{path}: {'a folder: name its files' if path.is_dir() else 'no such file'}")
+        raise UsageError(
+            f"{path}: {'this is a folder; name the files in it' if path.is_dir() else 'no such file'}"
+        )
 
 
 def is_array(path: Path) -> bool:
@@ -133,7 +141,9 @@ def _is_one_object(path: Path) -> bool:
 
 
 def json_records(path: Path, bad: Bad) -> Records:
-    """Return the records of JSON Lines, one JSON array, one object over several lines, or Parquet, whichever the file is."""
+    """Return the records in a file, which may be JSON Lines, one JSON array, one object over several lines,
+    or Parquet.
+    """
     if _is_parquet(path):
         return Records(path, "row", _some(path, _parquet(path), bad, "the table is empty"))
     # Before the lines: the first line of such a file is no JSON by itself.
@@ -145,7 +155,7 @@ def json_records(path: Path, bad: Bad) -> Records:
 
 
 def _some(path: Path, rows: Iterator[tuple[int, Any]], bad: Bad, empty: str) -> Iterator[tuple[int, Any]]:
-    """Yield the rows; a file without any is bad."""
+    """Yield the rows. A file without rows is reported to `bad`."""
     number = 0
     for number, value in rows:
         yield number, value
@@ -154,7 +164,7 @@ def _some(path: Path, rows: Iterator[tuple[int, Any]], bad: Bad, empty: str) -> 
 
 
 def _json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
-    """Yield the lines. A file without any is bad; if all lines are bad, each was reported already."""
+    """Yield the lines. A file without lines is reported to `bad`; if all lines are bad, each was already reported."""
     count = 0
 
     def counted(error: BadInput) -> None:
@@ -171,10 +181,10 @@ def _json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
 
 
 def json_elements(path: Path, prefix: str = "item", *, lines: bool = False) -> Iterator[tuple[int, Any]]:
-    """Yield (1-based position, value) of the elements of the array at `prefix` of a JSON file.
+    """Yield (1-based position, value) for the elements of the array at `prefix` in a JSON file.
 
-    `lines`: the file may contain several JSON texts, one after the other. Raises BadInput, with the element, where the JSON
-    ends early or is malformed.
+    With `lines`, the file may contain several JSON texts, one after the other. Raises BadInput, with the
+    element, if the JSON ends early or is malformed.
     """
 
     def parse(handle: Shallow) -> Iterable[Any]:
@@ -192,7 +202,9 @@ def json_elements(path: Path, prefix: str = "item", *, lines: bool = False) -> I
 
 
 def json_pairs(path: Path) -> Iterator[tuple[int, tuple[str, Any]]]:
-    """Yield (1-based position, (key, value)) of the object in a JSON file; raises as `json_elements`."""
+    """Yield (1-based position, (key, value)) for the object in a JSON file. Raises the same errors as
+    `json_elements`.
+    """
 
     def parse(handle: Shallow) -> Iterator[tuple[str, Any]]:
         names = Noting()
@@ -205,7 +217,9 @@ def json_pairs(path: Path) -> Iterator[tuple[int, tuple[str, Any]]]:
 
 
 def json_events(path: Path) -> Iterator[tuple[str, str, Any]]:
-    """Yield the parser's (path, event, value) of a JSON file, up to its end or its first fault, which the importer reports."""
+    """Yield the parser's (path, event, value) for a JSON file, up to its end or its first error, which the
+    importer reports.
+    """
     with opened(path) as handle:
         try:
             # Each event contains its path, so without a limit memory would grow with the square of the depth.
@@ -232,11 +246,11 @@ def _parsed(path: Path, parse: Callable[[Shallow], Iterable[Any]]) -> Iterator[t
 def csv_records(
     path: Path, bad: Bad, need: Iterable[str] = (), hint: Iterable[str] = ()
 ) -> tuple[list[str], Records]:
-    """Return (columns, rows as dicts) of a delimited table with a header, or of Parquet.
+    """Return (columns, rows as dicts) for a delimited table with a header, or for Parquet.
 
-    Cells are text (in Parquet: typed values); a record's line is the one it starts on. `hint` are columns that
-    may be present, which help to find the delimiter. A first column without a name is pandas' index and is left out. Raises
-    BadInput (line 1) when a column of `need` is missing or a name occurs twice.
+    Cells are strings (in Parquet: typed values). A record's line is the one on which it starts. `hint` lists
+    columns that may be present, which help to find the delimiter. A first column without a name is pandas'
+    index and is left out. Raises BadInput (line 1) if a column in `need` is missing or a name occurs twice.
     """
     need = list(need)
     if _is_parquet(path):
@@ -253,7 +267,9 @@ def csv_records(
 
 
 def table_or_json(path: Path, bad: Bad, need: Iterable[str] = ()) -> tuple[Records, bool]:
-    """Return the records of a table with the columns `need`, or of JSON, and whether it is a table: its name decides."""
+    """Return the records in a table with the columns `need`, or in JSON, and whether the file is a table. Its
+    name decides.
+    """
     # `.csv.gz` is a table, too, so every ending counts.
     is_table = any(ending in path.suffixes for ending in (".csv", ".tsv"))
     return csv_records(path, bad, need)[1] if is_table else json_records(path, bad), is_table
@@ -265,7 +281,7 @@ def _check(path: Path, header: list[str], need: list[str]) -> None:
     for place, name in enumerate(header, 1):
         if not files.is_text(name):
             raise BadInput(
-                f"column {place}: the header is not UTF-8: save the file as UTF-8", path=str(path), line=1
+                f"column {place}: the header is not UTF-8; save the file as UTF-8", path=str(path), line=1
             )
         # pandas writes its index as a first column without a name. Any other nameless column is a broken header.
         if not name.strip() and place > 1:
@@ -307,16 +323,16 @@ def _dicts(
         if wrong is not None:
             bad(BadInput("not UTF-8", path=str(path), line=number, field=wrong))
         elif len(cells) != len(header):
-            reason = f"this row has {len(cells)} cells, the header {len(header)}"
+            reason = f"this row has {len(cells)} cells, but the header has {len(header)}"
             bad(BadInput(reason, path=str(path), line=number))
         else:
             yield number, {name: cell for name, cell in zip(header, cells, strict=True) if name.strip()}
     if not any_row:
-        bad(BadInput("no rows under the header", path=str(path)))
+        bad(BadInput("there are no rows under the header", path=str(path)))
 
 
 def placed(error: BadInput, path: Path, number: int, word: str = "line") -> BadInput:
-    """Return the error with the file and the number of its record, unless it has a place already."""
+    """Return the error with the file and the number of its record, unless it already has a place."""
     if error.path:
         return error
     reason = error.reason if word == "line" else f"{word} {number}: {error.reason}"
@@ -327,7 +343,9 @@ def placed(error: BadInput, path: Path, number: int, word: str = "line") -> BadI
 
 
 def built(records: Records, build: Callable[[Any], Iterable[T]], bad: Bad) -> Iterator[tuple[T, Where]]:
-    """Yield everything that `build` makes of each record, with its place; its BadInput goes to `bad`, with its place."""
+    """Yield everything that `build` makes from each record, with its place. If `build` raises BadInput, pass
+    it to `bad` with its place.
+    """
     for number, record in records.rows:
         try:
             # The whole record is built before anything of it is yielded: a bad record leaves nothing.
@@ -340,5 +358,5 @@ def built(records: Records, build: Callable[[Any], Iterable[T]], bad: Bad) -> It
 
 
 def each(records: Records, build: Callable[[Any], Iterable[Item]], bad: Bad) -> Iterator[Row]:
-    """Yield rows of the items that `build` makes of each record; raises and reports as `built`."""
+    """Yield rows for the items that `build` makes from each record. Errors are raised and reported as in `built`."""
     return (Row(item, where) for item, where in built(records, build, bad))

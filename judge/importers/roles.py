@@ -1,8 +1,8 @@
-"""Recognise the columns of common tables: question, contexts, answer, reference and system of RAGAS, DeepEval, LangChain,
-LlamaIndex and data sets of Hugging Face.
+"""Recognise the columns of common tables: question, contexts, answer, reference and system in tables from
+RAGAS, DeepEval, LangChain, LlamaIndex and Hugging Face.
 
-The names are in `ROLES` of `judge.importers.guess`, beside names that are only offered. What is recognised is reported
-to the user, and an ambiguous name is refused.
+The names are in `judge.importers.guess.ROLES`; other names in that module are only suggested. Recognised
+columns are reported to the user, and ambiguous names are refused.
 """
 
 from __future__ import annotations
@@ -15,35 +15,37 @@ from judge.errors import BadInput
 from judge.importers.guess import ROLES, MissingFields, plain_name
 
 TEXTS = ("text", "page_content", "pageContent", "content")
-"""Keys of a document's text; `pageContent` in LangChain for JavaScript."""
+"""Keys for a document's text. LangChain for JavaScript uses `pageContent`."""
 WRAPPERS = ("node", "kwargs")
-"""Keys that wrap a document in LlamaIndex's NodeWithScore and LangChain's serialised objects."""
+"""Keys under which LlamaIndex's NodeWithScore and LangChain's serialised objects wrap a document."""
 _PASSAGE = ("id", "title", "date", "source", "gold", "votes")
 BAR = "|"
 """Separator with which DeepEval joins a list of contexts into one text in CSV and JSON Lines."""
 LOOKED_AT = 100
 """Number of rows whose columns are inspected."""
 DATASET = "rag"
-"""The data set of items that are named by their question: equal for all files, so that files can be compared."""
+"""The data set for items that are named by their question. It is the same for all files, so that files can be
+compared.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CommonTable:
-    """The interpretation of a table: `maps` is our field -> column, as far as the user did not give it."""
+    """The interpretation of a table. `maps` maps our field to a column, for fields that the user did not map."""
 
     maps: Mapping[str, str]
     unused: tuple[str, ...]
     derives_id: bool
-    """The table has no ids: an item is named by its question and reference."""
+    """Whether the table has no ids, so that an item is named by its question and reference."""
     has_answers: bool
     names_system: bool
     columns: frozenset[str]
     """The columns with a value in the inspected rows."""
 
     def refuse_late(self, row: Mapping[str, Any], maps: Mapping[str, str]) -> None:
-        """Raise BadInput for a column with one of our names that was empty in all inspected rows.
+        """Raise BadInput if a column with one of our names has a value, but was empty in all inspected rows.
 
-        It was not reported to the user, so it may neither be used nor dropped silently.
+        The column was not reported to the user, so it may be neither used nor dropped silently.
         """
         for name, value in row.items():
             if name in self.columns or value in (None, "", []) or name in maps.values():
@@ -58,11 +60,11 @@ class CommonTable:
 def taken(
     rows: Iterable[Mapping[str, Any]], maps: Mapping[str, str], scores: Iterable[str] = ()
 ) -> CommonTable | None:
-    """Return what the columns of these first rows are, None for a table of another kind.
+    """Return the interpretation of the columns in these first rows, or None if this is not a common table.
 
-    In a common table one column is a question (or a claim), and another one contexts or an answer. A table with exactly the
-    keys of `jsonl` is read as before. A column without any value does not count. Raises
-    MissingFields where two columns could be the same field.
+    In a common table, one column has a question (or a claim), and another one has contexts or an answer. A
+    table with exactly the keys of `jsonl` is not a common table. A column without any value does not count.
+    Raises MissingFields if two columns could be the same field.
     """
     columns = {
         name: None
@@ -116,10 +118,10 @@ def taken(
 
 
 def document(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a retrieved document as a passage: text, id, title, date, source; the rest as its `meta`.
+    """Return a retrieved document as a passage with text, id, title, date and source; other values become its `meta`.
 
-    Of a wrapped document only its score and metadata are kept: its other keys are a framework's settings. An object
-    without any of the known text keys is returned unchanged.
+    If a document is wrapped, only the score and metadata of the wrapper are kept, because its other keys are
+    a framework's settings. An object without any of the known text keys is returned unchanged.
     """
     wrapped = next((value[name] for name in WRAPPERS if isinstance(value.get(name), dict)), None)
     inner = value if wrapped is None else wrapped
@@ -140,7 +142,7 @@ def document(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_joined(column: str, value: Any, as_text: Iterable[str]) -> None:
-    """Raise BadInput for contexts that DeepEval has joined into one text."""
+    """Raise BadInput if DeepEval has joined contexts into one text."""
     if (
         plain_name(column) == "retrieval_context"
         and isinstance(value, str)
@@ -148,8 +150,8 @@ def refuse_joined(column: str, value: Any, as_text: Iterable[str]) -> None:
         and column not in as_text
     ):
         raise BadInput(
-            f"is one text with '{BAR}' in it: DeepEval joins contexts in this way in CSV and JSON Lines, and it is ambiguous "
-            f'where one ends; save_as("json", ...) keeps the list; --as-text {column} if each is one passage',
+            f"is one text that contains '{BAR}'; DeepEval joins contexts in this way in CSV and JSON Lines, and it is ambiguous "
+            f'where one ends; save_as("json", ...) keeps the list; pass --as-text {column} if each is one passage',
             field=column,
         )
 
@@ -157,7 +159,7 @@ def refuse_joined(column: str, value: Any, as_text: Iterable[str]) -> None:
 def understanding(
     table: CommonTable, maps: Mapping[str, str], dataset: str, system: str, is_file_name: bool
 ) -> list[str]:
-    """Return how a table was understood, one line each, for the user to check before any money is spent."""
+    """Return the interpretation of a table as lines, which the user can check before any money is spent."""
     lines = [f"took: {', '.join(f'{role} = {column}' for role, column in {**maps, **table.maps}.items())}"]
     if table.derives_id:
         lines.append(
@@ -171,5 +173,5 @@ def understanding(
 
 
 def not_used(columns: Iterable[str]) -> str:
-    """Return the note about columns that no field of ours uses."""
-    return f"not used: {', '.join(columns)} (kept as meta, shown to nobody)"
+    """Return the note about columns that none of our fields uses."""
+    return f"not used: {', '.join(columns)} (kept as meta, never shown)"

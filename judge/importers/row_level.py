@@ -1,4 +1,4 @@
-"""Find the values of an item, or of a passage, in a row: our own keys, the user's maps, and the remaining keys."""
+"""Find the values for an item or a passage in a row, using our own keys, the user's maps and the remaining keys."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from judge.types import Vote
 
 
 class RowLevel:
-    """The values of an item, or of a passage, in an object.
+    """The values for an item or a passage in an object.
 
-    The value of a name without a map is that of the key with this name (after `prefix`), unless a map uses the key for
-    something else (`shadow`). `met` collects the mapped paths that exist.
+    A name without a map has the value of the key with this name (after `prefix`), unless a map uses that key
+    for something else (`shadow`). `met` collects the mapped paths that exist.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class RowLevel:
         self._shadow = shadow
 
     def getter(self, source: Mapping[str, Any]) -> Any:
-        """Return `value` for one object."""
+        """Return a function that looks up `value` in one object."""
         return lambda name: self.value(source, name)
 
     def value(self, source: Mapping[str, Any], name: str) -> Any:
-        """Return the value of `name`, None when there is none."""
+        """Return the value for `name`, or None if there is none."""
         path = self.paths.get(name)
         if path is None:
             value = source.get(self._keys[name]) if name in self._keys else None
@@ -57,7 +57,7 @@ class RowLevel:
         return decoded(value, name, column) if self._cells and column not in self._as_text else value
 
     def votes(self, source: Mapping[str, Any], labels: fields.Labels, place: str) -> list[Vote]:
-        """Return gold and human labels; a map for a field wins over the row's own object."""
+        """Return gold and human labels. A map for a field takes precedence over the row's own object."""
         votes: list[Vote] = []
         for group, make_votes in (("gold", labels.gold), ("votes", labels.people)):
             labels_by_field = dict(fields.mapping(self.value(source, group), f"{place}{group}"))
@@ -73,7 +73,7 @@ class RowLevel:
         return votes
 
     def rest(self, source: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values that no name, gold, vote or map of this level has used."""
+        """Return the values that no name, gold label, vote or map at this level has used."""
         used = set(self._keys.values())
         starts = tuple(f"{self._prefix}{group}." for group in self.groups)
         left = {k: v for k, v in source.items() if k not in used and not k.startswith(starts)}
@@ -91,7 +91,7 @@ class RowLevel:
 
 
 def decoded(value: Any, name: str, column: str) -> Any:
-    """Return a CSV cell as the list or object in it, where `name` may be one; refuse it where `name` is text."""
+    """Return the list or object in a CSV cell if `name` may be one. Raises BadInput if `name` must be text."""
     if not isinstance(value, str) or name not in (*_LISTS, *_STRUCTURED, *_PLAIN):
         return value
     if name in _STRUCTURED:
@@ -99,10 +99,10 @@ def decoded(value: Any, name: str, column: str) -> Any:
     try:
         parsed = cells.parsed(value)
     except ValueError as error:
-        raise BadInput(f"{error} (--as-text {column} takes it as text)", field=column) from None
+        raise BadInput(f"{error} (pass --as-text {column} to read it as text)", field=column) from None
     if name in _PLAIN and parsed:
         kind = "an object" if isinstance(parsed, dict) else f"a list of {len(parsed)}"
-        reason = f"a cell that holds {kind} is mapped as text; --map passages={column}, or --as-text {column}"
+        reason = f"a cell that contains {kind} is mapped as text; pass --map passages={column} or --as-text {column}"
         raise BadInput(reason, field=column)
     return value if name in _PLAIN or parsed is None else parsed
 
@@ -123,16 +123,18 @@ def keep_rest(meta: dict[str, Any], rest: Mapping[str, Any]) -> None:
     """Add the row's other keys to its `meta`."""
     for key, value in rest.items():
         if key in meta and meta[key] != value:
-            raise BadInput("has one value beside meta and another one inside it", field=key)
+            raise BadInput("has two different values, one outside and one inside meta", field=key)
         meta[key] = value
 
 
 def score_of(value: Any, column: str) -> float:
-    """Return a score of another tool. Raises BadInput for a value that is no number."""
+    """Return a score by another tool. Raises BadInput if the value is not a number."""
     try:
         score = float(value)
     except (TypeError, ValueError):
         score = math.nan
     if not math.isfinite(score):
-        raise BadInput(f"{str(value)[:40]!r} is not a number, and --scores names this column", field=column)
+        raise BadInput(
+            f"{str(value)[:40]!r} is not a number, although --scores names this column", field=column
+        )
     return score

@@ -1,4 +1,4 @@
-"""Detect a file's format by the keys of its first row: an importer's `SIGNS`, else csv or jsonl."""
+"""Detect a file's format by the keys of its first row: the importer with these `SIGNS`, otherwise csv or jsonl."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,17 +11,19 @@ from judge.importers import base
 from judge.importers.records import check_file, csv_records, json_events
 
 PLAIN = ("csv", "jsonl")
-"""Formats of files without signs."""
+"""The formats of files without signs."""
 MOST_EVENTS = 10_000
-"""Largest number of JSON parser events for the first row's keys: of a row with long lists only the early keys count."""
+"""Maximum number of JSON parser events read for the first row's keys. In a row with long lists, only the
+early keys count.
+"""
 
 
 def found_format(paths: Sequence[Path]) -> str:
-    """Return the format of files by their first row's keys (`SIGNS` of an importer), else csv or jsonl.
+    """Return the format of files by the keys of their first row (an importer's `SIGNS`), otherwise csv or jsonl.
 
-    An importer with `recognises` recognises its files, and those imported with them, by more than keys.
-    A file with the keys that an importer has under `BESIDE` gets the format of a file with signs that is imported with it.
-    Raises UsageError for a path that is no file, and where the files have different formats.
+    An importer with `recognises` recognises its files, and those imported with them, by more than keys. A
+    file with keys that an importer lists in `BESIDE` gets the format of a file with signs that is imported
+    with it. Raises UsageError if a path is not a file, or if the files have different formats.
     """
     for name in base.names():
         # Files of columns without a header (TREC) have no keys that could be compared.
@@ -39,7 +41,7 @@ def found_format(paths: Sequence[Path]) -> str:
         examples = {name: path for path, name in formats.items()}
         listed = ", ".join(f"{path.name} {name}" for name, path in examples.items())
         raise UsageError(
-            f"these files have different formats ({listed}): import them one by one, or name the format"
+            f"these files have different formats ({listed}); import them one by one, or name the format"
         )
     return next(iter(formats.values()))
 
@@ -60,7 +62,7 @@ def _format_of(is_json: bool, keys: set[str]) -> str:
 def _keys(path: Path) -> tuple[bool, set[str]]:
     """Return whether a file is JSON, and its first row's keys.
 
-    Raises UsageError for a path that is no file, and for a file that is neither a table nor JSON.
+    Raises UsageError if a path is not a file, or if the file is neither a table nor JSON.
     """
     check_file(path)
     with opened(path) as handle:
@@ -69,7 +71,7 @@ def _keys(path: Path) -> tuple[bool, set[str]]:
     # .xlsx and .ods files are ZIP archives.
     if start.startswith(b"PK"):
         raise UsageError(
-            f"{path}: a spreadsheet's own file or an archive: save the sheet as CSV in UTF-8, and import that"
+            f"{path}: this is a spreadsheet file or an archive; save the sheet as CSV in UTF-8, and import that file"
         )
     if start[:1] in (b"{", b"["):
         return True, _keys_of_json(path)
@@ -86,7 +88,9 @@ def _keys(path: Path) -> tuple[bool, set[str]]:
 
 
 def _keys_of_json(path: Path) -> set[str]:
-    """Return the keys of the first object, at the top or in a list; the importer reports malformed JSON later."""
+    """Return the keys of the first object, at the top level or in a list. The importer reports malformed JSON
+    later.
+    """
     keys: set[str] = set()
     for number, (prefix, event, value) in enumerate(json_events(path)):
         if prefix in ("", "item") and event == "map_key":

@@ -12,13 +12,15 @@ QUESTION_KEYS = ("question", "query", "input", "user_input", "content", "text")
 
 
 DEEPEST = 20
-"""Deepest nesting of objects that is searched for a text."""
+"""Maximum nesting depth that is searched for a text."""
 THOUGHTS = ("reasoning", "thinking")
 """Types of message parts with a model's reasoning, which is not part of its answer."""
 
 
 def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
-    """Return the text of an input or output: itself, the value of one of these keys, or the last message of a chat."""
+    """Return the text of an input or output: the value itself, the value of one of these keys, or the last
+    message in a chat.
+    """
     if depth > DEEPEST:
         return None
     if isinstance(value, str):

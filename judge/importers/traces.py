@@ -1,7 +1,8 @@
 """Turn production traces into items: one item for each retrieval, one passage for each retrieved document.
 
-The formats (`langfuse`, `phoenix`, `otlp`) turn their records into `TraceSpan` and `TraceScore`; the rest is the same for all.
-A span is chosen by its kind (retriever, model), never by its place in the file or in the trace.
+The formats (`langfuse`, `phoenix`, `otlp`) turn their records into `TraceSpan` and `TraceScore`; everything
+else is the same for all formats. A span is chosen by its kind (retriever, model), never by its place in the
+file or in the trace.
 
 - The question is the input of the nearest span above the retrieval under which a model was called after it; without such a
   span, or where its input is not a text, it is the retriever's own query.
@@ -10,8 +11,8 @@ A span is chosen by its kind (retriever, model), never by its place in the file 
 - A score on the call, or on a span above it, is about the answer; one on the retrieval is about the item; one on a document
   is about the passage. A person's score is a human label; a program's scores become a run of that program.
 
-Spans of a trace may be anywhere in a file. They are stored in a SQLite file in a temporary directory, so that only one
-trace at a time is in memory.
+The spans of a trace may be anywhere in a file. They are stored in a SQLite file in a temporary directory, so
+that only one trace at a time is in memory.
 """
 
 from __future__ import annotations
@@ -56,9 +57,10 @@ class TraceSpan:
 
 @dataclass(slots=True)
 class TraceScore:
-    """A score or label in a trace: `by` names a person, or the program that gave it.
+    """A score or label in a trace. `by` names the person or program that assigned it.
 
-    `span` None is about the trace. `trace` is empty where only the span is known. `document` counts from 0.
+    If `span` is None, the score is about the whole trace. `trace` is empty if only the span is known.
+    `document` counts from 0.
     """
 
     trace: str
@@ -74,10 +76,12 @@ class TraceScore:
 def reader(
     name: str, parse: Callable[[Mapping[str, Any]], Iterable[TraceSpan | TraceScore]]
 ) -> Callable[[Sequence[Path], Options, Bad], Iterator[Row]]:
-    """Return `read_rows` of a format with one record per line or element; `parse` turns a record into spans and scores."""
+    """Return `read_rows` for a format with one record per line or element. `parse` turns a record into spans
+    and scores.
+    """
 
     def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-        """Yield one row per retrieval. Raises BadInput for files without any."""
+        """Yield one row per retrieval. Raises BadInput if the files contain no retrieval."""
         fields.no_maps(name, options)
         yield from items(paths, _parts_of(paths, parse, bad), options, bad)
 
@@ -87,7 +91,7 @@ def reader(
 def _parts_of(
     paths: Sequence[Path], parse: Callable[[Mapping[str, Any]], Iterable[TraceSpan | TraceScore]], bad: Bad
 ) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
-    """Yield the spans and scores of the files; if `parse` raises BadInput, the error goes to `bad`, with its place."""
+    """Yield the spans and scores in the files. If `parse` raises BadInput, pass the error to `bad` with its place."""
     for path in paths:
         records, is_table = table_or_json(path, bad)
 
@@ -102,9 +106,11 @@ def _parts_of(
 def items(
     paths: Sequence[Path], parts: Iterable[tuple[TraceSpan | TraceScore, Where]], options: Options, bad: Bad
 ) -> Iterator[Row]:
-    """Yield the items of all traces, in the order in which their retrievals occur. Raises BadInput if there is no retrieval.
+    """Yield the items from all traces, in the order in which their retrievals occur. Raises BadInput if there
+    is no retrieval.
 
-    Notes spans that are not part of an item: documents without text, retrievals without any, scores of no item.
+    Reports what is left out: documents without text, retrievals without such documents, and scores that no
+    item has.
     """
     system = options.system or system_name(paths[0])
     dataset = options.dataset or dataset_name(paths[0])
@@ -112,7 +118,7 @@ def items(
         left = Counter[str]()
         n_spans, n_retrievals = _fill(conn, parts)
         if not n_retrievals:
-            reason = f"{n_spans:,} spans, and none of them is a retrieval: a span's kind says so (RETRIEVER, or the operation retrieval)"
+            reason = f"none of the {n_spans:,} spans is a retrieval; its kind would be RETRIEVER, or its operation retrieval"
             raise BadInput(reason, path=str(paths[0]))
         for trace in _Trace.all_of(conn):
             try:
@@ -124,7 +130,7 @@ def items(
 
 
 def _fill(conn: sqlite3.Connection, parts: Iterable[tuple[TraceSpan | TraceScore, Where]]) -> tuple[int, int]:
-    """Write spans and scores into the temporary file; return the number of spans and of retrievals."""
+    """Write spans and scores to the temporary file. Return the number of spans and of retrievals."""
     # The file is temporary and is thrown away after a crash, so neither a journal nor fsync is needed.
     conn.execute("PRAGMA journal_mode = OFF")
     conn.execute("PRAGMA synchronous = OFF")
@@ -177,7 +183,7 @@ class _Trace:
             yield cls(name, spans, [TraceScore(**json.loads(data)) for (data,) in rows], Where(path, line))
 
     def rows(self, dataset: str, system: str, left: Counter[str]) -> Iterator[Row]:
-        """Yield the items of the trace's retrievals, all checked before the first one is yielded."""
+        """Yield the items for the trace's retrievals. All of them are checked before the first one is yielded."""
         made: dict[str, Item] = {}
         answers: dict[str, Answer] = {}
         shared: dict[str, list[str]] = defaultdict(list)
@@ -214,7 +220,9 @@ class _Trace:
         yield from (Row(item, self.where) for item in sorted(checked, key=lambda item: bool(item.answers)))
 
     def _above(self, span: TraceSpan) -> Iterator[TraceSpan]:
-        """Yield the ancestors of a span, the nearest first; a broken tree may have a cycle, which is walked once."""
+        """Yield the ancestors of a span, the nearest first. A malformed tree may have a cycle, which is
+        walked only once.
+        """
         seen = {span.span}
         parent = span.parent
         while parent is not None and parent in self.spans and parent not in seen:
@@ -223,7 +231,7 @@ class _Trace:
             parent = self.spans[parent].parent
 
     def _answered_by(self, retrieval: TraceSpan) -> tuple[TraceSpan | None, TraceSpan | None]:
-        """Return the nearest span above under which a model was called after the retrieval, and the last such call.
+        """Return the nearest ancestor under which a model was called after the retrieval, and the last such call.
 
         A trace without model calls is answered by its topmost span.
         """
@@ -266,7 +274,7 @@ class _Trace:
         words = words or text_of(retrieval.input, QUESTION_KEYS)
         if words is None:
             raise BadInput(
-                f"retrieval '{retrieval.span}' of trace '{self.name}' has no question: no text as input of it or above it"
+                f"retrieval '{retrieval.span}' of trace '{self.name}' has no question: neither the retrieval nor a span above it has text as input"
             )
         meta = {"trace_id": self.name, "span_id": retrieval.span}
         query = text_of(retrieval.input, QUESTION_KEYS)
@@ -298,7 +306,7 @@ class _Trace:
             elif given.span is None and made:
                 target = list(made.values())[-1]
         if target is None:
-            left["scores are about no retrieval, document or answer, and are left out"] += 1
+            left["scores are left out, because they are not about a retrieval, document or answer"] += 1
         elif given.is_human:
             label = Vote(
                 field_name(given.name), str(given.value), given.by, AnnotatorKind.HUMAN, given.comment

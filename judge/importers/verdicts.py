@@ -1,7 +1,8 @@
-"""Import outputs about one document at a time (RAGuard's oracle) as a run of `verdict_document` whose model is the system.
+"""Import outputs about one document at a time (RAGuard's oracle) as a run of `verdict_document`. The run's
+model is the system.
 
-An answer belongs to an item and a condition, so an output for each of its passages is no answer. Rows are checked while
-the answers beside them are imported, and stored in the same transaction.
+An answer belongs to an item and a condition, so outputs for single passages are not answers. Their rows are
+checked while the answers in the same file are imported, and they are stored in the same transaction.
 """
 
 import sqlite3
@@ -25,7 +26,8 @@ TASK = "verdict_document"
 class Verdicts:
     """Separates outputs about one document from imported answers, and checks names of conditions.
 
-    `paper` is the paper whose conditions apply; None: that of the data set's format, if it has one.
+    `paper` is the paper whose conditions apply. If it is None, the paper of the data set's format is used, if
+    there is one.
     """
 
     def __init__(self, store: Store, dataset: str | None, paper: str | None) -> None:
@@ -45,7 +47,7 @@ class Verdicts:
         self._formats: dict[str, set[str]] = {}
 
     def apart(self, rows: Iterable[AnswerRow], bad: Bad) -> Iterator[AnswerRow]:
-        """Yield the rows that are answers; the others are collected for `keep`. Bad rows go to `bad`."""
+        """Yield the rows that are answers, and collect the others for `keep`. Bad rows are passed to `bad`."""
         for row in rows:
             try:
                 is_about_document = self._take(row)
@@ -83,14 +85,15 @@ class Verdicts:
         if before.reply != answer.text:
             raise at(
                 row.where,
-                f"a second output of '{answer.system}' for document '{answer.document}'; a column names the systems: "
+                f"a second output of '{answer.system}' for document '{answer.document}'; if there are several systems, "
+                "name them in a column: "
                 "system, model, or --system-column COLUMN",
                 "document",
             )
         return True
 
     def _papers(self, dataset: str) -> list[str]:
-        """Return the papers with named conditions whose format this data set has."""
+        """Return the papers with named conditions that match this data set's formats."""
         if dataset not in self._formats:
             self._formats[dataset] = formats_of(self._store, dataset)
         return sorted(self._formats[dataset] & CONDITIONS.keys())
@@ -100,21 +103,22 @@ class Verdicts:
         if CONDITIONS[paper].get(condition) == DOCUMENT and paper == "raguard":
             raise at(
                 row.where,
-                f"outputs under '{condition}' are about one document each: name it in a column document",
+                f"outputs under '{condition}' are about one document each; name the document in a column document",
                 "document",
             )
         if not is_known(paper, condition):
             raise at(
                 row.where,
                 f"no condition '{condition}' in {paper}; available: {known(paper)}; "
-                "another column has it: --map condition=COLUMN",
+                "if another column has the condition, pass --map condition=COLUMN",
                 "condition",
             )
 
     def keep(self, conn: sqlite3.Connection, files: Mapping[str, str]) -> None:
-        """Store a run for each system, inside the transaction of the answers; `counts` has the number of new ones.
+        """Store a run for each system, inside the transaction of the answers. `counts` contains the number of
+        new outputs.
 
-        `files` are the imported files, with their hashes. Raises BadInput when the study has another output
+        `files` are the imported files, with their hashes. Raises BadInput if the study has a different output
         for one of the documents.
         """
         # A run for each system, because a score names systems by the model of a run.
@@ -129,7 +133,7 @@ class Verdicts:
             self.counts["verdicts"] += len(new)
 
     def _known(self, system: str, judgements: dict[str, Judgement]) -> set[str]:
-        """Return the units whose output is stored already. Raises BadInput when the stored output differs."""
+        """Return the units whose output is already stored. Raises BadInput if a stored output differs."""
         query = (
             "SELECT j.unit_id, j.reply FROM judgements AS j JOIN runs AS r USING (run_id) WHERE r.model = ? AND r.task GLOB ? "
             f"AND json_extract(r.options, '$.{IMPORTED}') IS NOT NULL"
@@ -140,7 +144,7 @@ class Verdicts:
                 continue
             if judgements[unit].reply != reply:
                 raise BadInput(
-                    f"the study has another output of '{system}' for '{unit}'; nothing is replaced: give the system another name"
+                    f"the study has a different output by '{system}' for '{unit}', and stored outputs are never replaced; give the system another name"
                 )
             known.add(unit)
         return known

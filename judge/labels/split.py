@@ -170,7 +170,7 @@ def draw(
     there is no reference, or with under 10 labelled questions.
     """
     if find(store, task) is not None:
-        raise UsageError(f"{store.path}: {task.task_id} has been split already, and a split is frozen")
+        raise UsageError(f"{store.path}: {task.task_id} has already been split, and a split is frozen")
     if panel.numeric:
         raise UsageError(
             f"'{panel.field}' has numbers, but a split is stratified by labels; name a field with labels"

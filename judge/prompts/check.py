@@ -1,4 +1,4 @@
-"""Check a template for faults that the front matter alone does not show."""
+"""Check a template for errors that the front matter alone does not show."""
 
 from itertools import combinations
 
@@ -16,7 +16,9 @@ _BLOCKS = (nodes.FilterBlock, nodes.AssignBlock, nodes.Macro, nodes.CallBlock)
 
 
 def check_template(task: Task, where: str) -> None:
-    """Compile and try both halves. Raises TaskError naming the variable or line that is wrong."""
+    """Compile and try both halves of a template. Raises TaskError, which names the variable or line, if one
+    is wrong.
+    """
     env = ImmutableSandboxedEnvironment()
     body = task.text.index("\n---\n", 3) + 5
     cues = set() if task.spec.raw else {_CUE}
@@ -34,18 +36,20 @@ def check_template(task: Task, where: str) -> None:
     for name in sorted(meta.find_undeclared_variables(trees["constant"])):
         # The constant half comes first and is equal for all units, so that providers can reuse its cache.
         if name in inputs or name == _CUE:
-            raise TaskError(f"{where}: template: '{name}' belongs below '<!-- unit -->' (above is constant)")
+            raise TaskError(
+                f"{where}: template: '{name}' belongs below '<!-- unit -->' (the part above is constant)"
+            )
         if name not in _CONSTANT_NAMES:
             raise TaskError(f"{where}: template: undeclared variable '{name}'")
     used = meta.find_undeclared_variables(trees["unit"])
     for name in sorted(used):
         if name == _CUE and not cues:
-            raise TaskError(f"{where}: template: a raw task has no '{_CUE}': write what stands there")
+            raise TaskError(f"{where}: template: a raw task has no '{_CUE}'; write the text itself")
         if name not in inputs | cues:
             raise TaskError(f"{where}: template: undeclared variable '{name}'; add it to inputs or drop it")
     # Units without a declared input are left out, so an unused input would silently drop units.
     if unused := sorted(inputs - used):
-        raise TaskError(f"{where}: template: input '{unused[0]}' is declared and never shown")
+        raise TaskError(f"{where}: template: input '{unused[0]}' is declared but never shown")
     if not task.spec.raw:
         _refuse_unfencing(trees["unit"], inputs, where)
     for tree in trees.values():
@@ -57,7 +61,8 @@ def check_template(task: Task, where: str) -> None:
 
 
 def _refuse_endless(tree: nodes.Template, where: str) -> None:
-    """Refuse templates that could run for long: loops go over the questions and their labels, and nothing is multiplied.
+    """Refuse templates that could run for a long time. Loops may only iterate over the questions and their
+    labels, and nothing may be multiplied.
 
     A few nested loops over a range would otherwise run for days before the first unit.
     """
@@ -66,22 +71,24 @@ def _refuse_endless(tree: nodes.Template, where: str) -> None:
         small = isinstance(loop.iter, nodes.Name | nodes.Getattr | nodes.Getitem | nodes.List | nodes.Tuple)
         if loop.recursive or not small or any(list(n.find_all(nodes.For)) for n in inner):
             raise TaskError(
-                f"{where}: template, line {loop.lineno}: a loop goes over the questions, their labels or a list "
-                "written out, two within each other at most"
+                f"{where}: template, line {loop.lineno}: a loop may only iterate over the questions, their labels or a literal list, "
+                "nested at most two levels deep"
             )
     # A product such as "a" * 10**9 fills the memory in one step.
     for node in tree.find_all((nodes.Mul, nodes.Pow, nodes.Macro)):
         raise TaskError(
-            f"{where}: template, line {node.lineno}: products, powers and macros are not for prompts"
+            f"{where}: template, line {node.lineno}: products, powers and macros are not allowed in prompts"
         )
     for name in tree.find_all(nodes.Name):
         # Jinja's own generators would make loops and texts of any length.
         if name.name in ("range", "lipsum"):
-            raise TaskError(f"{where}: template, line {name.lineno}: '{name.name}' is not for prompts")
+            raise TaskError(f"{where}: template, line {name.lineno}: '{name.name}' is not allowed in prompts")
 
 
 def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> None:
-    """Refuse an input that is neither shown unchanged nor tested: anything else could take it out of its fence."""
+    """Refuse a template that uses an input in any way other than showing it unchanged or testing it, because
+    any other use could remove it from its fence.
+    """
     for block in tree.find_all(_BLOCKS):
         # Changed text is no longer marked as untrusted, so it would not be fenced.
         inside = {n.name for n in block.find_all(nodes.Name)}
@@ -115,7 +122,7 @@ def _tested(node: nodes.Node) -> list[nodes.Name]:
 
 
 def _try(task: Task, where: str) -> None:
-    """Render once with every choice of the optional inputs; a missing input that is shown raises."""
+    """Render once with each choice of optional inputs. Raises TaskError if a missing input is shown."""
     # Imported here because the renderer of raw tasks is above this module.
     from judge.prompts.raw import renderer_of
 
@@ -128,4 +135,4 @@ def _try(task: Task, where: str) -> None:
             try:
                 renderer.render({name: f"sample {name}" for name in names})
             except TaskError as e:
-                raise TaskError(f"{e} (with nothing but {', '.join(names)} given)") from e
+                raise TaskError(f"{e} (if only {', '.join(names)} are given)") from e

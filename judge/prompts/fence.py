@@ -1,4 +1,4 @@
-"""Fence untrusted text in a prompt by a code that its author cannot know, and break up look-alikes."""
+"""Fence untrusted text in a prompt with a code that its author cannot know, and break up look-alikes of a fence."""
 
 import re
 
@@ -20,7 +20,7 @@ DATA_NOTICE = (
 
 
 class Untrusted(str):
-    """Text from a data set or a model; a template can only show it inside a fence."""
+    """Text from a data set or a model. A template can show it only inside a fence."""
 
     __slots__ = ("name",)
     name: str
@@ -57,7 +57,9 @@ def fence(value: Untrusted, code: str) -> str:
 
 
 def fence_code(digest: bytes) -> str:
-    """Return six letters from a hash: short in tokens, and 300 million to one against a guess."""
+    """Return six letters from a hash. They take few tokens, and the odds against guessing them are 300
+    million to one.
+    """
     number = int.from_bytes(digest[:8], "big")
     letters = []
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""The inputs of each kind of unit, which a task on it may name."""
+"""The inputs that a task may use for each kind of unit."""
 
 ITEM_INPUTS = ("question", "question_date", "claim", "reference_answers", "options")
 PASSAGE_INPUTS = ("passage", "passage_title", "passage_date", "passage_source")
@@ -14,18 +14,19 @@ INPUTS = {
     "nugget": (*ITEM_INPUTS, *ANSWER_INPUTS, "nugget"),
     "pair": (*ITEM_INPUTS, "counter_claim"),
 }
-"""Kind of unit -> its inputs. A citation is one sentence with one passage it cites; a pair is an
-original claim (`claim`) with its counter claim."""
+"""Maps a kind of unit to its inputs. A citation is one sentence with one passage that it cites; a pair is an
+original claim (`claim`) with its counter claim.
+"""
 
 LIST_INPUTS = ("passages", "context", "cited_passages", "other_cited_passages", "relevant_passages")
 """Inputs with several passages, each in its own fence: `[[name:marker code]]`."""
 
 SOURCES = ("passage", *LIST_INPUTS)
-"""Inputs that may be quoted as evidence. A quote of the claim itself is no evidence."""
+"""Inputs that may be quoted as evidence. A quote from the claim itself is not evidence."""
 
 NEVER_INPUTS = ("correct", "gold", "meta", "votes", "polarity", "pair_id", "labels")
 
 
 def gold_input(field: str) -> str:
-    """Return the template's name of a gold field that a task shows to people: `raguard.role` -> `raguard_role`."""
+    """Return the template's name for a gold field that a task shows to people: `raguard.role` -> `raguard_role`."""
     return field.replace(".", "_")

@@ -1,4 +1,4 @@
-"""Find and read task files, with errors that name file, line and field."""
+"""Find and read task files. Errors name the file, line and field."""
 
 import re
 from difflib import get_close_matches
@@ -21,7 +21,7 @@ _NAME = re.compile(r"^([a-z][a-z0-9_]*)\.v([1-9][0-9]*)\.md$")
 
 
 class _Loader(yaml.SafeLoader):
-    """A YAML loader that refuses duplicate keys: YAML would silently drop the first value."""
+    """A YAML loader that refuses duplicate keys, because YAML would silently drop the first value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -35,14 +35,17 @@ class _Loader(yaml.SafeLoader):
 
 @lru_cache(maxsize=256)
 def parse_task(text: str, file_name: str, path: str = "") -> Task:
-    """Read the text of a task file. Raises TaskError naming file and field.
+    """Parse the text of a task file. Raises TaskError, which names the file and field, if it is malformed.
 
-    Cached by text: a report requests the same stored task many times, and a Task never changes.
+    Results are cached by text, because a report requests the same stored task many times and a Task never
+    changes.
     """
     where = path or file_name
     match = _NAME.match(file_name)
     if not match:
-        raise TaskError(f"{where}: a task file is called NAME.vN.md (lower case, for example stance.v2.md)")
+        raise TaskError(
+            f"{where}: a task file must be named NAME.vN.md (lower case, for example stance.v2.md)"
+        )
     head, body = _split(text, where)
     try:
         front = yaml.load(head, _Loader)
@@ -61,8 +64,8 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
     constant, mark_found, unit = body.partition(UNIT_MARK)
     if not mark_found:
         raise TaskError(
-            f"{where}: the template needs a line '{UNIT_MARK}': what is the same for all units above it, "
-            "the unit's own text below"
+            f"{where}: the template needs a line '{UNIT_MARK}': put the text common to all units above it, "
+            "and the unit's own text below it"
         )
     if UNIT_MARK in unit:
         raise TaskError(f"{where}: '{UNIT_MARK}' occurs twice in the template")
@@ -72,7 +75,9 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
 
 
 def with_constant(task: Task, constant: str, version: int) -> Task:
-    """Return the task as a file of another version with other instructions. Raises TaskError if that is no valid task file."""
+    """Return the task file's text with a different version and different instructions. Raises TaskError if
+    the result is not a valid task file.
+    """
     head, body = _split(task.text, task.name)
     _, _, unit = body.partition(UNIT_MARK)
     name = f"{task.task_id}.v{version}.md"
@@ -84,7 +89,7 @@ def _split(text: str, where: str) -> tuple[str, str]:
         raise TaskError(f"{where}: the first line must be '---' (YAML front matter)")
     head, separator, body = text[4:].partition("\n---\n")
     if not separator:
-        raise TaskError(f"{where}: no line '---' closes the front matter")
+        raise TaskError(f"{where}: the front matter is not closed by a line '---'")
     return head, body
 
 
@@ -97,9 +102,9 @@ def _complaint(error: Any) -> str:
 
 
 def find_tasks(folder: Path | None = None) -> dict[str, Path]:
-    """Return task files by `name.vN`: the shipped ones, then those of the user's own folder.
+    """Return task files keyed by `name.vN`: first the shipped files, then those in the user's own folder.
 
-    Raises UsageError when the folder does not exist or has a different file for a shipped version.
+    Raises UsageError if the folder does not exist or has a different file for a shipped version.
     """
     tasks = dict(_shipped(resource_dir("prompts")))
     if folder is None:
@@ -109,14 +114,14 @@ def find_tasks(folder: Path | None = None) -> dict[str, Path]:
     for name, path in _tasks_in(folder).items():
         # A study identifies a task by name and version: two texts under one name would mix their labels.
         if name in tasks and tasks[name].read_bytes() != path.read_bytes():
-            raise UsageError(f"{path}: '{name}' is a shipped task; give yours another name or version")
+            raise UsageError(f"{path}: '{name}' is a shipped task; give your task another name or version")
         tasks[name] = path
     return tasks
 
 
 @cache
 def _shipped(folder: Path) -> dict[str, Path]:
-    """Return the shipped tasks, cached: an import looks up each of them several times."""
+    """Return the shipped tasks. They are cached, because an import looks up each of them several times."""
     return _tasks_in(folder)
 
 
@@ -134,7 +139,7 @@ def _order(path: Path) -> tuple[str, int]:
 def load_task(name: str, folder: Path | None = None) -> Task:
     """Return the task called `stance` (its newest version), `stance.v2`, or at the path of a task file.
 
-    Raises UsageError when there is none, TaskError when the file is malformed.
+    Raises UsageError if there is no such task, and TaskError if the file is malformed.
     """
     if name.endswith(".md"):
         path = Path(name)

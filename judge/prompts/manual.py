@@ -1,4 +1,4 @@
-"""The reference page of task files, generated from the model that validates them.
+"""Generate the reference page on task files from the model that validates them.
 
 python -m judge.prompts.manual > prompts/README.md
 """

@@ -1,4 +1,4 @@
-"""Choose the few-shot examples that are nearest to a unit by BM25, equally many of each label."""
+"""Choose the few-shot examples that are nearest to a unit according to BM25, with an equal number for each label."""
 
 from collections.abc import Sequence
 
@@ -13,16 +13,19 @@ def there() -> bool:
 
 
 class Nearest:
-    """Chooses, for a text, the `each` most similar of some other texts for every label.
+    """Chooses the stored texts that are most similar to a given text, `each` of them for every label.
 
-    BM25 as in Lucene (Robertson and Zaragoza 2009), by bm25s (`adjudge[retrieve]`); raises MissingExtra without it.
+    Uses BM25 as in Lucene (Robertson and Zaragoza 2009), computed by bm25s (`adjudge[retrieve]`). Raises
+    MissingExtra if bm25s is not installed.
     """
 
     def __init__(self, texts: Sequence[str], labels: Sequence[str], each: int) -> None:
         try:
             import bm25s
         except ImportError as e:
-            raise MissingExtra("examples nearest by BM25 need bm25s: pip install 'adjudge[retrieve]'") from e
+            raise MissingExtra(
+                "choosing the nearest examples by BM25 needs bm25s: pip install 'adjudge[retrieve]'"
+            ) from e
         self._labels, self._each, self._tokenize = labels, each, bm25s.tokenize
         words = bm25s.tokenize(list(texts), stopwords="en", show_progress=False)
         # bm25s cannot index texts without any word; all examples are then equally near.
@@ -31,7 +34,9 @@ class Nearest:
             self._index.index(words, show_progress=False)
 
     def __call__(self, text: str) -> list[int]:
-        """Return the positions of the chosen texts, the nearest last; of equal scores the first text is nearer."""
+        """Return the positions of the chosen texts, the nearest last. If scores are equal, the first text
+        counts as nearer.
+        """
         [query] = self._tokenize([text], stopwords="en", show_progress=False, return_ids=False)
         scores = [0.0] * len(self._labels)
         if query and self._index is not None:

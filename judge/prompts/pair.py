@@ -1,7 +1,7 @@
 """Render a unit as two texts for a model that compares a statement with its evidence.
 
-Such a model reads no instructions: its input is a question or claim and a passage. Nothing is fenced, because
-nothing in a text can be an instruction to it.
+Such a model does not read instructions: its input is a question or claim and a passage. Nothing is fenced,
+because the model treats no text as an instruction.
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,10 @@ _EVIDENCE = ("passage", *LIST_INPUTS)
 
 
 class PairRenderer:
-    """Shows a task's unit as two texts, the statement (question, claim, sentence) and its evidence.
+    """Renders a task's unit as two texts: the statement (question, claim, sentence) and its evidence.
 
-    Raises UsageError for a task whose units are not one of each, with one question and labels.
+    Raises UsageError if the task's units are not one statement with one text of evidence, or if it does not
+    have exactly one question with labels.
     """
 
     # The attributes of a prompt renderer, all empty: the runner treats every renderer alike.
@@ -40,7 +41,7 @@ class PairRenderer:
             or not task.spec.questions[0].labels
         ):
             raise UsageError(
-                f"{task.name} is not one question with labels about a statement and its passage "
+                f"{task.name} does not have one question with labels about a statement and its passage "
                 f"(it shows {', '.join(needed)}): a model that compares two texts cannot answer it"
             )
         self.task = task
@@ -50,7 +51,7 @@ class PairRenderer:
         self._statement = next(name for name in needed if name != self._evidence)
 
     def render(self, inputs: Mapping[str, Json]) -> Prompt:
-        """Return the two texts of one unit; a passage follows its title, as in `judge retrieve`."""
+        """Return the two texts for one unit. A passage follows its title, as in `judge retrieve`."""
         statement = as_text(inputs.get(self._statement))
         value = inputs.get(self._evidence)
         evidence = _listed(value) if self._evidence in LIST_INPUTS else as_text(value)

@@ -1,4 +1,6 @@
-"""Check quotes as evidence for a label: whether a quote is, word for word, in the texts that the model was shown."""
+"""Check quotes given as evidence for a label: a quote must occur, word for word, in the texts that the model
+was shown.
+"""
 
 import re
 from collections.abc import Sequence
@@ -16,9 +18,10 @@ _AROUND = " \"'`"
 
 
 def shown_passages(messages: Sequence[Message]) -> list[str]:
-    """Return the passages of the last message that shows any: the unit's own, after those of examples.
+    """Return the passages in the last message that shows any. These are the unit's own; passages in examples
+    come earlier.
 
-    The model's own turns show none, whatever they imitate.
+    The model's own turns are ignored, whatever they imitate.
     """
     for message in reversed([message for message in messages if message.role == "user"]):
         if passages := [match[2] for match in _BLOCK.finditer(message.content)]:
@@ -27,7 +30,8 @@ def shown_passages(messages: Sequence[Message]) -> list[str]:
 
 
 def is_quoted(quote: str, passages: Sequence[str]) -> bool:
-    """Return whether the words of the quote are in one of the passages, in order where dots leave some out.
+    """Return whether the words of the quote are in one of the passages. Dots may stand for omitted words, but
+    the order must be the same.
 
     Case, white space, and the kinds of quotation marks and dashes are ignored. An empty quote, or `none`, counts as correct.
     """

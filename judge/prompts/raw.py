@@ -1,7 +1,7 @@
-"""Render a raw task: the messages are exactly as in the file, without notice, fence or answer format.
+"""Render a raw task. Its messages are exactly as in the file, without notice, fence or answer format.
 
-Fields are filled in as text. The only change to them is that control tokens of chat templates are broken up, so that
-a passage cannot imitate another turn.
+Fields are filled in as text. Their only change is that control tokens of chat templates are broken up, so
+that a passage cannot imitate another turn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,9 @@ from judge.types import Json, Message
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A passage, shown as its text below its title and date; a template can also use its parts."""
+    """A passage. By default its text is shown below its title and date; a template can also use these parts
+    separately.
+    """
 
     marker: str
     title: str
@@ -35,7 +37,7 @@ class _Passage:
 
 
 class _Passages(list[_Passage]):
-    """Passages, shown with an empty line between two."""
+    """Several passages, shown with an empty line between them."""
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self))
@@ -47,11 +49,11 @@ _CHANGES = {
     "instructions": "rewritten instructions",
     "nearest_examples": "examples chosen for each unit",
 }
-"""Settings of a run that would change the prompt, in words."""
+"""A run's settings that would change the prompt, in words for messages."""
 
 
 class RawRenderer:
-    """Renders one raw task. In the mode `codes` the answer is the letter of an option, with its probability."""
+    """Renders one raw task. In the mode `codes`, the answer is the letter of an option, with its probability."""
 
     schema: Mapping[str, Json] | None = None
     words: tuple[str, ...] | None = None
@@ -61,7 +63,7 @@ class RawRenderer:
     def __init__(self, task: Task, mode: Mode) -> None:
         if refused := [words for name, words in _CHANGES.items() if name in task.overrides]:
             raise UsageError(
-                f"{task.name} is a raw task, sent exactly as in its file: leave out {refused[0]}"
+                f"{task.name} is a raw task, which is sent exactly as in its file; leave out {refused[0]}"
             )
         self.task, self.mode = task, mode
         # A task file may come from anybody: the sandbox refuses attributes and calls that reach Python itself.
@@ -80,7 +82,7 @@ class RawRenderer:
         self.prefix = (*head, *chain.from_iterable(self._example(example) for example in task.spec.examples))
 
     def render(self, inputs: Mapping[str, Json]) -> Prompt:
-        """Return the prompt of one unit. Raises TaskError when the template cannot show these inputs."""
+        """Return the prompt for one unit. Raises TaskError if the template cannot show these inputs."""
         messages = (*self.prefix, Message("user", self._user(inputs)))
         labels = self._available(inputs)
         # Of the letters only those of this question's options are possible answers.
@@ -88,7 +90,9 @@ class RawRenderer:
         return Prompt(messages, len(self.prefix), None, codes, labels=labels)
 
     def _available(self, inputs: Mapping[str, Json]) -> tuple[str, ...]:
-        """Return the labels that this unit can have: of option letters, only those of its options."""
+        """Return the labels that this unit can have. If the labels are option letters, these are only the
+        letters of its options.
+        """
         options = inputs.get("options")
         if self.task.spec.letters and isinstance(options, Mapping):
             return tuple(label for label in self.labels if label in options) or tuple(self.labels)
@@ -109,7 +113,9 @@ class RawRenderer:
 def renderer_of(
     task: Task, mode: Mode, orders: Mapping[str, Sequence[str]] | None = None
 ) -> Renderer | RawRenderer:
-    """Return the renderer of a task: as the file is written, or with fence and answer format."""
+    """Return the renderer for a task: exactly as in the file for a raw task, otherwise with fences and an
+    answer format.
+    """
     return RawRenderer(task, mode) if task.spec.raw else Renderer(task, mode, orders)
 
 

@@ -1,8 +1,9 @@
 """Render a task and a unit as chat messages: the constant part first, the unit's own text last.
 
-Values of inputs are marked as untrusted and reach the prompt only through `finalize`, which fences them. A template cannot
-show one without its fence, because `judge.prompts.check` refuses every filter that would remove the mark. The fence's code
-is derived from the fenced text, so a repeated request has the same code. Nobody can write it into that text beforehand.
+Input values are marked as untrusted and reach the prompt only through `finalize`, which fences them. A
+template cannot show a value without its fence, because `judge.prompts.check` refuses every filter that would
+remove the mark. The fence's code is derived from the fenced text, so a repeated request has the same code,
+and nobody can write the code into that text beforehand.
 """
 
 import hashlib
@@ -33,19 +34,19 @@ _FIRST = {
     "before": "one or two sentences",
     "quote": "the words of the passages that decide, copied exactly, or none",
 }
-"""Text that a model writes before its labels, for each rationale that comes first."""
+"""The text that a model is asked to write before its labels, for each kind of rationale that comes first."""
 _CUES = {"before": "Reasoning:", "quote": "Quote:"}
 THEN_ANSWER = "Now the answer: exactly one of the letters and nothing else.\nAnswer:"
-"""The turn after the reasoning, when the reasoning and the letter are two calls."""
+"""The turn after the reasoning, if the reasoning and the letter are requested in two calls."""
 THEN_WORD = "Now the answer: exactly one of the labels and nothing else.\nAnswer:"
-"""The same turn where the answer is the label itself."""
+"""The same turn if the answer is the label itself."""
 
 
 class Mode(StrEnum):
-    """The form of an answer: one character or the label itself, with probabilities, or a JSON object.
+    """The form of an answer: one character or the label itself, both with probabilities, or a JSON object.
 
-    `pair` sends no question: a classifier reads two texts (see `judge.prompts.pair`). `text` is a raw task's: the reply is
-    free text.
+    With `pair`, no question is sent: a classifier reads two texts (see `judge.prompts.pair`). With `text`,
+    used for raw tasks, the reply is free text.
     """
 
     CODES = "codes"
@@ -65,14 +66,14 @@ class Prompt:
     codes: str | None
     words: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
-    """The labels that this unit can have if the reply is free text; else None."""
+    """The labels that this unit can have if the reply is free text, otherwise None."""
 
 
 class _Fenced:
     """Fences every untrusted value that a template outputs.
 
-    The code depends on the task and on this text: a question has one fence over all its
-    passages, so that their prompts begin alike and providers can reuse the cached beginning.
+    The code depends on the task and on the fenced text. A question has the same fence with all its passages,
+    so their prompts begin identically and providers can reuse the cached beginning.
     """
 
     def __init__(self, key: str) -> None:
@@ -108,7 +109,7 @@ def _environment(key: str) -> Environment:
 
 @lru_cache(maxsize=256)
 def _compiled(source: str) -> CodeType:
-    """Compile a template once for all orders of the labels, runs and threads; its fence is looked up while rendering."""
+    """Compile a template once for all label orders, runs and threads. Its fence is looked up during rendering."""
     return _environment("").compile(source)
 
 
@@ -119,7 +120,7 @@ def _template(source: str, key: str) -> Template:
 
 
 def instructions(task: Task) -> str:
-    """Return the constant half of a task's template, which models and people both read before the questions."""
+    """Return the constant half of a task's template, which both models and people read before the questions."""
     # Rewritten instructions come from a model, so they are text and never a template.
     if task.instructions is not None:
         return task.instructions.strip()
@@ -133,8 +134,8 @@ def instructions(task: Task) -> str:
 class Renderer:
     """Renders one task in one mode.
 
-    `orders` maps a field to the order in which its labels are shown (default: as declared); the
-    n-th label shown has the n-th code. Not thread-safe: one per event loop.
+    `orders` maps a field to the order in which its labels are shown (default: as declared); the n-th label
+    shown has the n-th code. A renderer is not thread-safe: use one per event loop.
     """
 
     def __init__(self, task: Task, mode: Mode, orders: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -172,11 +173,11 @@ class Renderer:
 
     @property
     def labels(self) -> list[str]:
-        """The labels in the order shown, which is that of the codes."""
+        """The labels in the order in which they are shown, which is also the order of the codes."""
         return self.orders[self.task.spec.questions[0].field]
 
     def render(self, inputs: Mapping[str, Json]) -> Prompt:
-        """Return the prompt of one unit. Raises TaskError when the template cannot show these inputs."""
+        """Return the prompt for one unit. Raises TaskError if the template cannot show these inputs."""
         shown: list[Message] = []
         if self._chosen is not None:
             unit_inputs = {name: inputs.get(name) for name in self.task.input_names}
@@ -259,7 +260,7 @@ class Renderer:
 
 
 class Passages(tuple[Untrusted, ...]):
-    """Several passages; a template can only show each of them inside its own fence."""
+    """Several passages. A template can show each of them only inside its own fence."""
 
     __slots__ = ()
 
@@ -274,7 +275,7 @@ def _shown(name: str, value: Json) -> Untrusted | Passages | None:
 
 
 def _passage(name: str, entry: Json, number: int) -> Untrusted:
-    """Return one passage of a list: its text, below its title and date if it has them."""
+    """Return one passage of a list as text, below its title and date if it has them."""
     if isinstance(entry, str):
         return untrusted(f"{name}:{number}", entry)
     head = [f"{word}: {entry[key]}" for key, word in (("title", "Title"), ("date", "Date")) if entry.get(key)]
@@ -282,12 +283,12 @@ def _passage(name: str, entry: Json, number: int) -> Untrusted:
 
 
 def _words(inputs: Mapping[str, Json]) -> str:
-    """Return the text by which an example and a unit are compared."""
+    """Return the text by which an example is compared with a unit."""
     return "\n".join(as_text(value) or "" for _, value in sorted(inputs.items()))
 
 
 def as_text(value: Json) -> str | None:
-    """Return an input as shown text: lists with one entry per line, options as `A. text` lines."""
+    """Return an input as the text to show: lists with one entry per line, options as lines `A. text`."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -298,7 +299,7 @@ def as_text(value: Json) -> str | None:
 
 
 def answer_schema(task: Task, domains: dict[str, Sequence[str]] | None = None) -> dict[str, Json]:
-    """Return the strict JSON Schema of one answer: every field required, labels as an enum."""
+    """Return the strict JSON Schema for one answer: every field is required, and labels are an enum."""
     properties: dict[str, Json] = {}
     if task.spec.rationale in _FIRST:
         # First, because models write the keys in the order of the schema.

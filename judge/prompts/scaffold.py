@@ -1,4 +1,4 @@
-"""Write a first version of a task file, in which every label has a key of its own."""
+"""Write a first version of a task file, in which every label has its own key."""
 
 import json
 from collections.abc import Sequence
@@ -15,11 +15,13 @@ _WHAT = {
 def scaffold(
     name: str, unit: str, labels: Sequence[str], inputs: Sequence[str], ordinal: bool = False
 ) -> str:
-    """Return the text of a task file. Raises UsageError for inputs that the unit does not have, and for invalid labels."""
+    """Return the text of a task file. Raises UsageError if the unit does not have an input, or if labels are
+    invalid.
+    """
     if unknown := [i for i in inputs if i not in INPUTS[unit]]:
         raise UsageError(f"--inputs {unknown[0]}: a task on each {unit} can show {', '.join(INPUTS[unit])}")
     if len(labels) < 2 or len(set(labels)) < len(labels) or not all(label.strip() for label in labels):
-        raise UsageError("--labels: two or more different ones, as in --labels yes,no")
+        raise UsageError("--labels: at least two different labels are needed, for example --labels yes,no")
     rows = [
         f"      - {{value: {_quoted(label)}, key: {_quoted(key)}, meaning: {_quoted(f'what makes it {label}')}}}"
         for label, key in zip(labels, _keys(labels), strict=True)
@@ -47,7 +49,7 @@ You label each {noun} with one of the labels below. Judge only by what is shown,
 
 
 def _keys(labels: Sequence[str]) -> list[str]:
-    """Return one character for each label, its own first letter if that is free."""
+    """Return one character for each label: its first letter, if no other label uses it."""
     taken: list[str] = []
     for label in labels:
         letters = [c for c in label.lower() if c.isascii() and c.isalnum()]
@@ -58,6 +60,6 @@ def _keys(labels: Sequence[str]) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text so that YAML reads it as text, whatever it contains."""
+    """Quote a string so that YAML reads it as a string, whatever it contains."""
     # JSON strings are YAML strings, and unlike plain YAML they are never read as booleans or numbers.
     return json.dumps(text, ensure_ascii=False)

@@ -1,4 +1,6 @@
-"""The front matter of a task file, as a pydantic model; its field descriptions are the reference page."""
+"""The front matter of a task file, as a pydantic model. The reference page is generated from its field
+descriptions.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +18,24 @@ RESERVED_FIELDS = (
     "repeat", "attempt", "status", "reason", "reply", "input_tokens", "output_tokens", "latency",
     "resolved_model", "request_sha", "judged_at", "cost_usd", "fitted_on",
 )  # fmt: skip
-"""The columns of an export beside the labels, which no field may have as its name."""
+"""The columns of an export other than the labels. A field may not have any of these names."""
 
 
 def _text(value: Any) -> Any:
     # YAML 1.1 reads yes, no, on and off as booleans, and labels must be strings.
     if isinstance(value, bool):
-        raise ValueError("YAML reads yes/no/true/false/on/off as booleans: quote it")
+        raise ValueError("YAML reads yes/no/true/false/on/off as booleans; put the value in quotes")
     if isinstance(value, int | float):
-        raise ValueError(f"YAML reads {value} as a number: quote it")
+        raise ValueError(f"YAML reads {value} as a number; put it in quotes")
     if isinstance(value, date):
-        raise ValueError(f"YAML reads {value} as a date: quote it")
+        raise ValueError(f"YAML reads {value} as a date; put it in quotes")
     if value is None:
-        raise ValueError("YAML reads null, ~ and an empty value as nothing: quote it")
+        raise ValueError("YAML reads null, ~ and an empty value as nothing; put the value in quotes")
     return value
 
 
 def _shown(value: Any) -> Any:
-    """An example's input: text, a list of texts, or options by letter."""
+    """The type of an example's input: text, a list of texts, or options by letter."""
     if isinstance(value, list):
         return [_text(v) for v in value]
     if isinstance(value, dict):
@@ -69,14 +71,16 @@ class Label(_Strict):
     def _one_line(cls, value: str) -> str:
         # Answers are compared without surrounding space, and listings show a label in one line.
         if value != value.strip() or not value.isprintable():
-            raise ValueError(f"a label is one line of visible text without space around it, not {value!r}")
+            raise ValueError(
+                f"a label must be one line of visible text without spaces around it, not {value!r}"
+            )
         return value
 
     @field_validator("key")
     @classmethod
     def _one_character(cls, key: str | None) -> str | None:
         if key is not None and (len(key) != 1 or not key.isprintable() or key.isspace()):
-            raise ValueError(f"a key is one visible character, not {key!r}")
+            raise ValueError(f"a key must be one visible character, not {key!r}")
         return key
 
 
@@ -99,13 +103,15 @@ class Question(_Strict):
         # Replies are compared without case, so labels that differ only in case would be one.
         folded = [v.casefold() for v in values]
         if self.level in ("nominal", "ordinal") and len(values) < 2:
-            raise ValueError(f"field '{self.field}' is {self.level} and needs two or more labels")
+            raise ValueError(f"field '{self.field}' is {self.level} and needs at least two labels")
         if self.level in ("interval", "text") and values:
-            raise ValueError(f"field '{self.field}' is {self.level} and takes no labels")
+            raise ValueError(f"field '{self.field}' is {self.level} and cannot have labels")
         if self.many and self.level != "text":
-            raise ValueError(f"field '{self.field}' is {self.level}: only a text question takes 'many'")
+            raise ValueError(f"field '{self.field}' is {self.level}; only a text question can have 'many'")
         if len(set(folded)) < len(folded):
-            raise ValueError(f"field '{self.field}' has the same label twice (case does not count)")
+            raise ValueError(
+                f"field '{self.field}' has the same label twice (upper and lower case are equal)"
+            )
         if self.field in RESERVED_FIELDS:
             # An export has one column a field beside its own columns.
             raise ValueError(f"'{self.field}' is a reserved name")
@@ -212,7 +218,7 @@ class TaskSpec(_Strict):
     def _fits_together(self) -> TaskSpec:
         names = self.inputs + self.optional_inputs
         if len(set(names)) < len(names):
-            raise ValueError("the same input twice")
+            raise ValueError("the same input is listed twice")
         fields = [q.field for q in self.questions]
         if len(set(fields)) < len(fields):
             raise ValueError("two questions have the same field")
@@ -238,9 +244,11 @@ class TaskSpec(_Strict):
     def _check_inputs(self, names: list[str], fields: list[str]) -> None:
         for name in names:
             if name not in INPUTS[self.unit]:
-                raise ValueError(f"a task on units of kind '{self.unit}' cannot take '{name}' as input")
+                raise ValueError(f"a task on units of kind '{self.unit}' cannot have '{name}' as input")
         if ("relevant_passages" in names) != (self.relevant is not None):
-            raise ValueError("'relevant_passages' and the key 'relevant' (field, values) go together")
+            raise ValueError(
+                "'relevant_passages' and the key 'relevant' (field, values) must be used together"
+            )
         for gold in self.shows_gold:
             # Showing the gold of the very field would give away the answer.
             if gold in fields:
@@ -252,7 +260,7 @@ class TaskSpec(_Strict):
 
     def _check_rule(self, name: str, rule: Derive, fields: list[str]) -> None:
         if name in fields or name in RESERVED_FIELDS:
-            raise ValueError(f"derive '{name}' has the name of a question, or a reserved one")
+            raise ValueError(f"derive '{name}' has the name of a question, or a reserved name")
         if rule.source not in fields:
             raise ValueError(f"derive '{name}': 'from: {rule.source}' is not a field of this task")
         if rule.gold in fields:
@@ -277,14 +285,14 @@ class TaskSpec(_Strict):
 
     @property
     def letters(self) -> bool:
-        """Whether the labels of the only question are single letters, as those of a question's options."""
+        """Whether the labels of the only question are single letters, like those of answer options."""
         labels = [label.value for question in self.questions for label in question.labels]
         return len(self.questions) == 1 and bool(labels) and all(len(v) == 1 and v.isalpha() for v in labels)
 
     def _check_raw(self) -> None:
         if not self.raw:
             if self.answer:
-                raise ValueError("answer: only a raw task finds its label in free text; add raw: true")
+                raise ValueError("answer: only a raw task finds its label in free text; add 'raw: true'")
             return
         question = self.questions[0]
         if (
@@ -293,24 +301,30 @@ class TaskSpec(_Strict):
             or question.many
             or question.level == "interval"
         ):
-            raise ValueError("raw: one question with labels or free text, and no rationale")
+            raise ValueError(
+                "raw: the task must have one question with labels or free text, and no rationale"
+            )
         place = LABEL if question.labels else TEXT
         if question.labels and not self.answer:
-            raise ValueError(f"raw: 'answer' says how the reply gives a label: words, or a line with {place}")
+            raise ValueError(
+                f"raw: 'answer' must say how the reply gives a label: words, or a line with {place}"
+            )
         if self.answer and not (question.labels and self.answer == WORDS):
             words = self.answer.replace(place, "", 1).strip()
             if self.answer.count(place) != 1 or not words or "\n" in self.answer:
-                raise ValueError(f"answer: one line with {place} once and other words, as 'Answer: {place}'")
+                raise ValueError(
+                    f"answer: must be one line that contains {place} once and other words, such as 'Answer: {place}'"
+                )
 
     def check_quotable(self) -> None:
-        """Raise ValueError if no input is a passage that could be quoted."""
+        """Raise ValueError if no input is a passage that can be quoted."""
         if not {*self.inputs, *self.optional_inputs} & set(SOURCES):
             raise ValueError(
-                f"rationale: a quote is taken from passages: {', '.join(SOURCES)}; no input is one"
+                f"rationale: a quote must come from passages, but none of the inputs is one of {', '.join(SOURCES)}"
             )
 
     def check_example(self, number: int, example: Example) -> None:
-        """Raise ValueError for an example that does not answer this task, or shows other inputs."""
+        """Raise ValueError if an example does not answer this task, or shows inputs that the task does not have."""
         if extra := set(example.inputs) - {*self.inputs, *self.optional_inputs}:
             raise ValueError(f"example {number}: '{min(extra)}' is not an input of this task")
         if missing := set(self.inputs) - set(example.inputs):
@@ -324,7 +338,7 @@ class TaskSpec(_Strict):
             if question.level == "interval" and not _is_number(value):
                 raise ValueError(f"example {number}: '{value}' is not a number for '{question.field}'")
             if question.many and not _is_list(value):
-                raise ValueError(f"example {number}: '{question.field}' takes a JSON array of strings")
+                raise ValueError(f"example {number}: '{question.field}' must be a JSON array of strings")
         if extra := set(example.answers) - {q.field for q in self.questions}:
             raise ValueError(f"example {number}: '{min(extra)}' is not a field of this task")
         if self.rationale != "none" and not example.rationale.strip():

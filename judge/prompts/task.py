@@ -1,4 +1,4 @@
-"""A task as loaded from its file, and as a run uses it: its fields, labels and inputs."""
+"""A task as loaded from its file and as used in a run: its fields, labels and inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.prompts.spec import Example, Question, TaskSpec
 from judge.types import Json
 
 UNIT_MARK = "<!-- unit -->"
-"""The line of a template between the constant half and the unit's half."""
+"""The line in a template between the constant half and the unit's half."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,15 @@ class Task:
     tells_guidelines: bool = False
     """Whether the prompt contains the guidelines for people."""
     instructions: str | None = None
-    """Plain text instead of the constant half, if a run uses other instructions than the file's."""
+    """Plain text that replaces the constant half, if a run's instructions differ from the file's."""
     nearest: int | None = None
-    """Number of examples of each label to show, those nearest to the unit by BM25; None: all, always."""
+    """The number of examples to show for each label, chosen as nearest to the unit by BM25. None means that
+    all examples are always shown.
+    """
 
     @property
     def overrides(self) -> dict[str, Json]:
-        """Settings of a run that differ from the file; they are part of the run's identity."""
+        """A run's settings that differ from the file. They are part of the run's identity."""
         changes: dict[str, Json] = {"guidelines": "shown"} if self.tells_guidelines else {}
         if self.instructions is not None:
             changes["instructions"] = self.instructions
@@ -54,10 +56,10 @@ class Task:
         return changes
 
     def thinking(self, rationale: str | None) -> Task:
-        """Return the task with free text `before` or `after` its labels, a `quote` before them, or `none`; None: as its file
-        says.
+        """Return the task with free text `before` or `after` its labels, a `quote` before them, or `none`.
+        None keeps the file's setting.
 
-        Raises UsageError for a task whose examples have no rationale to show, or that has no passages to quote.
+        Raises UsageError if the task's examples have no rationale to show, or if it has no passages to quote.
         """
         if rationale is None or rationale == self.spec.rationale:
             return self
@@ -69,19 +71,20 @@ class Task:
         # An example without a rationale would show the model that it may leave it out.
         if rationale != "none" and not all(e.rationale.strip() for e in self.spec.examples):
             raise UsageError(
-                f"{self.name}: its examples have no rationale to show: --rationale none, or a version with one in each"
+                f"{self.name}: its examples have no rationale to show; pass --rationale none, or use a version with a rationale in each example"
             )
         return self._changed(rationale=rationale)
 
     def showing(self, examples: Sequence[Example], nearest: int | None = None) -> Task:
-        """Return the task with these few-shot examples instead of its own; `nearest`: only so many of each label for a unit.
+        """Return the task with these few-shot examples instead of its own. `nearest` limits how many examples
+        of each label are shown for a unit.
 
-        Raises UsageError for nearest examples of a task with several questions.
+        Raises UsageError if nearest examples are requested for a task with several questions.
         """
         # "Nearest of each label" has one meaning only if the task has one field with labels.
         if nearest is not None and not self._one_label:
             raise UsageError(
-                f"{self.name}: the nearest examples of each label are for one question with labels"
+                f"{self.name}: choosing the nearest examples of each label requires a task with one question with labels"
             )
         return replace(self._changed(examples=list(examples)), nearest=nearest)
 
@@ -92,7 +95,7 @@ class Task:
         return replace(self, tells_guidelines=True)
 
     def with_instructions(self, text: str) -> Task:
-        """Return the task with other instructions: plain text, never a template."""
+        """Return the task with different instructions, which are plain text, never a template."""
         return replace(self, instructions=text)
 
     def _changed(self, **keys: Any) -> Task:
@@ -105,7 +108,7 @@ class Task:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of the file's text; a study refuses another text under a version that it has used."""
+        """The hash of the file's text. A study refuses different text under a version that it has used."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property
@@ -114,11 +117,13 @@ class Task:
         return [q.field for q in self.spec.questions] + list(self.spec.derive)
 
     def question(self, field: str) -> Question:
-        """Return the question of `field`. Raises KeyError."""
+        """Return the question for `field`. Raises KeyError if there is none."""
         return next(q for q in self.spec.questions if q.field == field)
 
     def domain(self, field: str) -> list[str]:
-        """Return the declared labels of a field, derived or not, in order; empty for interval and text."""
+        """Return the declared labels of a field, derived or not, in order. It is empty for interval and text
+        fields.
+        """
         if field in self.spec.derive:
             return self.spec.derive[field].domain()
         return [label.value for label in self.question(field).labels]
@@ -129,22 +134,22 @@ class Task:
 
     @property
     def required_inputs(self) -> list[str]:
-        """Inputs that a unit needs to be judged."""
+        """The inputs that a unit needs in order to be judged."""
         return [*self.spec.inputs, *self.gold_inputs]
 
     @property
     def input_names(self) -> list[str]:
-        """All inputs, the optional ones last."""
+        """All inputs, with the optional ones last."""
         return [*self.required_inputs, *self.spec.optional_inputs]
 
     @property
     def gold_inputs(self) -> dict[str, str]:
-        """Inputs that are gold -> their gold field; only a task for people has any."""
+        """Maps inputs that are gold labels to their gold field. Only a task for people has such inputs."""
         return {gold_input(field): field for field in self.spec.shows_gold}
 
     @property
     def people_only(self) -> bool:
-        """Whether the task shows gold: people may do it, knowing that it is not blind; no model may."""
+        """Whether the task shows gold labels. People may use it, knowing that it is not blind, but no model may."""
         return bool(self.spec.shows_gold)
 
     @property
@@ -154,7 +159,9 @@ class Task:
 
     @property
     def reasons_first(self) -> bool:
-        """Whether two calls can answer the task, text and then one character: one question with labels after a rationale or quote."""
+        """Whether two calls can answer the task, first text and then one character: it has one question with
+        labels, after a rationale or quote.
+        """
         return self._one_label and self.spec.rationale in ("before", "quote")
 
     @property

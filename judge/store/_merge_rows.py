@@ -1,4 +1,6 @@
-"""Copy the rows of an attached study `src` into `main`. A row whose key `main` already has must be equal."""
+"""Copy the rows of an attached study `src` into `main`. If `main` already has a row with the same key, the
+two rows must be equal.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,22 +21,22 @@ TEXTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tasks": (("task",), ("sha256",)),
     "rankings": (("name", "stage", "item_id", "rank"), ("passage_id",)),
 }  # fmt: skip
-"""Table -> its key, and the columns that must be equal in both studies."""
+"""Maps a table to its key and the columns that must be equal in both studies."""
 PASSAGE = ("item_id", "text", "title", "date", "source")
 BY_CONTENT = ("imports", "prompts")
-"""Tables whose key is a hash of the content: two rows with one key are equal."""
+"""Tables whose key is a hash of the content: two rows with the same key are equal."""
 OWN = {
     *TEXTS, *BY_CONTENT, "passages", "annotators", "runs", "judgements", "requests", "labels", "label_sources",
     "imported_labels", "label_resolutions", "run_counts", "splits",
     "split_questions", "split_looks",
 }  # fmt: skip
-"""Tables that are merged by rules of their own; `add_others` merges every other table."""
+"""Tables with their own merge rules. `add_others` merges all other tables."""
 LABELS = "labels"
 SHOWN = 60
 
 
 def tables(conn: Connection, schema: str) -> list[str]:
-    """Return the tables of a study that the migrations made. Extra tables of a user are not merged."""
+    """Return the tables that the migrations made in a study. Extra tables that a user added are not merged."""
     query = "SELECT name FROM {schema}.sqlite_master WHERE type = 'table' AND name NOT GLOB '*sqlite_*' ORDER BY rowid"
     ours = {name for (name,) in conn.execute(query.format(schema="main"))}
     return [name for (name,) in conn.execute(query.format(schema=schema)) if name in ours]
@@ -42,10 +44,10 @@ def tables(conn: Connection, schema: str) -> list[str]:
 
 @contextmanager
 def without_triggers(conn: Connection) -> Iterator[None]:
-    """Drop the triggers for a while.
+    """Drop the triggers temporarily.
 
-    They check the work of people and runs row by row; the rows of whole studies have already been checked
-    when they were written.
+    They check each row that people and runs write. The rows of a stored study were already checked when they
+    were written.
     """
     conn.execute("CREATE TEMP TABLE triggers (name TEXT PRIMARY KEY, sql TEXT NOT NULL)")
     conn.execute(
@@ -71,7 +73,7 @@ def _key(conn: Connection, table: str) -> list[str]:
 
 
 def add_texts(conn: Connection) -> Iterator[str]:
-    """Add imports, texts, units, tasks, rankings and people; yield the differences between rows with the same id."""
+    """Add imports, texts, units, tasks, rankings and people; yield differences between rows with the same id."""
     for name in BY_CONTENT:
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
     yield from _keyed(conn, "items")
@@ -118,7 +120,7 @@ def _has_rowid(conn: Connection, table: str) -> bool:
 
 
 def _passages(conn: Connection) -> Iterator[str]:
-    """Add passages. New passages of a stored item follow its other passages, as in an import."""
+    """Add passages. New passages of a stored item follow its other passages, as they do in an import."""
     yield from _differing(conn, "passages", ("passage_id",), PASSAGE)
     after = "(SELECT coalesce(max(p.position) + 1, 0) FROM main.passages AS p WHERE p.item_id = s.item_id)"
     conn.execute(
@@ -161,7 +163,8 @@ def _people(conn: Connection) -> Iterator[str]:
 def add_labels(conn: Connection) -> Iterator[str]:
     """Add gold and human labels by source. Labels of runs come with their judgements.
 
-    One source must have the same label in both studies. If two sources differ in a label, a lead resolves the conflict.
+    A source must have the same label in both studies. If two sources differ in a label, a lead resolves the
+    conflict.
     """
     gold = "annotator_id IN (SELECT annotator_id FROM main.annotators WHERE kind = 'gold')"
     by_source = ("label_sources", "imported_labels", "label_resolutions")
@@ -187,10 +190,11 @@ def add_labels(conn: Connection) -> Iterator[str]:
 
 
 def add_splits(conn: Connection) -> Iterator[str]:
-    """Add splits. Two splits of one task must be equal, with each question in the same part.
+    """Add splits. Two splits of the same task must be equal: each question must be in the same part.
 
-    A split is drawn only once, so this cannot be repaired. Questions that came later may be in one study alone. The
-    looks at the test are added up: each of them has used a part of the error rate.
+    A split is drawn only once, so a difference cannot be repaired. Questions that were imported later may be
+    in only one of the studies. The looks at the test are combined, because each of them has used part of the
+    error rate.
     """
     both = "SELECT task_id FROM src.splits INTERSECT SELECT task_id FROM main.splits"
     query = (
@@ -201,7 +205,7 @@ def add_splits(conn: Connection) -> Iterator[str]:
         rows = [conn.execute(f"SELECT * FROM {s}.splits WHERE task_id = ?", [task]) for s in ("src", "main")]
         ours, theirs = (r.fetchone() for r in rows)
         if ours != theirs or conn.execute(query, [task]).fetchone()[0]:
-            yield f"split of {task}: it was drawn in each study, with different parts"
+            yield f"split of {task}: it was drawn separately in each study, with different parts"
     for name in ("splits", "split_questions"):
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
     # Looks are renumbered in order of time, because the level of a look depends on its number.
@@ -221,8 +225,8 @@ def add_splits(conn: Connection) -> Iterator[str]:
 def add_others(conn: Connection) -> Iterator[str]:
     """Add the rows of every other table.
 
-    A key that only counts rows is assigned anew. Two rows with one key must be equal. The ids of joined runs are replaced by
-    their new ids.
+    A key that only counts rows is assigned anew. Two rows with the same key must be equal. The ids of joined
+    runs are replaced with their new ids.
     """
     for table in tables(conn, "src"):
         if table in OWN:
@@ -253,9 +257,10 @@ def add_others(conn: Connection) -> Iterator[str]:
 
 
 def _with_family(conn: Connection, options: str) -> str:
-    """Join the judges that share a level in either study, and return the SQL of a batch's options with all of them.
+    """Combine the judges that share an error level in either study, and return SQL for a batch's options that
+    lists all of them.
 
-    A report that was read in one study only has fixed them there alone.
+    If a report was read in only one study, the judges are fixed only in that study.
     """
     conn.execute(
         "UPDATE main.batches AS m SET options = json_set(options, '$.judges', json((SELECT json_group_array(value) FROM "
@@ -290,7 +295,9 @@ def _unique(conn: Connection, table: str) -> list[str]:
 
 
 def _mapped(conn: Connection, sql: str) -> str:
-    """Return SQL that replaces the ids of joined runs in a text. An id has 26 characters and matches nothing else."""
+    """Return SQL that replaces the ids of joined runs in a string. An id has 26 characters and matches
+    nothing else.
+    """
     for old, new in conn.execute("SELECT old, new FROM temp.run_map WHERE old <> new").fetchall():
         # The ids come from somebody else's file and may contain a quote.
         old, new = (name.replace("'", "''") for name in (old, new))

@@ -1,4 +1,4 @@
-"""Copy the runs of an attached study `src` into `main`; runs of one identity are joined."""
+"""Copy the runs of an attached study `src` into `main`; runs with the same identity are joined."""
 
 import json
 from collections import Counter
@@ -13,10 +13,10 @@ from judge.types import Status
 
 
 def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[str]]:
-    """Fill `temp.run_map` (old, new) and add the new runs. Returns (number of joined runs, notes, conflicts).
+    """Fill `temp.run_map` (old, new) and add the new runs. Return (number of joined runs, notes, conflicts).
 
     A run is joined with a run of the same task, model, identity and request version. A derived run depends on
-    everything that its study contained, so it is joined only with itself.
+    everything that its study contained, so it is joined only with the run of the same id.
     """
     conn.execute("DROP TABLE IF EXISTS temp.run_map")
     conn.execute("CREATE TEMP TABLE run_map (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID")
@@ -48,7 +48,7 @@ def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[s
 def _counterpart(
     conn: Connection, run: dict[str, Any], taken: set[str], columns: list[str]
 ) -> dict[str, Any] | None:
-    """Return the run of `main` with which this run is joined, or None."""
+    """Return the run in `main` with which this run is joined, or None."""
     stored = conn.execute("SELECT * FROM main.runs WHERE run_id = ?", [run["run_id"]]).fetchone()
     if stored is not None:
         return dict(zip(columns, stored, strict=True))
@@ -76,7 +76,9 @@ def _models(run: dict[str, Any], other: dict[str, Any]) -> str | None:
 
 
 def _is_vendors(*runs: dict[str, Any]) -> bool:
-    """Return whether a vendor serves the model. Its alias moves on to newer models, and the old one is gone."""
+    """Return whether a vendor serves the model. A vendor's alias moves on to newer models, and the old model
+    is withdrawn.
+    """
     return any(json.loads(run["provider"]).get("own_server") for run in runs)
 
 
@@ -97,7 +99,7 @@ def _add_run(conn: Connection, run: dict[str, Any]) -> None:
 
 
 def _join(conn: Connection, run: dict[str, Any], other: dict[str, Any]) -> None:
-    """Update the stored run: it began when the first of both did, and is finished if both are."""
+    """Update the stored run: it started when the earlier of the two did, and it is finished if both are."""
     both = [
         Begun(r["run_id"], json.loads(r["options"]), json.loads(r["provider"]), r["resolved_model"])
         for r in (run, other)
@@ -125,7 +127,7 @@ def _join(conn: Connection, run: dict[str, Any], other: dict[str, Any]) -> None:
 
 
 def _sums(conn: Connection, run: Begun, other: Begun) -> dict[str, Any]:
-    """Return the totals of both runs: neither of them covers the invocations of the other."""
+    """Return the summed totals of both runs, because neither run counts the invocations of the other."""
     ours, theirs = run.provider.get(PROBES) or {}, other.provider.get(PROBES) or {}
     if run.run_id == other.run_id:
         return {PROBES: max(ours, theirs, key=lambda took: took.get("calls", 0))} if ours or theirs else {}
@@ -169,7 +171,7 @@ def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:
 
 
 def _of_mapped(conn: Connection, table: str, join: str = "", **run: str) -> str:
-    """Return an INSERT of a table's rows from `src`, with the new id in the column that names the run."""
+    """Return an INSERT statement for a table's rows from `src`, with the new id in the column that names the run."""
     [(of, new)] = run.items()
     names = columns_of(conn, table)
     listed = ", ".join(new if c == of else f"s.{c}" for c in names)
@@ -180,7 +182,7 @@ def _of_mapped(conn: Connection, table: str, join: str = "", **run: str) -> str:
 
 
 def _both(conn: Connection, twice: Counter[str]) -> Iterator[str]:
-    """Settle the units of one run for which both studies have attempts that differ."""
+    """Resolve the units of a run for which the two studies have different attempts."""
     same = " AND ".join(f"m.{c} IS s.{c}" for c in ("status", "reply", "judged_at", "request_sha"))
     same_unit = "m.run_id = r.new AND m.unit_id = s.unit_id AND m.repeat = s.repeat"
     # Units that both studies share (one was a copy of the other) are skipped in SQL: reading each row in
@@ -200,7 +202,7 @@ def _both(conn: Connection, twice: Counter[str]) -> Iterator[str]:
 
 
 def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice: Counter[str]) -> str | None:
-    """Merge the attempts of a unit. Returns a conflict if both studies have a label and these differ."""
+    """Merge the attempts of a unit. Return a conflict if both studies have a label and the labels differ."""
     ours, theirs = _attempts(conn, "main", run, unit, repeat), _attempts(conn, "src", old, unit, repeat)
     in_ours = {_fingerprint(a) for a in ours}
     new = [a for a in theirs if _fingerprint(a) not in in_ours]
@@ -243,7 +245,7 @@ def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice:
 
 
 def _worth(status: str) -> int:
-    """Rank a status: a label beats an answer without a label, which beats a failed call."""
+    """Rank a status: a label ranks above an answer without a label, which ranks above a failed call."""
     return 2 if status == Status.OK else int(status != Status.FAILED)
 
 

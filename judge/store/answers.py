@@ -1,4 +1,4 @@
-"""Import answers: a row for each item, system and condition; a unit for each answer and each of its parts."""
+"""Import answers: one row for each item, system and condition, and one unit for each answer and each of its parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judge.text import markers, sentences
 from judge.types import Answer, AnswerRow, Vote, Where
 
 ALL = "all"
-"""In place of a system's name: every system of the study."""
+"""Stands for every system in the study, in place of a system's name."""
 
 
 def add_answers(
@@ -29,11 +29,11 @@ def add_answers(
     bad: Callable[[BadInput], None],
     beside: Callable[[sqlite3.Connection], None] = lambda conn: None,
 ) -> ImportReport:
-    """Store everything that `rows` yields, and what `beside` writes, in one transaction; see `add_rows`.
+    """Store everything that `rows` yields, and everything that `beside` writes, in one transaction; see `add_rows`.
 
-    A row is bad if its item or one of its `cited` or `context` passages is not in the study. It is also bad if the same
-    system has another answer under the same condition. A marker in the text that matches no passage is stored with its
-    sentence, because the system wrote it.
+    A row is bad if its item or one of its `cited` or `context` passages is not in the study. It is also bad
+    if the system has another answer to the item under the same condition. A marker in the text that matches
+    no passage is stored with its sentence, because the system wrote it.
     """
     return add_rows(store, AnswerAdder(store.conn, dataset=info.dataset), rows, info, skipped, bad, beside)
 
@@ -50,7 +50,7 @@ class AnswerAdder(Adder[AnswerRow]):
         dataset: str | None = None,
         ways: str = "a column (system, model, or --system-column)",
     ) -> None:
-        """`ways`: how the command that imports lets its user name systems."""
+        """Start an adder. `ways` says how the user of the importing command can name systems."""
         super().__init__(conn, import_id)
         self.dataset, self._ways = dataset, ways
         self._known_datasets = [r[0] for r in conn.execute("SELECT DISTINCT dataset FROM items")]
@@ -61,7 +61,7 @@ class AnswerAdder(Adder[AnswerRow]):
         check_storable(answer, where)
         if "\0" in answer.text:
             # SQLite's text functions end at a NUL, so the rest would be invisible to every query.
-            raise at(where, "a NUL character: text cannot contain one", "text")
+            raise at(where, "contains a NUL character, which text cannot contain", "text")
         for name in ("system", "condition"):
             value = getattr(answer, name)
             # An answer id is item@system@condition, and #s1 or #c1 follows for its parts.
@@ -70,7 +70,7 @@ class AnswerAdder(Adder[AnswerRow]):
             if value != value.strip() or any(mark in value for mark in "\n\r\t"):
                 raise at(where, f"{value!r} has spaces at its ends, a tab or a line break", name)
         if answer.system == ALL:
-            raise at(where, f"'{ALL}' stands for every system: name this one by {self._ways}", "system")
+            raise at(where, f"'{ALL}' stands for every system; name this system with {self._ways}", "system")
         item_id, question_id = self._item(answer.item, where)
         answer_id = f"{item_id}@{answer.system}@{answer.condition}"
         citable, context = self._context(item_id, answer.context, where)
@@ -120,10 +120,10 @@ class AnswerAdder(Adder[AnswerRow]):
         if not rows:
             place = f"data set '{self.dataset}'" if self.dataset else "the study"
             raise at(
-                where, f"no item '{name}' in {place}; these are there: {command('judge items show')}", "id"
+                where, f"no item '{name}' in {place}; to list the items: {command('judge items show')}", "id"
             )
         if len(rows) > 1:
-            raise at(where, f"'{name}' is an item of several data sets: name one with --dataset", "id")
+            raise at(where, f"'{name}' is an item in several data sets; choose one with --dataset", "id")
         return rows[0][0], rows[0][1]
 
     def _context(
@@ -137,7 +137,9 @@ class AnswerAdder(Adder[AnswerRow]):
             # A retriever over the whole corpus may have given passages of other items.
             passage = of_item.find(name) or self._anywhere(name)
             if passage is None:
-                raise at(where, f"no passage '{name}' of '{item_id}', nor one with that full id", "context")
+                raise at(
+                    where, f"'{item_id}' has no passage '{name}', and no passage has that full id", "context"
+                )
             passage_ids.append(passage)
         return Citable(self.conn, item_id, passage_ids), passage_ids
 
@@ -167,7 +169,9 @@ class AnswerAdder(Adder[AnswerRow]):
             unit = self.conn.execute("SELECT kind FROM units WHERE unit_id = ?", [answer_id]).fetchone()
             if unit is not None:
                 raise at(
-                    where, f"a {unit[0]} has the id '{answer_id}'; give the system another name", "system"
+                    where,
+                    f"the id '{answer_id}' already belongs to a {unit[0]}; give the system another name",
+                    "system",
                 )
             return True
         if stored[0] != sha:
@@ -175,7 +179,7 @@ class AnswerAdder(Adder[AnswerRow]):
             raise at(
                 where,
                 f"{place} has another answer of '{answer.system}' under the condition '{answer.condition}' to this "
-                f"item, and stored answers are never replaced; give it another condition, or name the systems by {self._ways}",
+                f"item, and stored answers are never replaced; give it another condition, or name the systems with {self._ways}",
                 "text",
             )
         return False
@@ -212,8 +216,8 @@ class AnswerAdder(Adder[AnswerRow]):
 def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
     """Store the claims that a run has listed for answers (a text field with `many`) as units, in one transaction.
 
-    Returns counts of answers: `answers` with new claims, `claims`, `unchanged` (they already have these claims),
-    `other` (they have other claims, from another run or an import, and keep them).
+    Return counts: `answers` (those with new claims), `claims` (new ones), `unchanged` (answers that already
+    have these claims), and `other` (answers that keep the claims they have from another run or an import).
     """
     counts: Counter[str] = Counter(answers=0, claims=0, unchanged=0, other=0)
     query = f"""
@@ -265,8 +269,8 @@ class Citable:
     def find(self, name: str) -> str | None:
         """Return the passage that a citation refers to, or None.
 
-        The name is tried in this order: the marker that the system was shown, the passage's source id, either of them
-        with or without `cite_`, its position (from 1), its full id.
+        The name is tried in this order: the marker that the system was shown, the passage's source id, either
+        of them with or without `cite_`, its position (from 1), and its full id.
         """
         name = name.strip().removeprefix("[").removesuffix("]")
         # A system that was shown [cite_3] may cite [3], and the other way round.
@@ -280,7 +284,9 @@ class Citable:
         return name if name in self._ids else None
 
     def in_text(self, text: str) -> tuple[list[str], list[str]]:
-        """Return (passages that the markers of a text cite, markers without a passage), each once, in order."""
+        """Return (passages that the markers in a text cite, markers without a passage), each listed once, in
+        order.
+        """
         cited: dict[str, None] = {}
         unknown: dict[str, None] = {}
         for marker in markers(text, self.known):

@@ -1,8 +1,8 @@
 """Save replies that cannot be committed yet in a file beside the study; the next run reads it.
 
-`STUDY.db.RUN.unsaved.jsonl` has one judgement a line, with its request. It is written as soon as a commit fails
-(another program has locked the study), so that a run that is then killed loses no paid reply. It is removed after the
-commit. The writing process locks it, so that no other process reads it.
+`STUDY.db.RUN.unsaved.jsonl` has one judgement per line, with its request. It is written as soon as a commit
+fails (another program has locked the study), so that a run that is then killed loses no paid reply. It is
+removed after the commit. The writing process locks it, so that no other process reads it.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ SUFFIX = ".unsaved.jsonl"
 
 
 class Aside:
-    """The file of one run. `lost` is the error if something could not be written to it, else None."""
+    """The file of one run. `lost` is the error if something could not be written to it, otherwise None."""
 
     def __init__(self, study: Path, run_id: str) -> None:
         study = study.resolve()
@@ -31,7 +31,7 @@ class Aside:
         self._file: IO[bytes] | None = None
 
     def put(self, entries: Iterable[Entry]) -> None:
-        """Write the entries; they are on the disk when this returns."""
+        """Write the entries. They are on disk when this returns."""
         lines = [json.dumps(asdict(entry), ensure_ascii=False) + "\n" for entry in entries]
         try:
             if self._file is None:
@@ -57,10 +57,11 @@ class Aside:
 
 
 def take_in(store: Store) -> int:
-    """Commit what earlier runs have left beside the study and remove the files. Returns the number of judgements.
+    """Commit the judgements that earlier runs left beside the study, and remove the files. Return the number
+    of judgements.
 
-    Judgements that the study already has, those of runs or units that it no longer has, and a truncated last line are
-    skipped. Raises StudyError for a file that cannot be read or that we did not write.
+    These are skipped: judgements that the study already has, judgements for runs or units that it no longer
+    has, and a truncated last line. Raises StudyError if a file cannot be read or was not written by adjudge.
     """
     study, taken = store.path.resolve(), 0
     for path in sorted(study.parent.glob(f"{glob.escape(study.name)}.*{SUFFIX}")):

@@ -1,9 +1,9 @@
-"""Derived runs: made from stored runs without model calls; what they were made from.
+"""Derived runs, which are made from stored runs without model calls, and the record of their sources.
 
-`runs.derived_from` stores a `Derivation`, and `fitted_on` the questions whose labels it was fitted on. A question
-with a `fold` was labelled by a fit on the other folds only (cross-fitted), so its labels are unbiased. A question
-without a fold was used in the fit itself: `seen` returns its units, and `judge.labels.scope.read_panel` leaves them out of
-every number.
+`runs.derived_from` stores a `Derivation`, and `fitted_on` the questions whose labels it was fitted on. A
+question with a `fold` was labelled by a fit on the other folds only (cross-fitted), so its labels are
+unbiased. A question without a fold was used in the fit itself: `seen` returns its units, and
+`judge.labels.scope.read_panel` excludes them from every number.
 """
 
 import json
@@ -22,7 +22,7 @@ from judge.types import Json, Status, attributes
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A run from which another one is derived, with the number of units that it had judged at that time."""
+    """A run from which another run is derived, with the number of units that it had judged at that time."""
 
     run_id: str
     units: int
@@ -32,8 +32,8 @@ class Parent:
 class Fitted:
     """The labels that something was fitted on: the reference, their number, and a sha256.
 
-    The hash is over `unit TAB label` lines, sorted by unit. `folds`: question -> the fold in which it was left out;
-    None if the fit used it.
+    The hash is over `unit TAB label` lines, sorted by unit. `folds` maps a question to the fold in which it
+    was left out, or to None if the fit used it.
     """
 
     reference: str
@@ -46,7 +46,7 @@ class Fitted:
 class Derivation:
     """How a derived run was made.
 
-    `kind`: calibrated, pooled, routed; `parameters`: of the method, as JSON.
+    `kind` is calibrated, pooled or routed. `parameters` are the method's parameters, as JSON.
     """
 
     kind: str
@@ -56,10 +56,12 @@ class Derivation:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     fitted: Fitted | None = None
     curve: Sequence[Sequence[Json]] = ()
-    """Of a route: for each step [share of units accepted, units that tested it, errors, agreement, passed]."""
+    """For a route, each step's [share of units accepted, number of units that tested it, errors, agreement,
+    passed].
+    """
 
     def as_json(self) -> dict[str, Json]:
-        """Return the derivation as `runs.derived_from` has it, without the questions, which are in `fitted_on`."""
+        """Return the derivation as stored in `runs.derived_from`, without the questions, which are in `fitted_on`."""
         f = self.fitted
         return {
             **attributes(self, "kind", "method"),
@@ -80,7 +82,7 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class FieldLabels:
-    """Labels of one field, aligned with units; None means no label.
+    """The labels of one field, aligned with units; None means no label.
 
     `derived_from` names the field in the prompt.
     """
@@ -92,7 +94,7 @@ class FieldLabels:
 
 
 def stored(conn: sqlite3.Connection, run_id: str) -> dict[str, Json] | None:
-    """Return a run's derivation as stored; None for a run with model calls or an imported one."""
+    """Return a run's stored derivation, or None for an imported run or a run with model calls."""
     row = conn.execute("SELECT derived_from FROM runs WHERE run_id = ?", [run_id]).fetchone()
     return None if row is None or row[0] is None else dict(json.loads(row[0]))
 
@@ -120,7 +122,7 @@ def seen(conn: sqlite3.Connection, run_id: str) -> set[str]:
 
 
 def folds(conn: sqlite3.Connection, run_id: str) -> dict[str, int | None]:
-    """Return question -> fold for the labels that a run was fitted on."""
+    """Return a mapping from question to fold for the labels that a run was fitted on."""
     return dict(conn.execute("SELECT question_id, fold FROM fitted_on WHERE run_id = ?", [run_id]).fetchall())
 
 
@@ -135,11 +137,12 @@ def keep(
     missing: Mapping[int, tuple[Status, str]],
     options: Mapping[str, Json],
 ) -> tuple[str, bool]:
-    """Store a derived run in one transaction: a judgement for each of `units` (sorted), its labels, what it was
-    fitted on.
+    """Store a derived run in one transaction: a judgement for each of `units` (sorted), its labels, and the
+    questions that it was fitted on.
 
-    `missing`: position in `units` -> why it has no label. `result` is a hash of the labels: a stored run with the
-    same derivation and the same result is not written again. `options` are further options of the run. Returns the run's id and whether it was stored already.
+    `missing` maps a position in `units` to the reason why that unit has no label. `result` is a hash of the
+    labels: if a run with the same derivation and result is already stored, nothing is written. `options` are
+    further options of the run. Returns the run's id and whether it was stored already.
     """
     stored_derivation = derivation.as_json()
     recorded = {
@@ -180,9 +183,10 @@ def _marks(values: Collection[object]) -> str:
 
 
 def _inherited(conn: sqlite3.Connection, derivation: Derivation) -> dict[str, int | None]:
-    """Return the folds of the run itself, combined with those of its parents.
+    """Return the run's own folds, combined with those of its parents.
 
-    A question that any of them was fitted on directly stays without a fold: its labels are biased.
+    If any of these runs was fitted on a question directly, the question has no fold, because its labels are
+    biased.
     """
     folds_of: dict[str, int | None] = {}
     for parent in derivation.parents:
@@ -194,10 +198,11 @@ def _inherited(conn: sqlite3.Connection, derivation: Derivation) -> dict[str, in
 
 @contextmanager
 def _quick(store: Store) -> Iterator[sqlite3.Connection]:
-    """Open a transaction for millions of rows whose units are known to exist, and that are counted at the end.
+    """Open a transaction for writing millions of rows. Their units are known to exist, and they are counted
+    at the end.
 
-    The trigger that counts judgements one by one, the foreign-key look-up of every unit, and checking all JSON that
-    was just written would take half of the time.
+    The counting trigger, the foreign-key lookup for every unit and the checks of the JSON just written would
+    otherwise take half of the time.
     """
     conn = store.conn
     # SQLite ignores a change of `foreign_keys` inside a transaction, so the order matters.
@@ -220,7 +225,7 @@ def _add_judgements(
 ) -> None:
     """Add a judgement for each of `n` units.
 
-    Units with a label of one of `fields` are selected in SQL; the `missing` ones come from the caller.
+    Units with a label in one of `fields` are selected in SQL. The caller passes the `missing` units.
     """
     name = "count_judgement"
     [trigger] = conn.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchone()

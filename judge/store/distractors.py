@@ -1,4 +1,4 @@
-"""Distractors of the study, and which questions are challenging after which iteration.
+"""The study's distractors, and the iteration after which each question is challenging.
 
 A distractor is an answer to its item: system = its author, condition `distractor:I.S` (iteration and slot, from 1),
 text = the wrong option, meta = its fake document and the kind of similarity. A task on answers (distractor_check) can
@@ -35,7 +35,7 @@ _FIRST = re.compile(r"(?:^|\s)\(?A[.):]\s")
 
 @dataclass(frozen=True, slots=True)
 class Distractor:
-    """One wrong option. `label` is the result of the check, None before it.
+    """One wrong option. `label` is the result of the check, or None before the check.
 
     `usable` is False if the text repeats an earlier option, or if the fake document contains the right
     answer.
@@ -61,10 +61,10 @@ class DistractorItem:
     iterations: Sequence[Sequence[Distractor]]
 
     def valid(self, iteration: int, slots: int, reading: Reading) -> bool | None:
-        """Return whether the question is challenging after this iteration (from 1); None if not known yet.
+        """Return whether the question is challenging after this iteration (from 1); None if this is not known yet.
 
-        An iteration with fewer than `slots` usable distractors is not valid. A repeated option is the model's
-        failure, while an unparsed reply only means that there is no answer yet.
+        An iteration with fewer than `slots` usable distractors is not valid. A repeated option is a failure
+        of the model; an unparsed reply only means that there is no answer yet.
         """
         made = self.iterations[iteration - 1] if iteration <= len(self.iterations) else ()
         labels = [d.label for d in made if d.usable]
@@ -85,7 +85,9 @@ class DistractorItem:
         return next((n for n in tries if self.valid(n, slots, reading)), None)
 
     def tried(self, slots: int, reading: Reading, iterations: int) -> list[tuple[int, bool | None]]:
-        """Return (iteration, valid) up to the first valid iteration, or of all `iterations` if there is none."""
+        """Return (iteration, valid) for each iteration up to the first valid one, or for all `iterations` if
+        none is valid.
+        """
         last = self.chosen(slots, reading) or iterations
         return [(n, self.valid(n, slots, reading)) for n in range(1, last + 1)]
 
@@ -102,9 +104,10 @@ class DistractorItem:
 def questions(
     store: Store, system: str, check: str | None, items: Iterable[str] | None = None
 ) -> dict[str, DistractorItem]:
-    """Return item -> its question with the distractors of `system`, labelled by the annotator or run `check`.
+    """Return a mapping from item to its question with the distractors of `system`, labelled by the annotator
+    or run `check`.
 
-    `items` None: all items with distractors. The order is that of the study.
+    If `items` is None, return all items with distractors. They are in study order.
     """
     made: dict[str, dict[int, list[Distractor]]] = {} if items is None else {item: {} for item in items}
     query = f"""
@@ -153,7 +156,7 @@ def _question(
 
 
 SIMILARITIES = ("role-similar", "time-similar", "lexical-similar", "topic-similar")
-"""The four dimensions of Prompt 2. Distractors of an earlier version use other words."""
+"""The four dimensions of Prompt 2. Distractors from an earlier version use other words."""
 
 
 def gives_away(made: Distractor, answers: Iterable[str]) -> bool:
@@ -169,17 +172,21 @@ def _words(text: str) -> str:
 
 
 def only_system(store: Store, system: str | None) -> str:
-    """Return the system that made the study's distractors. Raises UsageError if there is none, or several."""
+    """Return the system that made the study's distractors. Raises UsageError if there is no such system or
+    more than one.
+    """
     query = "SELECT DISTINCT system FROM answers WHERE condition GLOB ? ORDER BY 1"
     systems = [str(r[0]) for r in store.conn.execute(query, [PREFIX + "*"])]
     if system is None and len(systems) == 1:
         return systems[0]
     if system is None or system not in systems:
-        listed = ", ".join(systems) or f"none; make some: {command('judge distractors generate -m MODEL')}"
+        listed = (
+            ", ".join(systems) or f"none; generate some: {command('judge distractors generate -m MODEL')}"
+        )
         raise UsageError(
             f"name the system with --system; systems with distractors: {listed}"
             if system is None
-            else f"no distractors of '{system}'; systems with distractors: {listed}"
+            else f"'{system}' has no distractors; systems with distractors: {listed}"
         )
     return system
 
@@ -193,7 +200,7 @@ def only_system(store: Store, system: str | None) -> str:
 def choice_rows(
     store: Store, chosen: Mapping[str, tuple[DistractorItem, Sequence[Distractor]]], seed: int
 ) -> list[Json]:
-    """Return rows that `judge items import jsonl` reads, in the order of the study."""
+    """Return rows that `judge items import jsonl` can read, in study order."""
     several = len({item.partition(":")[0] for item in chosen}) > 1
     rows = []
     for item, (question, distractors) in chosen.items():
@@ -232,7 +239,8 @@ def choice_rows(
 def urag_document(choices: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Json]:
     """Return the rows as one URAG document; half of the questions, drawn with the seed, are for calibration.
 
-    Raises BadInput for a question with an option mark such as 'A.', because a reader could not tell it from the options.
+    Raises BadInput if a question contains an option mark such as 'A.', because a reader could not distinguish
+    it from the options.
     """
     order = sorted(range(len(choices)), key=lambda n: random.Random(f"{seed}:{choices[n]['id']}").random())
     calibration = set(order[: round(len(choices) / 2)])

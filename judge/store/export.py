@@ -1,4 +1,4 @@
-"""Read runs back: listings, and the judgements of a run row by row."""
+"""Read stored runs: listings, and the judgements of a run row by row."""
 
 import json
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ _STORED = (
     "input_tokens", "output_tokens", "latency", "resolved_model", "system_fingerprint", "request_sha", "judged_at", "cost_usd",
 )  # fmt: skip
 COLUMNS = ("run", "task", "model", *_STORED, "rationale")
-"""The columns of a row of `judged`, beside `labels` and `distributions`."""
+"""The columns of a row that `judged` yields, in addition to `labels` and `distributions`."""
 FITTED = "fitted_on"
-"""Extra column for a run that was fitted on labels: whether it was fitted on labels of the row's question."""
+"""An extra column for a run that was fitted on labels: whether these included labels for the row's question."""
 
 
 def list_runs(store: Store) -> list[dict[str, Json]]:
@@ -54,17 +54,18 @@ def run_counts(store: Store, run_id: str) -> dict[str, Json]:
 
 
 def find_run(store: Store, name: str) -> dict[str, Json]:
-    """Return the run of this model (or `--as` name), else the one whose id equals, starts or ends with `name`.
+    """Return the run with this model (or `--as` name), or else the run whose id equals, starts with or ends
+    with `name`.
 
-    `last` is the newest run. Raises UsageError if there is none, or several.
+    `last` means the newest run. Raises UsageError if no run matches or several do.
     """
     return _with_counts(store, named_run(store, name))
 
 
 def named_run(store: Store, name: str) -> dict[str, Json]:
-    """Return the run as `find_run` does, but without counts (one second per million judgements).
+    """Return the run as `find_run` does, but without counts, which take one second per million judgements.
 
-    JSON stays text.
+    JSON columns are not decoded.
     """
     rows = list(dicts(store.conn, f"SELECT * FROM runs {_OLDEST}", []))
     # `judge drift` and `judge improve` make runs of the same model. A user who names the model means the run they made.
@@ -87,7 +88,7 @@ def named_run(store: Store, name: str) -> dict[str, Json]:
 
 
 def stored_task(store: Store, name: str) -> Task:
-    """Return the task as the study has it, even if its file has changed or is missing."""
+    """Return the task as stored in the study, even if its file has changed or is missing."""
     row = store.conn.execute("SELECT template FROM tasks WHERE task = ?", [name]).fetchone()
     if row is None:
         raise UsageError(f"{store.path}: no task '{name}' in this study")
@@ -95,11 +96,12 @@ def stored_task(store: Store, name: str) -> Task:
 
 
 def known_task(store: Store, name: str, folder: Path | None = None) -> Task:
-    """Return the task that a command names: that of the folder where one is named, else as the study has used it.
+    """Return the task that a command names: from the folder if one is given, otherwise the version that the
+    study has used.
 
-    A name without a version means the newest version in the study, so that a study does not change its codebook when a
-    newer version ships. A task that the study has not used comes from its file. Raises TaskError or UsageError as
-    `load_task` does.
+    A name without a version means the newest version in the study, so a study does not change its codebook
+    when adjudge ships a newer version. A task that the study has not used is loaded from its file. Raises
+    TaskError or UsageError under the same conditions as `load_task`.
     """
     row = None
     if folder is None:
@@ -110,20 +112,20 @@ def known_task(store: Store, name: str, folder: Path | None = None) -> Task:
 
 
 def newer_version(name: str, task: Task) -> str | None:
-    """Return the note that a newer version ships than the one that a study keeps; `name` is what was typed."""
+    """Return a note if adjudge ships a newer version of the task than the study uses. `name` is the name as typed."""
     if name != task.task_id or name not in {key.rpartition(".v")[0] for key in find_tasks()}:
         return None
     newest = load_task(name)
     # The study may come from a newer adjudge.
     if newest.version <= task.version:
         return None
-    return f"note: this study keeps {task.name}, which it has used; {newest.name} is newer: type its name to use it"
+    return f"note: this study keeps {task.name}, which it has used; {newest.name} is newer; to use it, type its full name"
 
 
 def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:
-    """Yield one row per judged unit and repeat, in study order: status, labels, distributions, raw reply.
+    """Yield one row per judged unit and repeat, in study order, with status, labels, distributions and raw reply.
 
-    If the run was fitted on labels, the column `FITTED` says whether that included labels of the row's
+    If the run was fitted on labels, the column `FITTED` says whether these included labels for the row's
     question.
     """
     # Labels on questions with a fold are unbiased: the fit left those questions out.
@@ -148,7 +150,7 @@ def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str,
 
 
 def label_maps(store: Store) -> dict[str, dict[str, str]]:
-    """Return every label that an import renamed, field -> {old: new}. Reports print them."""
+    """Return every label that an import renamed, as field -> {old: new}. Reports print them."""
     merged: dict[str, dict[str, str]] = {}
     for (text,) in store.conn.execute("SELECT label_maps FROM imports ORDER BY imported_at"):
         for field, words in json.loads(text).items():

@@ -1,4 +1,4 @@
-"""An import: its row in `imports`, its transaction, its labels, and the check for values that cannot be stored."""
+"""Store an import: its row in `imports`, its transaction and its labels. Refuse values that cannot be stored."""
 
 import json
 import sqlite3
@@ -25,7 +25,7 @@ class ImportInfo:
 
     format: str
     files: Mapping[str, str]
-    """Path as typed -> sha256 of the file."""
+    """Maps the path as typed to the sha256 of the file."""
     dataset: str | None = None
     maps: Mapping[str, str] = field(default_factory=dict)
     label_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class ImportInfo:
 
 @dataclass(slots=True)
 class ImportReport:
-    """The result of an import: the number of new rows by table, and of `unchanged` ones."""
+    """The result of an import: the number of new rows by table, and the number of `unchanged` rows."""
 
     import_id: str
     counts: Counter[str]
@@ -43,9 +43,9 @@ class ImportReport:
 
 
 class Adder(ABC, Generic[T]):
-    """Adds rows one by one inside the import's transaction; all `counts` except `unchanged` are of new rows.
+    """Adds rows one by one inside the import's transaction; all `counts` except `unchanged` count new rows.
 
-    `adds` are the names that it counts. `import_id` is the origin of the rows: a new import, or a run.
+    `adds` are the names of the counts. `import_id` is the origin of the rows: a new import or a run.
     """
 
     adds: ClassVar[tuple[str, ...]]
@@ -73,9 +73,9 @@ def add_rows(
 ) -> ImportReport:
     """Store everything that `rows` yields in one transaction; an import that adds nothing leaves no trace.
 
-    `beside` stores what came with the rows but is not a row, in the same transaction. A row that cannot be used goes
-    to `bad`; if that raises, the whole import is rolled back. `skipped` is the list that `bad` fills if it does not
-    raise.
+    `beside` stores data that came with the rows but is not a row, in the same transaction. A row that cannot
+    be used is passed to `bad`; if `bad` raises, the whole import is rolled back. If it does not raise, it
+    adds the row to the list `skipped`.
     """
     with store.transaction() as conn:
         conn.execute(
@@ -109,7 +109,7 @@ def add_rows(
 
 
 class Votes:
-    """Gold and human labels of one import. Counts them in the adder's counters."""
+    """The gold and human labels of one import, counted in the adder's counters."""
 
     def __init__(
         self,
@@ -125,9 +125,10 @@ class Votes:
     def new(
         self, votes: list[tuple[str, Vote]], where: Where, unlabelled: Container[str] = ()
     ) -> dict[tuple[str, str, str], Vote]:
-        """Return the votes that are not stored yet. Raises BadInput for two labels of one annotator on one field.
+        """Return the votes that are not stored yet. Raises BadInput if an annotator has two labels for the
+        same field of a unit.
 
-        `unlabelled` are units without labels because they are new: they need no look-up.
+        `unlabelled` are new units: they have no labels, so they need no lookup.
         """
         new: dict[tuple[str, str, str], Vote] = {}
         for unit_id, vote in votes:
@@ -142,13 +143,13 @@ class Votes:
             elif known != vote.value:
                 raise at(
                     where,
-                    f"{vote.annotator} has labelled '{unit_id}' {known!r} before, and {vote.value!r} here",
+                    f"{vote.annotator} labelled '{unit_id}' {known!r} earlier and {vote.value!r} here",
                     vote.field,
                 )
         return new
 
     def _stored(self, unit_id: str, field_name: str, annotator: str, kind: AnnotatorKind) -> str | None:
-        """Return the label that items brought earlier."""
+        """Return the label that was imported with the items earlier."""
         if kind == AnnotatorKind.GOLD:
             query = f"SELECT {label_rows.single_label('?', '?', '?')}"
             value = self.conn.execute(query, [annotator, field_name, unit_id]).fetchone()[0]
@@ -159,7 +160,7 @@ class Votes:
         return None if value is None else str(value)
 
     def _check(self, vote: Vote, where: Where) -> None:
-        """Raise BadInput if the name belongs to an annotator of another kind, such as a run."""
+        """Raise BadInput if the name already belongs to an annotator of another kind, such as a run."""
         if vote.annotator not in self._annotators:
             # Two annotators of one name and different kinds would share their labels.
             query = "SELECT kind FROM annotators WHERE annotator_id = ?"
@@ -196,13 +197,13 @@ class Votes:
 
 
 def check_storable(row: object, where: Where) -> None:
-    """Raise BadInput for what SQLite cannot store: lone surrogates, NaN."""
+    """Raise BadInput if the row contains something that SQLite cannot store: lone surrogates or NaN."""
     try:
         _CHECK.encode(row).encode()
     except UnicodeEncodeError as e:
         raise at(
             where,
-            "text with a lone surrogate (half of a character), which cannot be stored; correct the file's encoding",
+            "contains a lone surrogate (half of a character), which cannot be stored; correct the file's encoding",
             "",
         ) from e
     except (ValueError, TypeError) as e:
@@ -219,5 +220,5 @@ _CHECK = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_parts)
 
 
 def at(where: Where, reason: str, field_name: str) -> BadInput:
-    """Return a BadInput that names the row's file and line."""
+    """Return a BadInput error that names the row's file and line."""
     return BadInput(reason, path=where.path, line=where.line, field=field_name)

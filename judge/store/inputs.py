@@ -1,4 +1,4 @@
-"""The inputs that a unit shows: columns of `unit_texts`, gold labels for human tasks, and passages by id."""
+"""The inputs shown for a unit: columns of `unit_texts`, gold labels for human tasks, and passages by id."""
 
 import json
 import re
@@ -18,7 +18,7 @@ CHUNK = 500
 
 
 def column(task: Task, name: str) -> str:
-    """Return the SQL expression of an input over `unit_texts AS t`.
+    """Return the SQL expression for an input, over `unit_texts AS t`.
 
     Lists of passages are JSON arrays of ids.
     """
@@ -42,7 +42,7 @@ def column(task: Task, name: str) -> str:
 
 
 def gold_value(field: str) -> str:
-    """Return the SQL expression of a gold label over `unit_texts AS t`: the unit's, or else its item's."""
+    """Return the SQL expression for a gold label, over `unit_texts AS t`: the unit's label, or else its item's."""
     # Two look-ups by primary key. A single one with ORDER BY over `t` is an error in SQLite 3.40.
     both = [
         label_rows.single_label(quoted(GOLD), quoted(field), f"t.{name}") for name in ("unit_id", "item_id")
@@ -51,7 +51,7 @@ def gold_value(field: str) -> str:
 
 
 def decode(conn: sqlite3.Connection, rows: Sequence[Mapping[str, str | None]]) -> list[dict[str, Json]]:
-    """Return the inputs with JSON columns decoded and passage ids replaced by the passages."""
+    """Return the inputs with JSON columns decoded and passage ids replaced with the passages."""
     ids = {i for row in rows for n in LIST_INPUTS if row.get(n) for i in json.loads(row[n] or "[]")}
     # One query for all rows of a page: units of an item share their passages.
     texts = passages(conn, ids) if ids else {}
@@ -71,7 +71,7 @@ def _decoded(name: str, value: str | None, texts: Mapping[str, Mapping[str, Json
 
 
 def passages(conn: sqlite3.Connection, ids: Iterable[str]) -> dict[str, dict[str, Json]]:
-    """Return item_id, title, date and text of each passage, by passage id."""
+    """Return the item_id, title, date and text of each passage, keyed by passage id."""
     passage_ids, by_id = list(ids), {}
     for start in range(0, len(passage_ids), CHUNK):
         chunk = passage_ids[start : start + CHUNK]
@@ -85,10 +85,10 @@ def passages(conn: sqlite3.Connection, ids: Iterable[str]) -> dict[str, dict[str
 
 
 def marked(ids: Sequence[str], item_of: Mapping[str, str]) -> dict[str, str]:
-    """Return marker -> passage id, in order, for the passages of one list.
+    """Return a mapping from marker to passage id for the passages in one list, in order.
 
-    The markers are the passages' source ids if all of them are short words and distinct, such as GaRAGe's `cite_3`.
-    Otherwise they count from 1.
+    The markers are the passages' source ids if all of them are short words and distinct, such as GaRAGe's
+    `cite_3`. Otherwise the markers are numbers from 1.
     """
     # Readers and systems see the markers of the data set where it has some, so that citations in answers match them.
     source_ids = [name for pid in ids if (name := own_name(pid, item_of[pid])) is not None]
@@ -98,9 +98,9 @@ def marked(ids: Sequence[str], item_of: Mapping[str, str]) -> dict[str, str]:
 
 
 def own_name(passage_id: str, item_id: str) -> str | None:
-    """Return the passage's source id if it is a short word that an answer could cite, else None.
+    """Return the passage's source id if it is a short word that an answer could cite, otherwise None.
 
-    A hash is excluded: it is an id that we made, which no answer cites.
+    A hash is excluded, because adjudge made it and no answer cites it.
     """
     name = passage_id.removeprefix(f"{item_id}/")
     return name if _SHORT_ID.fullmatch(name) and not _HASH.fullmatch(name) else None
@@ -109,7 +109,7 @@ def own_name(passage_id: str, item_id: str) -> str | None:
 def golds(
     conn: sqlite3.Connection, fields: Sequence[str], unit_ids: Sequence[str]
 ) -> dict[str, dict[str, str]]:
-    """Return the gold labels of these fields by unit: the unit's, or else its item's."""
+    """Return the gold labels for these fields, keyed by unit: the unit's label, or else its item's."""
     if not fields or not unit_ids:
         return {}
     query = (

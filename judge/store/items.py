@@ -1,4 +1,4 @@
-"""Import items: ids, one transaction an import, no replacement of stored rows, a count of everything."""
+"""Import items: assign ids, use one transaction per import, never replace stored rows, and count everything."""
 
 import hashlib
 import sqlite3
@@ -39,15 +39,15 @@ def add_items(
 ) -> ImportReport:
     """Store everything that `rows` yields in one transaction.
 
-    An identical row that is already stored changes nothing. A row with another text under a stored id, or with
-    another gold label than the stored one, is passed to `bad`; see `add_rows`.
+    An identical row that is already stored changes nothing. If a row has a stored id but different text, or a
+    gold label that differs from the stored one, it is passed to `bad`; see `add_rows`.
     """
     adder = _ItemAdder(store.conn)
     return add_rows(store, adder, rows, info, skipped, bad, lambda conn: adder.keep_scores(info.files))
 
 
 class _ItemAdder(Adder[Row]):
-    """Adds items with their passages, answers, votes and other tools' scores."""
+    """Adds items with their passages, answers and votes, and scores by other tools."""
 
     adds = ("items", "passages", "answers", "labels")
 
@@ -94,14 +94,14 @@ class _ItemAdder(Adder[Row]):
         new.clear()
 
     def keep_scores(self, files: Mapping[str, str]) -> None:
-        """Store the scores of other tools as runs."""
+        """Store scores by other tools as runs."""
         self.counts["labels"] += self._scores.keep(files)
 
     def _add_item(self, row: Row) -> None:
         item, where = row.item, row.where
         check_storable(item, where)
         if item.polarity not in (None, "original", "counter"):
-            raise at(where, f"'{item.polarity}' is neither original nor counter", "polarity")
+            raise at(where, f"'{item.polarity}' must be original or counter", "polarity")
         passages = [(passage_id(item, p), p, passage_sha(p)) for p in item.passages]
         units = self._units([item.item_id, *(pid for pid, _, _ in passages)])
         new_item = self._is_new("item", item.item_id, item.item_id, item_sha(item), units, where)
@@ -131,7 +131,7 @@ class _ItemAdder(Adder[Row]):
             self.counts["unchanged"] += 1
 
     def _units(self, unit_ids: list[str]) -> dict[str, tuple[str, str]]:
-        """Return the kind and item of each of these units that the study has."""
+        """Return the kind and item of each of these units that is in the study."""
         stored: dict[str, tuple[str, str]] = {}
         for start in range(0, len(unit_ids), _CHUNK):
             chunk = unit_ids[start : start + _CHUNK]
@@ -153,7 +153,7 @@ class _ItemAdder(Adder[Row]):
     ) -> bool:
         """Return whether the item or passage is not stored yet.
 
-        Raises BadInput if its id belongs to another one.
+        Raises BadInput if its id belongs to a different unit.
         """
         unit = units.get(unit_id)
         if unit is None:
@@ -161,7 +161,7 @@ class _ItemAdder(Adder[Row]):
         if unit != (kind, item_id):
             raise at(
                 where,
-                f"the {kind} '{unit_id}' would have the id of a {unit[0]} of '{unit[1]}'; "
+                f"the {kind} '{unit_id}' would have the same id as a {unit[0]} of '{unit[1]}'; "
                 "ids are joined with '/', so give one of them another id",
                 "id",
             )
@@ -171,7 +171,7 @@ class _ItemAdder(Adder[Row]):
         if stored[0] != sha:
             raise at(
                 where,
-                f"'{unit_id}' is in the study with other content, and stored rows are never replaced; import the changed "
+                f"'{unit_id}' is in the study with different content, and stored rows are never replaced; import the changed "
                 "rows under new ids, or as another data set (--dataset)",
                 "id",
             )
@@ -224,12 +224,14 @@ class _ItemAdder(Adder[Row]):
 
 
 def question_id(item: Item) -> str:
-    """Return the cluster of the item's units: its question within the data set, or the item itself without one."""
+    """Return the cluster of the item's units: its question within the data set, or the item itself if it has
+    no question.
+    """
     return item.item_id if item.question_id is None else f"{item.dataset}:{item.question_id}"
 
 
 def passage_id(item: Item, passage: Passage) -> str:
-    """Return `item/source_pid`, or `item/HASH` (16 digits of the sha256 of the text) for a passage without an id."""
+    """Return `item/source_pid`, or `item/HASH` (16 digits of the sha256 of the text) if the passage has no id."""
     if passage.source_id:
         return f"{item.item_id}/{passage.source_id}"
     # The same text with composed or decomposed accents is one passage.
@@ -240,7 +242,7 @@ def passage_id(item: Item, passage: Passage) -> str:
 def item_sha(item: Item) -> str:
     """Return the hash of the item's fields that a prompt or a score can read.
 
-    `meta` is excluded: neither reads it.
+    `meta` is excluded, because neither of them reads it.
     """
     return content_sha([getattr(item, name) for name in _READ])
 

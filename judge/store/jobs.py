@@ -1,8 +1,8 @@
-"""Batches at a provider: jobs, the files that are posted, and the requests that they reserve.
+"""Batches at a provider: jobs, the files that are uploaded, and the requests that they reserve.
 
-A request is `open` from the commit of its job until its line has come back (`answered`), or until it is certain that
-none will (`released`: expired, cancelled, refused as a whole). No other run or job sends it while it is open, because
-it would be paid twice.
+A request is `open` from the commit of its job until its reply arrives (`answered`), or until it is certain
+that no reply will arrive (`released`: the batch expired, was cancelled or was refused as a whole). While a
+request is open, no other run or job sends it, because it would be paid for twice.
 """
 
 import json
@@ -27,9 +27,11 @@ _PART = "job_id, part, file, sha256, bytes, lines, state, upload_id, batch_id, i
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one command requests for one run. `folder` has its files; without `base_url` another program runs it.
+    """The requests that one command makes for one run. Its files are in `folder`. Without `base_url`, another
+    program processes it.
 
-    `most_tokens` and `most_cost` (US dollars, None without a price) are upper bounds over all its requests.
+    `most_tokens` and `most_cost` (US dollars, None if no price is known) are upper bounds for all its
+    requests together.
     """
 
     job_id: str
@@ -50,7 +52,8 @@ class Job:
 class JobFile:
     """One file of a job and its state: written, posting, submitted, ended, fetched, read.
 
-    `intended` is the time at which its last posting began, or was recognised as lost. `status` is the vendor's status.
+    `intended` is the time at which its last upload began, or was recognised as lost. `status` is the vendor's
+    status.
     """
 
     job_id: str
@@ -69,7 +72,7 @@ class JobFile:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A unit that a line of a job is about; several units share a line if their requests are equal."""
+    """A unit that a line of a job requests. Several units share a line if their requests are equal."""
 
     custom_id: str
     unit_id: str
@@ -83,10 +86,10 @@ class JobRequest:
 
 
 def begin(store: Store, job: Job) -> None:
-    """Store a job whose files are being written. It reserves no request yet.
+    """Store a job whose files are being written. It does not reserve any request yet.
 
-    A half-written job of an earlier command is deleted: the caller has the run's lock, so no other process
-    writes it.
+    A half-written job from an earlier command is deleted. The caller holds the run's lock, so no other
+    process is writing it.
     """
     with store.transaction() as conn:
         query = "SELECT job_id FROM jobs WHERE run_id = ? AND state = 'writing'"
@@ -101,7 +104,7 @@ def begin(store: Store, job: Job) -> None:
 
 
 def new_id() -> str:
-    """Return an id for a job; ids sort by their time."""
+    """Return an id for a new job. Ids sort by creation time."""
     return str(ULID())
 
 
@@ -112,7 +115,7 @@ def add_requests(conn: sqlite3.Connection, job_id: str, rows: Sequence[JobReques
 
 
 def complete(store: Store, job: Job, files: Sequence[JobFile]) -> None:
-    """Open the job after its files are written: from now on its requests are reserved."""
+    """Open the job after its files are written: from then on, its requests are reserved."""
     with store.transaction() as conn:
         insert_rows(conn, f"INSERT INTO job_parts ({_PART}) VALUES ?", [_cells(f, _PART) for f in files])
         conn.execute(
@@ -122,7 +125,7 @@ def complete(store: Store, job: Job, files: Sequence[JobFile]) -> None:
 
 
 def forget(store: Store, job_id: str) -> None:
-    """Delete a job for which nothing was written."""
+    """Delete a job for which no file was written."""
     with store.transaction() as conn:
         _delete(conn, job_id)
 
@@ -137,18 +140,18 @@ def _cells(row: object, columns: str) -> list[Json]:
 
 
 def _seen_from(study: Path, folder: Path) -> str:
-    """Return the folder relative to the study's, so that both can be moved together."""
+    """Return the folder's path relative to the study's folder, so that both can be moved together."""
     # `Path.relative_to` cannot step up to a folder beside the study before Python 3.12.
     return os.path.relpath(folder.resolve(), study.resolve().parent)
 
 
 def rebased(folder: str, study: Path, other: Path) -> str:
-    """Return the path of a job's folder, as stored in `study`, relative to another study at another place."""
+    """Convert a job's folder path as stored in `study` into a path relative to a study in a different location."""
     return _seen_from(other, study.resolve().parent / folder)
 
 
 def listed(store: Store, run_id: str | None = None) -> list[Job]:
-    """Return the jobs, oldest first; with `run_id`, those of one run."""
+    """Return the jobs, oldest first; with `run_id`, only the jobs of that run."""
     where = "" if run_id is None else "AND run_id = ?"
     query = f"SELECT {_JOB} FROM jobs WHERE state <> 'writing' {where} ORDER BY made, job_id"
     return [_job(store, row) for row in store.conn.execute(query, [] if run_id is None else [run_id])]
@@ -162,9 +165,9 @@ def _job(store: Store, row: Sequence[Json]) -> Job:
 
 
 def find(store: Store, name: str) -> Job:
-    """Return the job with this id, or the only one whose id starts or ends with `name`; `last` is the newest.
+    """Return the job with this id, or the only job whose id starts or ends with `name`. `last` means the newest job.
 
-    Raises UsageError if there is none, or several.
+    Raises UsageError if no job matches or several do.
     """
     all_jobs = listed(store)
     if name == "last" and all_jobs:
@@ -174,7 +177,7 @@ def find(store: Store, name: str) -> Job:
     if len(matches) != 1:
         listed_ids = (
             ", ".join(j.job_id for j in all_jobs[-5:])
-            or f"none yet; write one: {command('judge run TASK -m MODEL --offline FOLDER')}"
+            or f"no jobs yet; write one: {command('judge run TASK -m MODEL --offline FOLDER')}"
         )
         raise UsageError(
             f"{'several jobs are' if matches else 'no job is'} called '{name}'; available: {listed_ids}"
@@ -189,13 +192,15 @@ def files(store: Store, job_id: str) -> list[JobFile]:
 
 
 def known_batches(store: Store) -> set[str]:
-    """Return the vendors' ids of all batches of the study."""
+    """Return the vendors' ids of all batches in the study."""
     query = "SELECT batch_id FROM job_parts WHERE batch_id IS NOT NULL"
     return {row[0] for row in store.conn.execute(query)}
 
 
 def update_file(store: Store, job_id: str, part: int, **changes: Json) -> None:
-    """Store the progress of a file, in a separate commit: posting is paid, so no step may be forgotten."""
+    """Store the progress of a file in a separate commit. An uploaded file costs money, so every step must be
+    recorded.
+    """
     with store.transaction() as conn:
         set_file(conn, job_id, part, **changes)
 
@@ -209,13 +214,13 @@ def set_file(conn: sqlite3.Connection, job_id: str, part: int, **changes: Json) 
 
 
 def counts(store: Store, job_id: str) -> dict[str, int]:
-    """Count the units of a job by state: open, answered, released."""
+    """Count the units in a job by state: open, answered or released."""
     query = "SELECT state, count(*) FROM job_requests WHERE job_id = ? GROUP BY 1"
     return {"open": 0, "answered": 0, "released": 0, **dict(store.conn.execute(query, [job_id]))}
 
 
 def open_in(store: Store, job_id: str, part: int) -> int:
-    """Return how many lines of a file are still open."""
+    """Return how many lines in a file are still open."""
     query = (
         "SELECT count(DISTINCT custom_id) FROM job_requests WHERE job_id = ? AND part = ? AND state = 'open'"
     )
@@ -223,13 +228,13 @@ def open_in(store: Store, job_id: str, part: int) -> int:
 
 
 def open_units(conn: sqlite3.Connection, job_id: str, part: int) -> list[str]:
-    """Return the units of a file that are still open."""
+    """Return the units in a file that are still open."""
     query = "SELECT unit_id FROM job_requests WHERE job_id = ? AND part = ? AND state = 'open'"
     return [row[0] for row in conn.execute(query, [job_id, part])]
 
 
 def reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
-    """Return which of these requests an open job has reserved."""
+    """Return those of these requests that an open job has reserved."""
     marks = ",".join("?" * len(shas))
     query = (
         f"SELECT r.request_sha FROM job_requests AS r WHERE r.request_sha IN ({marks}) AND r.state = 'open' "
@@ -241,7 +246,9 @@ def reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
 def in_job(
     conn: sqlite3.Connection, job_id: str, shas: Sequence[str], state: str = "open"
 ) -> dict[str, tuple[str, int]]:
-    """Return which of these requests a job has in a state, each with its line's custom id and its file."""
+    """Return those of these requests that are in a given state in a job, each with its line's custom id and
+    its file.
+    """
     marks = ",".join("?" * len(shas))
     query = (
         "SELECT request_sha, custom_id, part FROM job_requests "
@@ -252,7 +259,7 @@ def in_job(
 
 
 def requests(conn: sqlite3.Connection, job_id: str, custom_ids: Iterable[str]) -> dict[str, list[JobRequest]]:
-    """Return custom id -> the units of that line. Ids that the job does not have are left out."""
+    """Return a mapping from custom id to the units of that line. Ids that are not in the job are left out."""
     # Our ids are hex. A file may contain ids that are no valid text, which SQLite cannot even search for.
     valid_ids = [name for name in custom_ids if name.isascii()]
     by_custom_id: dict[str, list[JobRequest]] = {}
@@ -264,7 +271,7 @@ def requests(conn: sqlite3.Connection, job_id: str, custom_ids: Iterable[str]) -
 
 
 def records(conn: sqlite3.Connection, shas: Iterable[str]) -> dict[str, RequestRecord]:
-    """Return the requests as they were stored before they were posted."""
+    """Return the requests as they were stored before they were uploaded."""
     hashes = list(shas)
     query = (
         "SELECT r.request_sha, r.model, p.text, s.text, r.unit_sha, r.parameters, r.repeat FROM requests AS r "
@@ -277,7 +284,9 @@ def records(conn: sqlite3.Connection, shas: Iterable[str]) -> dict[str, RequestR
 def judged_attempts(
     conn: sqlite3.Connection, run_id: str, units: Iterable[str]
 ) -> dict[tuple[str, int], int]:
-    """Return (unit, repeat) -> the number of its newest attempt in the run; unjudged units are left out."""
+    """Return a mapping from (unit, repeat) to the number of its newest attempt in the run. Unjudged units are
+    left out.
+    """
     unit_ids = list(units)
     query = (
         "SELECT unit_id, repeat, max(attempt) FROM judgements WHERE run_id = ? "
@@ -289,7 +298,7 @@ def judged_attempts(
 def close_requests(
     conn: sqlite3.Connection, job_id: str, state: str, ended: Iterable[tuple[str, str | None]]
 ) -> None:
-    """Store how lines came back, as (custom id, reason), inside the caller's transaction."""
+    """Store the outcome of finished lines, given as (custom id, reason), inside the caller's transaction."""
     conn.executemany(
         "UPDATE job_requests SET state = ?, reason = ? WHERE job_id = ? AND custom_id = ?",
         [(state, reason, job_id, custom_id) for custom_id, reason in ended],
@@ -297,7 +306,7 @@ def close_requests(
 
 
 def release(conn: sqlite3.Connection, job_id: str, reason: str, part: int | None = None) -> int:
-    """Release what is still open in one file or in the whole job. Returns the number of units."""
+    """Release the requests that are still open in one file or in the whole job. Return the number of units."""
     condition, values = ("", []) if part is None else ("AND part = ?", [part])
     return conn.execute(
         f"UPDATE job_requests SET state = 'released', reason = ? WHERE job_id = ? AND state = 'open' {condition}",
@@ -306,7 +315,7 @@ def release(conn: sqlite3.Connection, job_id: str, reason: str, part: int | None
 
 
 def finish(conn: sqlite3.Connection, job_id: str) -> bool:
-    """Close the job if none of its requests is open. Returns whether that is so."""
+    """Close the job if none of its requests are open, and return whether it was closed."""
     waits = conn.execute(
         "SELECT 1 FROM job_requests WHERE job_id = ? AND state = 'open' LIMIT 1", [job_id]
     ).fetchone()
@@ -315,5 +324,5 @@ def finish(conn: sqlite3.Connection, job_id: str) -> bool:
 
 
 def answered_by(conn: sqlite3.Connection, job_ids: Sequence[str], shas: Sequence[str]) -> set[str]:
-    """Return which of these requests have been answered by these jobs."""
+    """Return those of these requests that these jobs have answered."""
     return {sha for job in job_ids for sha in in_job(conn, job, shas, "answered")}

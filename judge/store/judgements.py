@@ -1,4 +1,4 @@
-"""Write judgements with their requests and labels, several a commit, and look them up by request."""
+"""Write judgements with their requests and labels, several per commit, and look them up by request."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from judge.types import Answered, Json, Judgement, LabelDistribution, Status
 
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
-    """A request as stored: constant parts by hash. The unit's text is rendered again from the item."""
+    """A request as stored. Its constant parts are stored by hash; the unit's text is rendered again from the item."""
 
     request_sha: str
     model: str
@@ -37,7 +37,7 @@ class Known:
 
 
 def known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
-    """Return which of these requests have been sent before."""
+    """Return those of these requests that have been sent before."""
     marks = ",".join("?" * len(shas))
     query = f"SELECT request_sha FROM requests WHERE request_sha IN ({marks})"
     return {row[0] for row in conn.execute(query, shas)}
@@ -46,10 +46,10 @@ def known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
 def find_known(
     conn: sqlite3.Connection, request_sha: str, *, labelled: bool = False, limit: int = 0
 ) -> Known | None:
-    """Return the stored result of this very request, after a repair if there was one.
+    """Return the stored result of an identical request, after its repair if there was one.
 
-    None if it was never sent or never answered, or if its answer was truncated at fewer tokens than `limit`.
-    With `labelled`, only an answer with labels counts.
+    Return None if the request was never sent or never answered, or if its answer was truncated at fewer
+    tokens than `limit`. With `labelled`, only an answer with labels counts.
     """
     row = conn.execute(
         """
@@ -82,7 +82,7 @@ def _distribution(stored: str | None, outside: float | None) -> LabelDistributio
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One judgement with its request; `reused` marks the answer of an identical earlier request."""
+    """One judgement with its request; `reused` marks an answer taken from an identical earlier request."""
 
     judgement: Judgement
     request: RequestRecord | None
@@ -92,8 +92,8 @@ class Entry:
 def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set[str]) -> None:
     """Write judgements, their labels, requests and prompts inside the caller's transaction.
 
-    `seen` collects the hashes of the prompts that are already stored, so that each is hashed and inserted
-    once.
+    `seen` collects the hashes of the prompts that are already stored, so that each prompt is hashed and
+    inserted only once.
     """
     stamp = now()
     _add_prompts(conn, (e.request for e in entries if e.request), seen)
@@ -107,7 +107,7 @@ def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set
 def add_requests(conn: sqlite3.Connection, records: Sequence[RequestRecord], seen: set[str]) -> None:
     """Write requests that are about to be sent, with their prompts, inside the caller's transaction.
 
-    They belong to no unit until they are answered; `seen` as in `add_judgements`.
+    They do not belong to a unit until they are answered. `seen` is as in `add_judgements`.
     """
     _add_prompts(conn, records, seen)
     insert_rows(conn, _REQUESTS, [_request_row(record, (None, None)) for record in records])
@@ -180,7 +180,7 @@ def _label_rows(judgements: Iterable[Judgement]) -> Iterator[tuple[Json, ...]]:
 
 
 def _storable(text: str | None) -> str | None:
-    """Replace lone surrogates, which JSON escapes of a model can contain: SQLite refuses them."""
+    """Replace lone surrogates, which SQLite refuses. They can come from JSON escapes in a model's reply."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()
 
 

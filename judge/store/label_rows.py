@@ -1,10 +1,10 @@
-"""SQL that writes to the table `labels`, and look-ups in it for other queries of the store and annotate's batches.
+"""SQL that writes to the table `labels`, and lookups in it for other queries of the store and for annotate's batches.
 
-Runs and gold are written here. Human labels are written by source (`judge.store.label_sources`); triggers
-then write their rows.
+Labels by runs and gold labels are written here. Human labels are written by source
+(`judge.store.label_sources`), and triggers then write their rows.
 
-Computations read labels through `judge.labels`; its module `relation` has the SQL that reads. No other module uses the
-table.
+Computations read labels through `judge.labels`, whose module `relation` has the SQL that reads them. No other
+module uses the table.
 """
 
 import sqlite3
@@ -14,16 +14,18 @@ from itertools import repeat
 from judge.types import GOLD, Json
 
 FIRST = "(SELECT * FROM labels WHERE layer = 'first' AND repeat = 0) AS l"
-"""First labels as a table `l`: everything except self-consistency and revisions is computed on these."""
+"""First labels as a table `l`. Everything except self-consistency and revisions is computed from these."""
 
 ALL = "main.labels AS l"
-"""All labels: for the views of a blind session, whose authorizer knows the table by this name, and for listings."""
+"""All labels, for listings and for the views of a blind session, whose authorizer refers to the table by this
+name.
+"""
 
 JUDGED = (
     "INSERT OR REPLACE INTO labels (unit_id, field, annotator_id, repeat, value, distribution, rationale, "
     "derived_from) VALUES ?"
 )
-"""The insert of a run's labels, for `insert_rows`."""
+"""The INSERT statement for a run's labels, for `insert_rows`."""
 
 _KINDS = (
     "SELECT annotator_id, kind FROM annotators AS a WHERE kind <> 'judge' AND (EXISTS "
@@ -37,7 +39,7 @@ with the annotator: without a field, it would read all labels of the run for eac
 
 
 def single_label(annotator: str, field: str, unit: str, column: str = "value") -> str:
-    """Return the SQL expression of a single label; the arguments are SQL expressions."""
+    """Return the SQL expression for a single label. The arguments are SQL expressions."""
     return (
         f"(SELECT l.{column} FROM labels AS l WHERE l.annotator_id = {annotator} AND l.field = {field} "
         f"AND l.unit_id = {unit} AND l.layer = 'first' AND l.repeat = 0)"
@@ -45,18 +47,20 @@ def single_label(annotator: str, field: str, unit: str, column: str = "value") -
 
 
 def units_of_gold(field: str, value: str | None = None) -> str:
-    """Return a query for the units with a gold label of a field, optionally with this value only."""
+    """Return a query for the units with a gold label for a field, optionally only those with this value."""
     only_value = "" if value is None else f" AND value = {quoted(value)}"
     return f"SELECT unit_id FROM labels WHERE annotator_id = '{GOLD}' AND field = {quoted(field)}{only_value}"
 
 
 def quoted(text: str) -> str:
-    """Return text as an SQL literal."""
+    """Return a string as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def objects(run: str, unit: str, content: str, repeat: str = "0") -> str:
-    """Return the SQL expression of a JSON object, field -> `content`, of a run's first labels on a unit."""
+    """Return the SQL expression for a JSON object, field -> `content`, that contains a run's first labels for
+    a unit.
+    """
     return (
         f"(SELECT json_group_object(l.field, {content}) FROM labels AS l WHERE {OF_UNIT.format(run=run, unit=unit)} "
         f"AND l.layer = 'first' AND l.repeat = {repeat})"
@@ -72,10 +76,10 @@ def add_column(
     values: Sequence[str | None],
     distributions: Sequence[str | None] | None,
 ) -> None:
-    """Add a run's first labels of one field, aligned with `units`; None means no label.
+    """Add a run's first labels for one field, aligned with `units`; None means no label.
 
-    The values that all rows share are literals in the statement. Binding them for each row would double the
-    time.
+    The values that all rows share are literals in the statement, because binding them for each row would take
+    twice as long.
     """
     rows: Iterable[tuple[str | None, ...]] = zip(units, values, distributions or repeat(None), strict=False)
     # A column may have millions of rows, so they are filtered only if some value is missing.
@@ -101,7 +105,7 @@ def judge_labelled(conn: sqlite3.Connection, run: str, field: str, status: str, 
 def add_gold(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: str) -> None:
     """Add gold labels (unit, field, annotator, value, rationale) that came with items.
 
-    Stored ones are kept.
+    Labels that are already stored are kept.
     """
     conn.executemany(
         # The source is part of the row: folding or clearing another source never touches it.
@@ -121,7 +125,7 @@ def of_judgement(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> 
 
 
 def with_replies(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
-    """Return the replies of a run with their labels.
+    """Return a run's replies with their labels.
 
     Rows are (unit, repeat, reply, field, value, distribution, derived_from): one for each label, or one without a
     label if the reply has none.
@@ -136,7 +140,7 @@ def with_replies(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
 
 
 def without_judgement(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
-    """Return (unit, field, value) of the labels of a run that have no successful judgement."""
+    """Return (unit, field, value) for a run's labels that have no successful judgement."""
     return conn.execute(
         "SELECT l.unit_id, l.field, l.value FROM labels AS l WHERE l.annotator_id = ?1 AND NOT EXISTS (SELECT 1 "
         "FROM judgements AS k WHERE k.run_id = ?1 AND k.unit_id = l.unit_id AND k.repeat = l.repeat AND k.status = 'ok')",
@@ -145,7 +149,9 @@ def without_judgement(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
 
 
 def labellers(conn: sqlite3.Connection, field: str | None = None) -> dict[str, str]:
-    """Return annotator -> kind for all except judges, of one field or (None) of any field."""
+    """Return a mapping from annotator to kind, for all annotators except judges who have labels for one field
+    or, with None, for any field.
+    """
     if field is None:
         return dict(conn.execute(_KINDS.format("")).fetchall())
     return dict(conn.execute(_KINDS.format(" AND l.field = ?1"), [field]).fetchall())

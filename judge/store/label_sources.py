@@ -21,7 +21,7 @@ SAME = "annotator_id = ? AND field = ? AND unit_id = ? AND repeat = ?"
 
 
 class SourceLabel(NamedTuple):
-    """The label that one source has; `given` is None if the time at which the person gave it is unknown."""
+    """The label that one source has; `given` is None if the time of labelling is unknown."""
 
     source: str
     layer: str
@@ -31,12 +31,12 @@ class SourceLabel(NamedTuple):
 
     @property
     def at(self) -> str:
-        """When the label was given, or else stored. `earliest` and `latest` compare this."""
+        """When the label was given or, if that is unknown, stored. `earliest` and `latest` compare this time."""
         return self.given or self.stored
 
 
 class Conflict(NamedTuple):
-    """A label whose sources differ; `said` lists them, earliest first."""
+    """A label on which sources differ; `said` lists the sources' labels, earliest first."""
 
     annotator: str
     field: str
@@ -58,7 +58,9 @@ def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
 
 
 def add_imported(conn: sqlite3.Connection, rows: Sequence[Sequence[Json]]) -> None:
-    """Add the rows of an import, also to `imported_labels`, the log against which they can be verified."""
+    """Add the rows of an import. They are also added to `imported_labels`, the log against which they can be
+    verified.
+    """
     add(conn, rows)
     conn.executemany(
         "INSERT OR IGNORE INTO imported_labels (source, annotator_id, field, unit_id, repeat, layer, value, given) "
@@ -68,7 +70,7 @@ def add_imported(conn: sqlite3.Connection, rows: Sequence[Sequence[Json]]) -> No
 
 
 def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: str) -> None:
-    """Add votes (unit, field, annotator, value, rationale) that came with items, which carry no time."""
+    """Add votes (unit, field, annotator, value, rationale) that came with items. Such votes have no time."""
     # Data files have no time of the vote, so `earliest` and `latest` compare the time of the import.
     stored = now()
     add_imported(
@@ -93,7 +95,7 @@ def clear(
 def said(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int) -> list[SourceLabel]:
     """Return the label of each source for a unit, field and person, earliest first.
 
-    Revised labels and those that a lead decided against are left out.
+    Revised labels and labels that a lead decided against are left out.
     """
     query = f"SELECT source, layer, value, given, stored FROM counted_labels WHERE {SAME} AND NOT revised"
     rows = conn.execute(query, [annotator, field, unit, repeat])
@@ -104,7 +106,7 @@ def said(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat
 def of_items(conn: sqlite3.Connection, unit: str, field: str, annotator: str) -> str | None:
     """Return the vote that came with the items, or None.
 
-    A study of 0.2.0 may store it among its other labels.
+    A study made by adjudge 0.2.0 may store it among its other labels.
     """
     query = (
         f"SELECT value FROM label_sources WHERE {SAME} AND (source GLOB 'items:*' OR source = 'study:0.2.0')"
@@ -114,10 +116,10 @@ def of_items(conn: sqlite3.Connection, unit: str, field: str, annotator: str) ->
 
 
 def conflicts(conn: sqlite3.Connection, fields: Iterable[str] | None = None) -> list[Conflict]:
-    """Return every label whose sources contradict each other, of these fields, in the order of the study.
+    """Return every label in these fields on which the sources disagree, in study order.
 
-    A conflict of a derived field that only follows from its source field is left out: resolving the source field
-    resolves both.
+    A conflict in a derived field that only follows from its source field is left out, because resolving the
+    source field resolves both.
     """
     query = (
         "SELECT c.annotator_id, c.field, c.unit_id, c.repeat, c.derived_from FROM label_conflicts AS c "
@@ -136,7 +138,7 @@ def conflicts(conn: sqlite3.Connection, fields: Iterable[str] | None = None) -> 
 def resolve(
     conn: sqlite3.Connection, conflicts_to_resolve: Iterable[Conflict], keep: Callable[[Conflict], str]
 ) -> int:
-    """Resolve each conflict in favour of the value that `keep` returns. Returns how many were resolved.
+    """Resolve each conflict in favour of the value that `keep` returns. Return how many were resolved.
 
     The losing labels stay in `label_sources`, and `label_resolutions` records why they do not count.
     """
@@ -159,7 +161,7 @@ def resolve(
 def by_time(keep: Keep) -> Callable[[Conflict], str]:
     """Return a function that picks the earliest or latest value of a conflict.
 
-    A label without a time counts from the moment at which it was stored.
+    For a label without a time, the time at which it was stored is used.
     """
     return lambda conflict: (conflict.said[0] if keep == "earliest" else conflict.said[-1]).value
 
@@ -172,7 +174,7 @@ def by_value(value: str) -> Callable[[Conflict], str]:
         if value not in values:
             summary = f"{conflict.annotator}'s labels of '{conflict.unit}', field '{conflict.field}', are {', '.join(values)}"
             raise UsageError(
-                f"--keep {value}: {summary}; --field and --annotator name one of several conflicts"
+                f"--keep {value}: {summary}; use --field and --annotator to choose one of several conflicts"
             )
         return value
 
@@ -180,7 +182,7 @@ def by_value(value: str) -> Callable[[Conflict], str]:
 
 
 def follow(conn: sqlite3.Connection, people: Sequence[str] | None = None) -> None:
-    """Derive `labels` again from the sources, for these people or for everybody."""
+    """Derive `labels` from the sources again, for these people or for everybody."""
     annotators = PEOPLE if people is None else ", ".join("?" * len(people))
     values = [] if people is None else list(people)
     conn.execute(f"DELETE FROM labels WHERE annotator_id IN ({annotators})", values)

@@ -1,4 +1,4 @@
-"""Read items and answers back, for listings: `judge items show` and `judge answers`."""
+"""Read items and answers for listings: `judge items show` and `judge answers`."""
 
 import json
 import sqlite3
@@ -11,15 +11,15 @@ from judge.types import Json
 
 
 def dataset_names(store: Store, named: str | None = None) -> list[str]:
-    """Return the names of the data sets in order. Raises UsageError if `named` is none of them."""
+    """Return the names of the data sets, in order. Raises UsageError if `named` is not one of them."""
     names = [str(row[0]) for row in store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")]
     if named is not None and named not in names:
-        raise UsageError(f"no data set '{named}'; available: {', '.join(names) or 'none'}")
+        raise UsageError(f"there is no data set '{named}'; available: {', '.join(names) or 'none'}")
     return names
 
 
 def list_datasets(store: Store) -> list[dict[str, Json]]:
-    """Return one row per data set: items, passages, questions and the time of the last import."""
+    """Return one row per data set: the numbers of items, passages and questions, and the time of the last import."""
     query = """
         SELECT i.dataset, count(*) AS items,
                (SELECT count(*) FROM passages p JOIN items j USING (item_id) WHERE j.dataset = i.dataset)
@@ -38,7 +38,7 @@ def list_imports(store: Store) -> list[dict[str, Json]]:
 
 
 def names_of_content(store: Store, sha: str) -> list[tuple[str, str]]:
-    """Return each (data set, system) with answers that were imported from a file with this content, oldest first."""
+    """Return each (data set, system) that has answers imported from a file with this content, oldest first."""
     query = """
         SELECT i.dataset, a.system FROM imports AS m JOIN json_each(m.files) AS f ON f.value = ?
         JOIN answers AS a ON a.origin = m.import_id JOIN items AS i USING (item_id)
@@ -48,7 +48,7 @@ def names_of_content(store: Store, sha: str) -> list[tuple[str, str]]:
 
 
 def formats_of(store: Store, dataset: str) -> set[str]:
-    """Return the formats of the imports that a data set's items came with."""
+    """Return the formats from which a data set's items were imported."""
     query = "SELECT DISTINCT m.format FROM items AS i JOIN imports AS m USING (import_id) WHERE i.dataset = ?"
     return {str(name) for (name,) in store.conn.execute(query, [dataset])}
 
@@ -64,7 +64,7 @@ def list_items(store: Store, dataset: str | None, limit: int) -> list[dict[str, 
 
 
 def show_item(store: Store, item_id: str) -> dict[str, Json] | None:
-    """Return one item with its passages and every label on it; None if there is no such item."""
+    """Return one item with its passages and all labels on it, or None if there is no such item."""
     item = next(dicts(store.conn, "SELECT * FROM items WHERE item_id = ?", [item_id]), None)
     if item is None:
         return None
@@ -76,7 +76,7 @@ def show_item(store: Store, item_id: str) -> dict[str, Json] | None:
 
 
 def list_systems(store: Store) -> list[dict[str, Json]]:
-    """Return one row per system and condition: answers, empty ones, sentences, citations."""
+    """Return one row per system and condition: the numbers of answers, empty answers, sentences and citations."""
     query = """
         SELECT system, condition, count(*) AS answers, sum(trim(text) = '') AS empty,
                (SELECT count(*) FROM units u JOIN answers b USING (answer_id)
@@ -89,10 +89,11 @@ def list_systems(store: Store) -> list[dict[str, Json]]:
 
 
 def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Json]]:
-    """Return one row per system and condition, of one or all data sets: outputs, empty ones, and their origin.
+    """Return one row per system and condition, for one or all data sets: the numbers of outputs and of empty
+    outputs, and their origin.
 
-    Origins are `imported`, `made by MODEL`, or `origin unknown`. Outputs about one document at a time (runs of
-    verdict_document) and rankings with a system's name are conditions too.
+    Origins are `imported`, `made by MODEL`, or `origin unknown`. Outputs about one document at a time (runs
+    of verdict_document) and rankings named after a system are listed as conditions too.
     """
     data = "1" if dataset is None else "a.item_id IN (SELECT item_id FROM items WHERE dataset = ?)"
     # Distractors are stored as answers, but no system gave them as outputs.
@@ -137,7 +138,9 @@ def list_answers(
 
 
 def show_answer(store: Store, answer_id: str) -> dict[str, Json] | None:
-    """Return one answer with its sentences, claims, and every label on any of them; None if there is none."""
+    """Return one answer with its sentences, its claims and all labels on any of them, or None if there is no
+    such answer.
+    """
     answer = next(dicts(store.conn, "SELECT * FROM answers WHERE answer_id = ?", [answer_id]), None)
     if answer is None:
         return None
@@ -157,7 +160,7 @@ def show_answer(store: Store, answer_id: str) -> dict[str, Json] | None:
 
 
 def _labels(store: Store, column: str, whole: str) -> list[dict[str, Json]]:
-    """Return every label on the units of an item or an answer."""
+    """Return all labels on the units of an item or an answer."""
     query = (
         f"SELECT l.unit_id, l.field, l.annotator_id, l.value FROM {label_rows.ALL} JOIN units u USING (unit_id) "
         f"WHERE u.{column} = ? ORDER BY u.rowid, l.field, l.annotator_id"
@@ -166,7 +169,7 @@ def _labels(store: Store, column: str, whole: str) -> list[dict[str, Json]]:
 
 
 def dicts(conn: sqlite3.Connection, query: str, values: list[Json]) -> Iterator[dict[str, Json]]:
-    """Yield the rows of a query as dictionaries, one at a time."""
+    """Yield the rows that a query returns as dictionaries, one at a time."""
     cursor = conn.execute(query, values)
     names = [c[0] for c in cursor.description]
     for row in cursor:

@@ -1,4 +1,4 @@
-"""Locks of processes on files: for a run of a study, and for a merge into a new one."""
+"""File locks between processes: for a run in a study, and for a merge into a new study."""
 
 import fcntl
 import os
@@ -10,11 +10,11 @@ from pathlib import Path
 from judge.errors import StudyError
 
 TRIES, AGAIN_SECONDS = 5, 0.02
-"""How often a locked file is tried, and the seconds between two tries."""
+"""How many times to try to lock a file, and the seconds between two tries."""
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether some process has the lock of this file."""
+    """Return whether any process holds the lock on this file."""
     try:
         file = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -33,7 +33,7 @@ def is_locked(path: Path) -> bool:
 def only_here(path: Path, busy: str) -> Iterator[None]:
     """Lock this file for one process. The operating system releases the lock if the process dies.
 
-    Raises StudyError, with the text `busy`, if another process has it.
+    Raises StudyError, with the message `busy`, if another process holds the lock.
     """
     try:
         file = _locked(path)
@@ -51,9 +51,9 @@ def only_here(path: Path, busy: str) -> Iterator[None]:
 
 
 def _locked(path: Path) -> int:
-    """Return the descriptor of the file, locked by this process.
+    """Lock the file for this process and return its descriptor.
 
-    Raises BlockingIOError if another process has it.
+    Raises BlockingIOError if another process holds the lock.
     """
     tries = TRIES
     while True:

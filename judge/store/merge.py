@@ -1,9 +1,9 @@
-"""Merge several studies into a new one. Shared rows must be equal; with any conflict, no file is written.
+"""Merge several studies into a new one. Shared rows must be equal; if there is any conflict, no file is written.
 
-Everything is set-based SQL on a new file; the studies are only read. Memory stays flat for any size. Rows with one id
-become one row, and a difference between them is reported as a conflict. Runs of one identity become one run
-(`judge.runner.identity`), whose judgements are joined unit by unit. Tables without a rule here (those of annotate
-among them) are copied row by row: `_merge_rows`.
+Everything is set-based SQL on a new file; the studies are only read. Memory use does not grow with their
+size. Rows with the same id become one row, and a difference between them is reported as a conflict. Runs with
+the same identity (`judge.runner.identity`) become one run, whose judgements are joined unit by unit. Tables
+without a rule here, such as annotate's, are copied row by row; see `_merge_rows`.
 """
 
 import os
@@ -31,7 +31,7 @@ MOST_NAMED = 100
 
 @dataclass(slots=True)
 class Merged:
-    """The result of a merge: a row for each study with what it added, notes, and conflicts."""
+    """The result of a merge: a row for each study that counts what it added, the notes, and the conflicts."""
 
     path: str
     rows: list[dict[str, Json]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Merged:
     n_conflicts: int = 0
 
     def add_conflicts(self, conflicts: Iterable[str], where: str) -> None:
-        """Count the conflicts between the studies `where`, and list the first ones."""
+        """Count the conflicts between the studies named in `where`, and list the first ones."""
         for conflict in conflicts:
             self.n_conflicts += 1
             if len(self.conflicts) < MOST_NAMED:
@@ -48,17 +48,19 @@ class Merged:
 
 
 def merge(paths: Sequence[Path], into: Path, *, same_model: bool = False) -> Merged:
-    """Write a new study `into` with the contents of the studies `paths`. Where they agree, the first one counts.
+    """Write a new study `into` with the contents of the studies `paths`. If they agree on a row, it is taken
+    from the first one.
 
-    `same_model`: join runs of one identity even if servers reported different model names. Raises UsageError for
-    fewer than two studies or an existing file; StudyError if another process merges into it or a study cannot be
-    read; WriteFailed if the disk is full. The result lists the conflicts: with any, no file is written.
+    `same_model` joins runs with the same identity even if the servers reported different model names. Raises
+    UsageError for fewer than two studies or if the new file exists, StudyError if another process is merging
+    into it or a study cannot be read, and WriteFailed if the disk is full. The result lists the conflicts; if
+    there are any, no file is written.
     """
     _check(paths, into)
     for path in paths:
         # Migrated, so that all studies have the same columns.
         Store.open(path, create=False).close()
-    busy = f"--into {into}: another process is merging into this file; wait for it or name another"
+    busy = f"--into {into}: another process is merging into this file; wait for it, or name another file"
     # Two merges into one name would write the same partial file.
     with only_here(into.with_name(into.name + ".lock"), busy):
         return _merged(paths, into, same_model)
@@ -82,10 +84,12 @@ def _merged(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
         # written.
         raise WriteFailed(
             f"--into {into}: {e.__cause__} (there or in the folder of temporary files), so nothing was written: free some "
-            "space and give the command again"
+            "space and run the command again"
         ) from e
     except FileExistsError as e:
-        raise UsageError(f"--into {into}: the file exists by now; name another one") from e
+        raise UsageError(
+            f"--into {into}: the file has been created in the meantime; name another file"
+        ) from e
     finally:
         _remove(partial)
     return done
@@ -93,9 +97,11 @@ def _merged(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
 
 def _check(paths: Sequence[Path], into: Path) -> None:
     if len(paths) < 2:
-        raise UsageError(f"name two studies or more: {command('judge studies merge A.db B.db --into C.db')}")
+        raise UsageError(
+            f"at least two studies are needed: {command('judge studies merge A.db B.db --into C.db')}"
+        )
     if into.exists():
-        raise UsageError(f"--into {into}: the file already exists; name a new one")
+        raise UsageError(f"--into {into}: the file already exists; name a new file")
     if not into.parent.is_dir():
         raise UsageError(f"--into {into}: the folder {into.parent} does not exist")
     for at, path in enumerate(paths):
@@ -128,7 +134,7 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                 label_sources.follow(conn)
                 if n := len(label_sources.conflicts(conn)):
                     done.notes.append(
-                        f"{n:,} labels are in conflict: two sources have different labels of the same person. They count as "
+                        f"{n:,} labels are in conflict: two sources have different labels by the same person. They count as "
                         f"unlabelled until a lead resolves them:\n{command('annotate conflicts list', study=done.path)}"
                     )
         # Foreign keys were off while rows were copied, so they are checked once at the end.
@@ -173,7 +179,7 @@ def _add(store: Store, path: Path, before: Sequence[str], done: Merged, same_mod
         done.add_conflicts(add(conn), where)
     if twice["same"]:
         done.notes.append(
-            f"{path}: {twice['same']:,} units were judged in two studies, with the same label: "
+            f"{path}: {twice['same']:,} units were judged in two studies with the same label; "
             "the first study's answer counts"
         )
     now = _counts(conn, "main")
@@ -193,7 +199,7 @@ def _counts(conn: sqlite3.Connection, schema: str) -> dict[str, int]:
 
 
 def _keep(partial: Path) -> None:
-    """Flush the file to the disk before it gets its name: a power cut must not leave an incomplete study."""
+    """Flush the file to disk before it gets its final name, so that a power cut cannot leave an incomplete study."""
     log = partial.with_name(partial.name + "-wal")
     if log.exists() and log.stat().st_size:
         # Only the file itself is renamed: rows in the log would be lost.
@@ -203,7 +209,7 @@ def _keep(partial: Path) -> None:
 
 
 def _name(partial: Path, into: Path) -> None:
-    """Rename the file, but never over one that another process has made meanwhile. Raises FileExistsError."""
+    """Rename the file. Raises FileExistsError if another process has created a file of that name in the meantime."""
     try:
         os.link(partial, into)
     except FileExistsError:

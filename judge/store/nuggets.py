@@ -1,7 +1,7 @@
-"""Import nuggets, the contents of a good answer to an item, with assignments of answers to them (TREC RAG).
+"""Import nuggets (facts that a good answer to an item contains), and the assignments of answers to them (TREC RAG).
 
-Each nugget with each answer to its item is a unit. Its kind is not `claim`: claims are made by an answer, so
-nuggets among them would be judged by the tasks on claims and counted by their scores.
+Each pair of a nugget and an answer to its item is a unit. Its kind is not `claim`, because claims are made by
+an answer: the tasks on claims would judge the nuggets too, and their scores would count them.
 """
 
 import sqlite3
@@ -20,13 +20,15 @@ from judge.types import GOLD, AnnotatorKind, Answered, Judgement, Status, Vote, 
 TASK = "nugget_assignment"
 IMPORTANCE = ("vital", "okay")
 FAILED = "failed"
-"""The word that the `nuggetizer` package writes if its model gave no assignment."""
+"""The word that the `nuggetizer` package writes if its model did not return an assignment."""
 _BLANK = " \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class NuggetRow:
-    """One nugget of an item; with an assignment, of an answer by `system`, whose text is `answer` (None: unknown)."""
+    """One nugget of an item. If it has an assignment, this is for the answer by `system` with the text
+    `answer` (None if unknown).
+    """
 
     item: str
     text: str
@@ -39,12 +41,14 @@ class NuggetRow:
 
 @dataclass(frozen=True, slots=True)
 class Assigner:
-    """Who made the assignments: a judge (its model) or an annotator; neither if a file has no assignments."""
+    """Who made the assignments: a judge (named by its model), an annotator, or neither if a file has no
+    assignments.
+    """
 
     judge: str | None = None
     annotator: str | None = None
     condition: str | None = None
-    """The condition of the answers, for systems with several."""
+    """The condition of the answers, for systems with several conditions."""
 
 
 class NuggetAdder(Adder[NuggetRow]):
@@ -55,7 +59,9 @@ class NuggetAdder(Adder[NuggetRow]):
     def __init__(
         self, store: Store, dataset: str | None, assigner: Assigner, files: Mapping[str, str]
     ) -> None:
-        """`files`: path -> sha256 of the files that are read: a judge's run names them as its origin."""
+        """Start an adder. `files` maps the path of each imported file to its sha256; a judge's run names them
+        as its origin.
+        """
         super().__init__(store.conn)
         self._files = files
         self._ids, self._assigner = Ids(store, dataset), assigner
@@ -70,7 +76,7 @@ class NuggetAdder(Adder[NuggetRow]):
         except BadInput as error:
             raise at(row.where, error.reason, "id") from None
         if row.importance not in IMPORTANCE:
-            raise at(row.where, f"'{row.importance}' is neither vital nor okay", "importance")
+            raise at(row.where, f"'{row.importance}' must be vital or okay", "importance")
         query = "SELECT n, importance FROM nuggets WHERE item_id = ? AND text = ?"
         number, importance = self.conn.execute(query, [item, row.text]).fetchone() or (None, None)
         if importance not in (None, row.importance):
@@ -93,7 +99,7 @@ class NuggetAdder(Adder[NuggetRow]):
         self.datasets.add(item.partition(":")[0])
 
     def _next(self, item: str, row: NuggetRow) -> int:
-        """Return the number of a new nugget. Raises BadInput where the item has nuggets from another import."""
+        """Return the number of a new nugget. Raises BadInput if the item already has nuggets from another import."""
         query = "SELECT count(*), count(nullif(import_id, ?)) FROM nuggets WHERE item_id = ?"
         count, from_others = self.conn.execute(query, [self.import_id, item]).fetchone()
         if from_others:
@@ -103,23 +109,25 @@ class NuggetAdder(Adder[NuggetRow]):
         return int(count)
 
     def _assignment(self, item: str, number: int, row: NuggetRow) -> str | None:
-        """Return the unit that the row assigns; None without an assignment, or for an empty answer, which scores 0."""
+        """Return the unit that the row assigns, or None if the row has no assignment or the answer is empty
+        (it scores 0).
+        """
         if row.assignment is None:
             return None
         labels = self._task.domain(self._task.spec.questions[0].field)
         if row.assignment not in (*labels, FAILED):
-            problem = f"'{row.assignment}' is none of {', '.join(labels)}"
+            problem = f"'{row.assignment}' must be one of {', '.join(labels)}"
             raise at(row.where, problem, "assignment")
         if row.system is None:
-            raise at(row.where, "an assignment without the system whose answer it is about", "system")
+            raise at(row.where, "the assignment does not name the system whose answer it is about", "system")
         if not (self._assigner.judge or self._assigner.annotator):
             raise UsageError(
-                f"{row.where.path} has assignments: say whose they are, --judge MODEL or --annotator PERSON"
+                f"{row.where.path} has assignments; pass --judge MODEL or --annotator PERSON to say who made them"
             )
         answer_id, text = self._answer(item, row)
         # Compared by words, because other white space is the same answer.
         if row.answer is not None and row.answer.split() != text.split():
-            problem = f"the assignments are of another text than the answer of '{row.system}' in the study"
+            problem = f"the assignments are for a text that differs from the stored answer by '{row.system}'"
             raise at(row.where, problem, "answer_text")
         if not text.strip(_BLANK):
             return None
@@ -131,7 +139,10 @@ class NuggetAdder(Adder[NuggetRow]):
         return unit
 
     def _answer(self, item: str, row: NuggetRow) -> tuple[str, str]:
-        """Return (answer_id, text) of the row's answer, "" for a missing answer. Raises BadInput for none, or several."""
+        """Return (answer_id, text) of the row's answer, or ("", "") if the file marks the answer as missing.
+
+        Raises BadInput if the system has no answer or several answers to the item.
+        """
         query = "SELECT answer_id, text FROM answers WHERE item_id = ? AND system = ? AND condition = coalesce(?, condition)"
         answers = self.conn.execute(query, [item, row.system, self._assigner.condition]).fetchall()
         if not answers and row.answer is not None and not row.answer.strip():
@@ -147,13 +158,13 @@ class NuggetAdder(Adder[NuggetRow]):
         if len(answers) > 1:
             raise at(
                 row.where,
-                f"'{row.system}' has several answers to '{row.item}': --condition says which",
+                f"'{row.system}' has several answers to '{row.item}': choose one with --condition",
                 "system",
             )
         return answers[0][0], answers[0][1]
 
     def keep(self, conn: sqlite3.Connection) -> None:
-        """Make the units of all new nuggets and store the assignments, inside the import's transaction."""
+        """Create the units for all new nuggets and store the assignments, inside the import's transaction."""
         add_nugget_units(conn)
         if self._assigner.judge:
             self._keep_run(conn, self._assigner.judge)
@@ -168,7 +179,7 @@ class NuggetAdder(Adder[NuggetRow]):
                 self.counts["unchanged"] += not new
 
     def _keep_run(self, conn: sqlite3.Connection, model: str) -> None:
-        """Store the assignments as a run of the judge; the same assignments again are the same run."""
+        """Store the assignments as a run of the judge. Importing the same assignments again gives the same run."""
         field = self._task.spec.questions[0].field
         made = [
             Judgement("", unit, 0, 0, Status.OK, label, labels=(Answered(field, label),))
@@ -184,7 +195,7 @@ class NuggetAdder(Adder[NuggetRow]):
 
 
 def add_nugget_units(conn: sqlite3.Connection, where: str = "1", values: Sequence[str] = ()) -> None:
-    """Add the missing units of nuggets and answers; `where` is a condition on answers `a` and nuggets `n`.
+    """Add the missing units for pairs of nuggets and answers. `where` is a condition on answers `a` and nuggets `n`.
 
     An empty answer has no units: it contains no nugget, so nobody needs to judge it.
     """

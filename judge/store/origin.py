@@ -1,4 +1,4 @@
-"""The origin of a run without model calls (imported or derived), in words."""
+"""Describe the origin of a run without model calls (imported or derived) in words."""
 
 import json
 import sqlite3
@@ -9,7 +9,7 @@ from judge.types import Json
 
 
 def origin(run: Mapping[str, Json]) -> str | None:
-    """Describe the origin of an imported or derived run; None for a run with model calls.
+    """Return a description of the origin of an imported or derived run, or None for a run with model calls.
 
     `run` needs `provider` and `derived_from`, as JSON text or decoded.
     """
@@ -27,7 +27,7 @@ def origin(run: Mapping[str, Json]) -> str | None:
 
 
 def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str]:
-    """Return the `origin` of each of these runs that was imported or derived."""
+    """Return the `origin` of each of these runs that is imported or derived."""
     # `LIKE` on the stored text selects the few candidates without decoding the facts of every run.
     rows = conn.execute(
         "SELECT run_id, provider, derived_from, started FROM runs WHERE derived_from IS NOT NULL "
@@ -42,7 +42,9 @@ def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str
 
 
 def _stale(conn: sqlite3.Connection, derived: Mapping[str, Json], made: str) -> str:
-    """Return a remark if a parent has got new judgements or labels since the derived run was made, else ""."""
+    """Return a remark if a parent has received new judgements or labels since the derived run was made,
+    otherwise "".
+    """
     later = "SELECT 1 FROM judgements WHERE run_id = ? AND judged_at > ? LIMIT 1"
     newer = [
         parent["run"]
@@ -60,7 +62,7 @@ _N_ATTEMPTED = f"""
         SELECT l.unit_id FROM {label_rows.FIRST} WHERE l.annotator_id = ?1 AND l.field = ?2 UNION
         SELECT unit_id FROM judgements WHERE run_id = ?1 AND repeat = 0 AND status <> 'ok')
 """
-"""The number of units for which a run has a label of a field, or a status instead of one."""
+"""The number of units for which a run has a label in a field, or a status instead of a label."""
 
 
 def _loaded(value: Json) -> Mapping[str, Json]:

@@ -1,4 +1,4 @@
-"""Pairs of a claim and its counter claim: new pairs as items, and their human labels.
+"""Store pairs of a claim and its counter claim as items, and read their human labels.
 
 "Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission): a pair is kept if at least 73 % of
 its annotators confirm it.
@@ -18,7 +18,7 @@ from judge.types import AnnotatorKind, Item, Json, Passage, Row, Where
 FIELD = "counter_check"
 CONFIRMED = "yes"
 CONSENSUS = 0.73
-"""The share of the annotators who must confirm a pair, as in the paper."""
+"""The share of annotators who must confirm a pair, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Checked:
 
     @property
     def kept(self) -> bool | None:
-        """Whether enough of its annotators confirm it; None without any vote."""
+        """Whether enough of its annotators confirm it; None if it has no votes."""
         # The tolerance makes 73 of 100 pass at 0.73, which binary floating point would reject.
         return None if not self.votes else self.yes >= CONSENSUS * self.votes - 1e-9
 
@@ -55,8 +55,8 @@ def add_pairs(store: Store, pairs: Iterable[NewPair], into: str | None = None) -
     """Store each pair as two items, PAIR-original and PAIR-counter, in one transaction.
 
     Their data set is `into`, or else the claim's data set with `-pairs`. Both items get copies of the claim's
-    passages but not its gold labels, which are about the original claim. Intervals resample pairs. A stored pair is
-    not changed; BadInput is raised if the claim already has another counter claim.
+    passages but not its gold labels, which are about the original claim. Confidence intervals resample pairs.
+    A stored pair is not changed. Raises BadInput if the claim already has a different counter claim.
     """
     info = ImportInfo("pairs", {}, into)
     return add_items(store, (row for pair in pairs for row in _rows(store, pair, into)), info, [])
@@ -72,7 +72,7 @@ def _rows(store: Store, pair: NewPair, into: str | None) -> Iterator[Row]:
     ).fetchone()
     if other is not None and other[0] != pair.counter:
         raise BadInput(
-            f"'{dataset}' has another counter claim to '{pair.item_id}', and stored rows are never replaced; name another data "
+            f"'{dataset}' has a different counter claim to '{pair.item_id}', and stored rows are never replaced; name another data "
             "set with --into"
         )
     # Provenance goes to `meta`, which no prompt and no score reads.
@@ -107,14 +107,14 @@ def datasets(store: Store) -> list[str]:
 
 
 def checked(store: Store, dataset: str | None = None) -> list[Checked]:
-    """Return every pair with its human votes (blind labels), in order of import.
+    """Return every pair with its human votes (blind labels), in import order.
 
-    Raises NothingToScore for a data set without pairs.
+    Raises NothingToScore if the data set has no pairs.
     """
     with_pairs = datasets(store)
     if dataset is not None and dataset not in with_pairs:
         raise NothingToScore(
-            f"no pairs in the data set '{dataset}'; data sets with pairs: {', '.join(with_pairs) or 'none'}"
+            f"the data set '{dataset}' has no pairs; data sets with pairs: {', '.join(with_pairs) or 'none'}"
         )
     query = f"""
         SELECT u.unit_id, o.pair_id, o.item_id, c.item_id, o.claim, c.claim,
@@ -134,6 +134,6 @@ def checked(store: Store, dataset: str | None = None) -> list[Checked]:
 
 
 def counts(pairs: Iterable[Checked]) -> Mapping[str, int]:
-    """Count the pairs that are kept, dropped, and not checked by anybody."""
+    """Count the pairs that are kept, that are dropped, and that nobody has checked."""
     outcomes = [pair.kept for pair in pairs]
     return {"kept": outcomes.count(True), "dropped": outcomes.count(False), "unchecked": outcomes.count(None)}

@@ -1,8 +1,8 @@
 """Import rankings: the passages that a retriever returned for an item; ranks count from 1.
 
-A list may contain passages of other items. A unit is a passage together with its item, so such an entry is not a unit
-yet: `attach` gives the item a copy of the passage, identified by its content, so that it can be labelled for this
-item. The list itself is not changed.
+A list may contain passages of other items. A unit is a passage together with its item, so such an entry is
+not a unit yet. `attach` adds a copy of the passage to the item, identified by its content, so that it can be
+labelled for this item. The list itself is not changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from judge.types import Json, Where
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One item's list: (passage id, score or None) from rank 1 on; item and passages have ids of the study."""
+    """One item's list: (passage id, score or None) from rank 1 on; the item and the passages have the study's ids."""
 
     name: str
     stage: str
@@ -47,7 +47,7 @@ class _RankingAdder(Adder[Ranked]):
     adds = ("lists", "entries")
 
     def add(self, row: Ranked) -> None:
-        """Add the whole list, or nothing of it."""
+        """Add the whole list. If an entry cannot be used, nothing is added."""
         query = "SELECT passage_id, score FROM rankings WHERE name = ? AND stage = ? AND item_id = ? ORDER BY rank"
         stored = self.conn.execute(query, [row.name, row.stage, row.item_id]).fetchall()
         if stored:
@@ -55,7 +55,7 @@ class _RankingAdder(Adder[Ranked]):
                 raise at(
                     row.where,
                     f"the study has another list of '{row.name}' at stage '{row.stage}' for '{row.item_id}'; "
-                    "stored lists are never replaced; give this ranking another --name",
+                    "stored lists are never replaced; give this ranking another name with --name",
                     "",
                 )
             self.counts["unchanged"] += 1
@@ -73,7 +73,7 @@ class _RankingAdder(Adder[Ranked]):
 
 
 class Ids:
-    """Resolves the ids of a foreign file to items and passages of the study."""
+    """Maps the ids in a foreign file to items and passages in the study."""
 
     def __init__(self, store: Store, dataset: str | None = None) -> None:
         self._conn = store.conn
@@ -83,7 +83,7 @@ class Ids:
         self._by_source_id: dict[str, list[tuple[str, str]]] | None = None
 
     def item(self, name: str) -> str:
-        """Return the item's id. Raises BadInput if there is none, or several."""
+        """Return the item's id. Raises BadInput if no item matches or several do."""
         # Looked up once: a run file repeats the id of its item on every line of the list.
         if name not in self._items:
             names = [name, *(f"{d}:{name}" for d in self._datasets)]
@@ -92,18 +92,21 @@ class Ids:
             matches = [f for f in matches if f == name] or matches
             if len(matches) > 1:
                 raise BadInput(
-                    f"'{name}' is an item of several data sets: name one with --dataset", field="query"
+                    f"'{name}' is an item in several data sets; choose one with --dataset", field="query"
                 )
             self._items[name] = matches[0] if matches else None
         item = self._items[name]
         if item is None:
-            raise BadInput(f"no item '{name}'; these are there: {command('judge items show')}", field="query")
+            raise BadInput(
+                f"no item '{name}'; to list the items: {command('judge items show')}", field="query"
+            )
         return item
 
     def passage(self, name: str, item: str) -> str:
-        """Return the passage's id. `name` is a full id, an id within the item, or an id with one text anywhere.
+        """Return the passage's id. `name` is a full id, an id within the item, or an id that has the same
+        text everywhere.
 
-        Raises BadInput if there is none, or if several passages of that id have different texts.
+        Raises BadInput if there is no such passage, or if several passages with that id have different texts.
         """
         query = "SELECT passage_id FROM passages WHERE passage_id IN (?1, ?2 || '/' || ?1) ORDER BY passage_id <> ?1"
         direct = self._conn.execute(query, [name, item]).fetchone()
@@ -112,15 +115,13 @@ class Ids:
         others = self._find_by_source_id().get(name, [])
         if not others:
             raise BadInput(
-                f"no passage '{name}', of '{item}' or of another item; documents of a corpus are read when qrels or a run "
-                f"name them, so give the run there, too: {command('judge items import trec', 'FILE', 'FILE')}",
+                f"neither '{item}' nor another item has a passage '{name}'; a corpus document is read only if qrels or a run "
+                f"names it, so import the run with the corpus: {command('judge items import trec', 'FILE', 'FILE')}",
                 field="document",
             )
         # Several items may share a document. As long as its text is one, any of its copies stands for it.
         if len({sha for _, sha in others}) > 1:
-            problem = (
-                f"'{name}' is the id of {len(others)} passages of different text; use full ids (item/{name})"
-            )
+            problem = f"'{name}' is the id of {len(others)} passages with different texts; use full ids (item/{name})"
             raise BadInput(problem, field="document")
         return others[0][0]
 
@@ -138,7 +139,9 @@ class Ids:
 
 
 def list_rankings(store: Store) -> list[dict[str, Json]]:
-    """Return one row per name and stage: items with a list, entries, length of the longest list."""
+    """Return one row per name and stage: the number of items with a list, the number of entries, and the
+    length of the longest list.
+    """
     query = """
         SELECT name, stage, count(DISTINCT item_id) AS items, count(*) AS entries, max(rank) AS longest
         FROM rankings GROUP BY name, stage ORDER BY name, stage
@@ -147,18 +150,20 @@ def list_rankings(store: Store) -> list[dict[str, Json]]:
 
 
 def choose(store: Store, name: str | None, stage: str | None) -> tuple[str, str]:
-    """Return the (name, stage) of a ranking; either may be None if that is unambiguous. Raises UsageError."""
+    """Return the (name, stage) of a ranking; either argument may be None if that is unambiguous. Raises
+    UsageError if no ranking fits or several do.
+    """
     rankings = [(r["name"], r["stage"]) for r in list_rankings(store)]
     fit = [(n, s) for n, s in rankings if name in (None, n) and stage in (None, s)]
     if len(fit) != 1:
-        listed = ", ".join(f"{n} ({s})" for n, s in rankings) or f"none: {no_rankings()}"
+        listed = ", ".join(f"{n} ({s})" for n, s in rankings) or f"none; {no_rankings()}"
         problem = "several rankings fit" if fit else "no ranking fits"
         raise UsageError(f"{problem}: choose with --ranking and --stage; available: {listed}")
     return fit[0]
 
 
 def top(store: Store, name: str, stage: str, k: int) -> dict[str, list[str]]:
-    """Return the first k passages of every item's list."""
+    """Return the first k passages in every item's list."""
     by_item: dict[str, list[str]] = {}
     query = "SELECT item_id, passage_id FROM rankings WHERE name = ? AND stage = ? AND rank <= ? ORDER BY item_id, rank"
     for item, passage in store.conn.execute(query, [name, stage, k]):
@@ -170,13 +175,13 @@ LISTED = (
     "FROM rankings AS r JOIN passages AS p ON p.passage_id = r.passage_id "
     "LEFT JOIN passages AS o ON o.item_id = r.item_id AND o.content_sha = p.content_sha"
 )
-"""Entries `r` of rankings, the listed passage `p`, and the item's own copy `o` (null if it has none)."""
+"""SQL for ranking entries `r`, the listed passage `p`, and the item's own copy `o` (null if it has none)."""
 
 
 def attach(store: Store, ranking: tuple[str, str], k: int, dataset: str | None = None) -> ImportReport:
-    """Give every item a copy of the first k passages of its list that it does not have, in one transaction.
+    """Copy to every item those of its list's first k passages that it lacks, in one transaction.
 
-    Gold labels are not copied: they are about the passage together with its first item.
+    Gold labels apply to the passage and its original item, so they are not copied.
     """
     info = ImportInfo("rankings attach", {}, dataset, {"ranking": " ".join(ranking), "k": str(k)})
     return add_rows(store, _CopyAdder(store.conn), _missing(store, ranking, k, dataset), info, [])
@@ -185,7 +190,7 @@ def attach(store: Store, ranking: tuple[str, str], k: int, dataset: str | None =
 def _missing(
     store: Store, ranking: tuple[str, str], k: int, dataset: str | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield (item, listed passage) for the passages that an item does not have."""
+    """Yield (item, listed passage) for each passage that an item lacks."""
     query = (
         # One passage for each text: a list may contain the copies of several items.
         f"SELECT r.item_id, min(r.passage_id) {LISTED} WHERE r.name = ? AND r.stage = ? AND r.rank <= ? "
@@ -228,5 +233,5 @@ class _CopyAdder(Adder[tuple[str, str]]):
 
 
 def no_rankings() -> str:
-    """Return the commands that make or import a ranking, for messages."""
-    return f"{command('judge retrieve')} makes one by BM25, {command('judge systems import FILE --stage retrieve')} takes yours"
+    """Return the commands that create or import a ranking, for use in messages."""
+    return f"{command('judge retrieve')} makes one with BM25, and {command('judge systems import FILE --stage retrieve')} imports your own"

@@ -16,7 +16,7 @@ from judge.types import Json, Judgement
 
 
 def keep_task(conn: sqlite3.Connection, task: Task) -> None:
-    """Store the task's text once. Raises TaskError if the study has this version with another text."""
+    """Store the task's text once. Raises TaskError if the study has this version with different text."""
     stored = conn.execute("SELECT sha256 FROM tasks WHERE task = ?", [task.name]).fetchone()
     if stored is None:
         conn.execute(
@@ -32,44 +32,54 @@ def keep_task(conn: sqlite3.Connection, task: Task) -> None:
         )
     elif stored[0] != task.sha256:
         raise TaskError(
-            f"{task.path or task.name}: the study already contains {task.name} with another text; save the changed "
+            f"{task.path or task.name}: the study already contains {task.name} with different text; save the changed "
             f"file as {task.task_id}.v{task.version + 1}.md"
         )
 
 
 SELECTED = "selected"
-"""Key in a run's provider facts: how many units its last invocation selected, times repeats; None = not counted."""
+"""Key in a run's provider facts: how many units its last invocation selected, multiplied by the repeats; None
+means not counted.
+"""
 PROBES = "probes"
-"""Key in a run's provider facts: the cost of the start-up probes of its server, summed over all invocations."""
+"""Key in a run's provider facts: the cost of its server's start-up probes, summed over all invocations."""
 SPENT = "spent"
-"""Key in a run's provider facts: the amount charged, summed over all invocations that ended in order."""
+"""Key in a run's provider facts: the amount charged, summed over all invocations that ended normally."""
 SERVERS = "servers"
-"""Key in a run's provider facts: address -> what was learnt about that server (`KnownServer`)."""
+"""Key in a run's provider facts: the facts known about the server at each address (`KnownServer`)."""
 KNOWN_FOR = timedelta(days=1)
-"""How long facts about a server are trusted: it may be restarted with other settings."""
+"""How long facts about a server are trusted. It may have been restarted with other settings."""
 REQUEST_VERSION = 2
-"""How requests are hashed. Versions before 0.2.0 also hashed the address and the token limit (1)."""
+"""The version of the request hash. Versions of adjudge before 0.2.0 also hashed the address and the token
+limit (version 1).
+"""
 TRIED = "tried"
-"""Option of a run that only a search started: listings and scores use such a run only if it is named."""
+"""Option of a run that was started only by a search. Listings and scores use such a run only if it is named."""
 DRIFT = "drift"
-"""The value of TRIED in runs of `judge drift`."""
+"""The value of TRIED in runs that `judge drift` starts."""
 IMPORTED = "imported"
-"""Option of a run whose labels were imported: the sha256 of the file."""
+"""Option of a run whose labels were imported; its value is the sha256 of the file."""
 ADDED = "also_generated"
-"""Option of a run whose labels are outputs that a user let a model add to a system with imported ones."""
+"""Option of a run whose labels are outputs that a model generated, and that a user added to a system with
+imported outputs.
+"""
 # The same answers are reused when a server moves or a limit changes, so these options are no part of the identity.
 FACTS = ("answers", "asked_as", "base_url", "max_output_tokens", "recipe", "settings", TRIED, ADDED)
-"""Options of a run that record where it was sent and with which limits. All other options are its identity."""
+"""Options that record where a run's requests were sent and with which limits. All other options are part of
+the run's identity.
+"""
 
 
 def identity(options: Mapping[str, Json]) -> str:
-    """Return what identifies a run beside its task and model: every option that changes what an answer means."""
+    """Return what identifies a run in addition to its task and model: every option that changes what an
+    answer means.
+    """
     return canonical({name: value for name, value in options.items() if name not in FACTS})
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A run of the study as it was started, with the facts about the servers that it used."""
+    """A run as stored when it was started, with the facts about the servers that it used."""
 
     run_id: str
     options: Mapping[str, Json]
@@ -83,7 +93,7 @@ class Begun:
 
     @property
     def addresses(self) -> dict[str, str | None]:
-        """The base URLs that the run used, each with the name that the server gave its model."""
+        """The base URLs that the run used, each with the model name that the server reported."""
         first = self.options.get("base_url")
         known = self.provider.get("addresses") or {}
         return {**({first: self.provider.get("reports")} if first else {}), **known}
@@ -91,9 +101,11 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """The facts that a study has about a server: the concurrency that it last sustained, and the results of its probes.
+    """The facts that a study stores about a server: the concurrency that it last sustained, and the results
+    of its probes.
 
-    `at` is the time of the concurrency, `learnt_at` that of the start-up probes; both are ISO 8601.
+    `at` is the time when the concurrency was recorded, `learnt_at` the time of the start-up probes; both are
+    ISO 8601.
     """
 
     at: str
@@ -103,10 +115,10 @@ class KnownServer:
 
     @classmethod
     def from_json(cls, entry: Json) -> "KnownServer | None":
-        """Return a stored entry; None if it is malformed or dated in the future.
+        """Return a stored entry, or None if it is malformed or dated in the future.
 
-        The study may come from somebody else or from another version. After a wrong clock is corrected, an entry from
-        the future would never expire and would hide every later one.
+        The study may come from somebody else or from another version. An entry from the future, written while
+        the clock was wrong, would never expire and would hide every later entry.
         """
         if not isinstance(entry, dict):
             return None
@@ -126,7 +138,9 @@ class KnownServer:
 
 
 def known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[str, KnownServer]:
-    """Return address -> server, for all servers that a run used with the vendor and model of these facts."""
+    """Return a mapping from address to server, for all servers that any run used with the vendor and model in
+    these facts.
+    """
     query = (
         f"SELECT json_extract(provider, '$.{SERVERS}') FROM runs WHERE json_extract(provider, '$.vendor') = ? "
         f"AND json_extract(provider, '$.model') = ? AND json_type(provider, '$.{SERVERS}') = 'object'"
@@ -141,7 +155,7 @@ def known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[s
 
 
 def begun(conn: sqlite3.Connection, task: str, model: str, identities: Collection[str]) -> list[Begun]:
-    """Return the runs of a task and model with one of these identities, newest first."""
+    """Return the runs with this task, this model and one of these identities, newest first."""
     marks = ",".join("?" * len(identities))
     query = (
         "SELECT run_id, options, provider, resolved_model FROM runs WHERE task = ? AND model = ? "
@@ -152,7 +166,7 @@ def begun(conn: sqlite3.Connection, task: str, model: str, identities: Collectio
 
 
 def reported_models(conn: sqlite3.Connection, run_id: str) -> set[str]:
-    """Return the model names that servers reported in the replies of this run."""
+    """Return the model names that servers reported in this run's replies."""
     query = "SELECT DISTINCT resolved_model FROM judgements WHERE run_id = ? AND resolved_model IS NOT NULL"
     return {row[0] for row in conn.execute(query, [run_id])}
 
@@ -165,9 +179,10 @@ def start_run(
     provider: Mapping[str, Json],
     run_id: str | None = None,
 ) -> tuple[str, bool]:
-    """Return the run of this task, model and identity: `run_id` if given, else the newest, else a new one.
+    """Return the run with this task, model and identity: `run_id` if given, otherwise the newest one, or a
+    new run if there is none.
 
-    Returns its id and whether it was in the study already.
+    Returns its id and whether it was already in the study.
     """
     run_identity = identity(options)
     with store.transaction() as conn:
@@ -184,12 +199,12 @@ def start_run(
 
 
 def adopt(conn: sqlite3.Connection, run_id: str) -> None:
-    """Turn a run that a search tried into an ordinary one."""
+    """Turn a run that a search tried into an ordinary run."""
     conn.execute(f"UPDATE runs SET options = json_remove(options, '$.{TRIED}') WHERE run_id = ?", [run_id])
 
 
 def mark_added(store: Store, run_id: str) -> None:
-    """Mark a run whose labels are outputs that a user let a model add to a system."""
+    """Mark a run whose labels are outputs that a model generated, and that a user added to a system."""
     with store.transaction() as conn:
         query = f"UPDATE runs SET options = json_set(options, '$.{ADDED}', json('true')) WHERE run_id = ?"
         conn.execute(query, [run_id])
@@ -214,11 +229,12 @@ def add_run(
     judgements: Sequence[Judgement],
     fitted: Collection[str] = (),
 ) -> tuple[str, bool]:
-    """Store a complete run that was made elsewhere, inside the caller's transaction; the `run_id` of the judgements is
-    ignored.
+    """Store a complete run that was made elsewhere, inside the caller's transaction. The `run_id` of its
+    judgements is ignored.
 
-    `fitted`: units whose labels come from something that was fitted on labels of their questions.
-    Returns its id and whether the study already has it (task, model and identity); a stored run is not changed.
+    `fitted` are the units whose labels come from a method that was fitted on labels for their questions.
+    Returns its id and whether the study already has a run with this task, model and identity. A stored run is
+    not changed.
     """
     if earlier := begun(conn, task.name, model, [identity(options)]):
         return earlier[0].run_id, True
@@ -241,9 +257,10 @@ def add_imported(
     content: Iterable[Sequence[Json]],
     files: Mapping[str, str],
 ) -> bool:
-    """Store outputs of another program as a run, as `add_run` does. Returns whether the study already has this run.
+    """Store another program's outputs as a run, as `add_run` does. Return whether the study already has this run.
 
-    `content` is the (unit, output) pairs that identify the run; `files` are the imported files with their hashes.
+    `content` contains the (unit, output) pairs that identify the run. `files` are the imported files with
+    their hashes.
     """
     # The time and the files are facts and no identity: the same outputs from a copy of the file are the same run.
     origin = {"imported": now(), "files": dict(files)}
@@ -258,7 +275,7 @@ def begin_run(
     options: Mapping[str, Json],
     provider: Mapping[str, Json],
 ) -> str:
-    """Insert a new run and its annotator inside the caller's transaction. Returns its id."""
+    """Insert a new run and its annotator inside the caller's transaction. Return the run's id."""
     # A ULID sorts by time and has 26 characters, which no other text in a study contains by chance.
     run_id = str(ULID())
     conn.execute(
@@ -312,7 +329,7 @@ def _facts(conn: sqlite3.Connection, run_id: str) -> dict[str, Json]:
 
 
 def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
-    """Add the cost of these start-up probes to that of earlier ones."""
+    """Add the cost of these start-up probes to the cost of earlier probes."""
     if not took["calls"]:
         return
     with store.transaction() as conn:
@@ -324,7 +341,7 @@ def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
 
 
 def used(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
-    """Return the tokens and US dollars that all invocations of a run took.
+    """Return the tokens and US dollars that all invocations of a run used.
 
     They are the sums over its judgements and start-up probes. If the run was charged more, because calls were lost or
     came without token counts, the charged amount is returned instead.
@@ -342,7 +359,7 @@ def used(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
 
 
 def charged(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> dict[str, Json]:
-    """Return the fact `SPENT` of a run after adding what this invocation was charged."""
+    """Return the fact `SPENT` of a run after adding the amount that this invocation was charged."""
     before = _facts(conn, run_id).get(SPENT) or {}
     return {
         "tokens": tokens + (before.get("tokens") or 0),
@@ -351,7 +368,7 @@ def charged(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> 
 
 
 def close_run(store: Store, run_id: str, *, finished: bool) -> None:
-    """Store the model name that most replies carry, and the time at which the run finished."""
+    """Store the model name that most replies report, and the time at which the run finished."""
     with store.transaction() as conn:
         conn.execute(
             # Most replies: a vendor's alias may move on to a new model during a run.

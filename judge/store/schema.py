@@ -1,9 +1,9 @@
-"""Check that the tables, views and triggers of a study are those that the migrations make.
+"""Check that a study has exactly the tables, views and triggers that the migrations create.
 
-SQLite runs the triggers and views of any file, also of a file from somebody else. A foreign trigger on our
-tables could change labels while they are written, and a view in place of a table could show other labels than
-are stored. The expected definitions come from the migrations: they are applied to an empty database, and the
-definitions after each of them are collected.
+SQLite runs the triggers and views in any file, including a file from somebody else. A foreign trigger on our
+tables could change labels while they are written, and a view in place of a table could show labels that
+differ from the stored ones. The expected definitions come from the migrations, which are applied to an empty
+database; the definitions after each of them are collected.
 """
 
 import re
@@ -26,12 +26,12 @@ _UNIQUE = """
 """
 _WORD = re.compile(r"'[^']*'|\w+|[^\s\w]")
 _CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"}
-"""The first words of a table constraint, which is no column."""
+"""The first words of a table constraint. Such a definition is not a column."""
 _APPLIED = "_sqlite_migrations"
 
 
 def check(conn: sqlite3.Connection, path: Path) -> None:
-    """Raise StudyError for a foreign trigger or unique index on our tables, and for a replaced table or view.
+    """Raise StudyError if our tables have a foreign trigger or unique index, or if a table or view was replaced.
 
     Extra tables, views, ordinary indexes and full-text tables are accepted.
     """
@@ -48,8 +48,8 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
             continue
         if key in tables and kind in ("table", "view"):
             raise StudyError(
-                f"{path}: its {kind} '{name}' is not the one that adjudge makes; a study from somebody else could show or "
-                "keep other labels than those that are given. Ask for the study as it was made, or use a backup"
+                f"{path}: its {kind} '{name}' is not the one that adjudge creates; a study from somebody else could show or "
+                "store labels that differ from the real ones. Ask for the original study, or use a backup"
             )
         # A unique index makes INSERT OR IGNORE drop rows that it considers equal.
         changes = (kind == "trigger" and on in tables | linked) or (
@@ -57,7 +57,7 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
         )
         if changes:
             raise StudyError(
-                f"{path}: its {kind} '{name}' on '{on}' is not one of adjudge's and could change labels while they are "
+                f"{path}: its {kind} '{name}' on '{on}' was not created by adjudge and could change labels while they are "
                 f"written; if it is yours, remove it with SQLite's DROP {kind.upper()}"
             )
 
@@ -65,24 +65,25 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
 def check_complete(conn: sqlite3.Connection, path: Path) -> None:
     """Raise StudyError if a migrated study lacks one of our tables, views, triggers or indexes.
 
-    It is not made again. While, say, the trigger that keeps a log append-only was missing, rows could change
-    unseen.
+    The missing object is not created again. For example, while the trigger that keeps a log append-only was
+    missing, rows could have been changed unnoticed.
     """
     names = {name.lower() for (name,) in conn.execute("SELECT name FROM sqlite_master")}
     _, last = _ours()
     for name, kind in last.items():
         if name.lower() not in names:
             raise StudyError(
-                f"{path}: its {kind} '{name}' was removed, so its rows may have been changed unnoticed; ask for the study "
-                "as it was made, or use a backup"
+                f"{path}: its {kind} '{name}' was removed, so its rows may have been changed unnoticed; ask for the original study, "
+                "or use a backup"
             )
 
 
 def distrust(conn: sqlite3.Connection) -> None:
     """Restrict the views, triggers and constraints of the file to functions without side effects.
 
-    SQLite 3.38 to 3.40 (Debian 12) wrongly class their JSON functions as unsafe and could not open any study. There
-    only `check` protects. Python's SQLite has no functions with side effects anyway.
+    SQLite 3.38 to 3.40 (Debian 12) wrongly class their JSON functions as unsafe and could not open any study.
+    With these versions, only `check` protects the study. Python's SQLite has no functions with side effects
+    anyway.
     """
     if _json_is_usable():
         conn.execute("PRAGMA trusted_schema = OFF")
@@ -102,10 +103,10 @@ def _json_is_usable() -> bool:
 
 @cache
 def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[str, str]]:
-    """Return what the migrations make.
+    """Return the definitions that the migrations create.
 
-    First: name in lower case -> kind -> every definition that this object has had, from the first migration to the
-    last. Second: name -> kind after the last migration.
+    The first mapping goes from name in lower case to kind to every definition that this object has had, from
+    the first migration to the last. The second goes from name to kind after the last migration.
     """
     seen: dict[str, dict[str, set[tuple[str, ...]]]] = {}
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
@@ -124,10 +125,10 @@ def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[s
 # A program may open many studies, and almost all of their definitions are equal.
 @lru_cache(maxsize=1024)
 def _definition(kind: str, sql: str) -> tuple[str, ...]:
-    """Return the tokens of a definition, without quotes around names: SQLite adds them when it renames a table.
+    """Return the tokens of a definition, without the quotes around names that SQLite adds when it renames a table.
 
-    A table's constraints come last, sorted: in studies of 0.2.0, columns that a migration added come after them. The
-    columns keep their order, because rows are inserted by position.
+    A table's constraints come last, sorted, because in studies made by adjudge 0.2.0 columns added by a
+    migration come after them. The columns keep their order, because rows are inserted by position.
     """
     words = _WORD.findall(sql.replace('"', " "))
     if kind != "table":

@@ -1,4 +1,4 @@
-"""Select the units of a run once, then read them page by page, unjudged units first."""
+"""Select a run's units once, then read them page by page, unjudged units first."""
 
 import hashlib
 import sqlite3
@@ -21,30 +21,34 @@ PAGE = 256
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which units a run judges: an SQL condition on `unit_texts`, the first `limit`, or a seeded sample."""
+    """The selection of the units that a run judges: an SQL condition on `unit_texts`, the first `limit`
+    units, or a seeded sample.
+    """
 
     where: str | None = None
     limit: int | None = None
     sample_seed: int | None = None
     contexts: Mapping[str, Sequence[str]] | None = None
-    """Item -> the passages shown as the input `context`. Items without an entry are left out."""
+    """Maps an item to the passages shown as the input `context`. Items without an entry are left out."""
     relevant: Mapping[str, Sequence[str]] | None = None
-    """Item -> the passages shown as the input `relevant_passages`, instead of those that the task names."""
+    """Maps an item to the passages shown as the input `relevant_passages`, instead of those that the task names."""
     options: Mapping[str, Mapping[str, str]] | None = None
-    """Item in `contexts` -> its input `options`, instead of the stored ones (they already include distractors)."""
+    """Maps an item in `contexts` to its input `options`, which replace the stored ones (they already include
+    distractors).
+    """
     shown: Mapping[str, str] | None = None
-    """Item in `contexts` -> its input `option_probabilities` (see `judge.runner.second`)."""
+    """Maps an item in `contexts` to its input `option_probabilities` (see `judge.runner.second`)."""
 
     @property
     def is_all(self) -> bool:
-        """Whether this selects every unit that the task can show, in the order of the study."""
+        """Whether this selects every unit that the task can show, in study order."""
         return self == Selection()
 
 
 def select_all(store: Store, task: Task) -> None:
-    """Select all units that the task can show, as `select` does, but without reading any of them yet.
+    """Select all units that the task can show, as `select` does, but do not read any of them yet.
 
-    A temporary view takes the place of the table that `select` makes; `count_all` counts its rows.
+    A temporary view is used instead of the table that `select` creates; `count_all` counts its rows.
     """
     conn = store.conn
     _keep_inputs(conn, Selection())
@@ -58,18 +62,20 @@ def most(store: Store) -> int:
 
 
 def count_all(store: Store, task: Task) -> tuple[int, int]:
-    """Return (units that `select_all` selects, units of the kind that it leaves out). Reads every unit."""
+    """Return (number of units that `select_all` selects, number of units of the kind that it leaves out).
+    This reads every unit.
+    """
     fit = store.conn.execute(f"SELECT count(*) FROM {_all_of(task)}").fetchone()[0]
     of_kind = store.conn.execute("SELECT count(*) FROM units WHERE kind = ?", [task.spec.unit]).fetchone()[0]
     return fit, of_kind - fit
 
 
 NEWEST = 50
-"""How many of the newest units `suits_newest` looks at."""
+"""The number of newest units that `suits_newest` checks."""
 
 
 def suits_newest(store: Store, task: Task) -> bool:
-    """Return whether the task could be shown one of the study's newest units of its kind."""
+    """Return whether the task can show at least one of the study's newest units of its kind."""
     newest = "SELECT rowid FROM units WHERE kind = ? ORDER BY rowid DESC LIMIT ?"
     query = f"SELECT 1 FROM {_all_of(task)} AND t.n IN ({newest}) LIMIT 1"
     return store.conn.execute(query, [task.spec.unit, NEWEST]).fetchone() is not None
@@ -80,7 +86,7 @@ def _all_of(task: Task) -> str:
 
 
 def choose(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
-    """Call `select_all` if the selection is everything, else `select`. Returns the counts of `select`."""
+    """Call `select_all` if all units are selected, otherwise `select`. Return the counts that `select` returns."""
     if not selection.is_all:
         return select(store, task, selection)
     select_all(store, task)
@@ -90,8 +96,8 @@ def choose(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
 def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
     """Fix the units of a run, in order, in a temporary table of this connection.
 
-    Returns (units selected, units of the kind that lack an input or are examples). Raises UsageError when the
-    condition is not SQL over the columns of `unit_texts`.
+    Returns (number of units selected, number of units of the kind that lack an input or are examples). Raises
+    UsageError if the condition is not SQL over the columns of `unit_texts`.
     """
     conn = store.conn
     offer_shuffle(conn)
@@ -135,7 +141,7 @@ def check_any(store: Store, task: Task, selection: Selection) -> None:
         first = conn.execute(query, [task.spec.unit]).fetchone()
     if first is None:
         raise UsageError(
-            f"no unit has the inputs of {task.name} ({', '.join(task.required_inputs)}); check --where, and what was imported: "
+            f"no unit has the inputs of {task.name} ({', '.join(task.required_inputs)}); check --where and the imported data: "
             + command("judge items show")
         )
 
@@ -162,7 +168,7 @@ def _drop_selection(conn: sqlite3.Connection) -> None:
 
 
 def _usable(task: Task, selection: Selection) -> str:
-    """Return the SQL condition for a unit that can be shown: it has all inputs and is not an example of the task."""
+    """Return the SQL condition that a unit can be shown: it has all inputs and is not one of the task's examples."""
     # An example gives away its own answer.
     examples = [quoted(e.item_id) for e in task.spec.examples if e.item_id]
     return " AND ".join(
@@ -174,7 +180,7 @@ def _usable(task: Task, selection: Selection) -> str:
 
 
 def _other_text(task: Task, example: Example) -> str:
-    """Return the SQL condition for a unit whose inputs differ from those of an example."""
+    """Return the SQL condition that a unit's inputs differ from those of an example."""
     # By text and not only by id: the study may have the example's item under another id.
     inputs = example.inputs.items()
     same = [f"{column(task, name)} IS {quoted(value)}" for name, value in inputs if isinstance(value, str)]
@@ -225,7 +231,7 @@ def _has_relevant(conn: sqlite3.Connection) -> bool:
 
 
 def offer_shuffle(conn: sqlite3.Connection) -> None:
-    """Let SQL on this connection order rows at random: `ORDER BY adjudge_shuffle(SEED, unit_id)`."""
+    """Allow SQL on this connection to order rows at random with `ORDER BY adjudge_shuffle(SEED, unit_id)`."""
     conn.create_function("adjudge_shuffle", 2, _shuffle, deterministic=True)
 
 
@@ -257,7 +263,7 @@ def selected_statuses(store: Store, run_id: str, repeat: int = 0) -> Counter[str
 
 
 def run_statuses(store: Store, run_id: str, repeat: int = 0) -> Counter[str]:
-    """Count the units of a run by status, from the counts that the study stores."""
+    """Count a run's units by status, using the counts that the study stores."""
     query = "SELECT status, units FROM run_counts WHERE run_id = ? AND repeat = ?"
     return Counter(dict(store.conn.execute(query, [run_id, repeat])))
 
@@ -267,9 +273,9 @@ def pending(
 ) -> Iterator[Unit]:
     """Yield the selected units that this run must still judge, page by page.
 
-    First the units that it never judged, in selection order, then those whose latest attempt was `failed` or in
-    `retry` when the call began. New units come first, so that units that never succeed cannot delay the others.
-    Memory stays at one page for any size of study.
+    Units that it has never judged come first, in selection order. Then come those whose latest attempt was
+    `failed`, or had a status in `retry`, when the call began. New units come first so that units that never
+    succeed cannot delay the others. At most one page is in memory, whatever the size of the study.
     """
     conn = store.conn
     # Fixed now: a unit that fails during this run is retried by the next run and not for ever by this one.
@@ -308,7 +314,7 @@ _NEXT_AGAIN = f"SELECT place, n, attempt FROM temp.again WHERE place > ? ORDER B
 def _store_retries(conn: sqlite3.Connection, run_id: str, repeat: int, statuses: Collection[str]) -> None:
     """Store the selected units whose latest attempt has one of these statuses, in selection order.
 
-    It is a table, so that attempts which fail while the run goes on are not added to it.
+    They are stored in a table, so that attempts that fail during the run are not added.
     """
     conn.execute("DROP TABLE IF EXISTS temp.again")
     conn.execute(

@@ -1,4 +1,4 @@
-"""Labels of units from traces, with the ids that a tracing tool needs to import them."""
+"""Read the labels of units from traces, with the ids that a tracing tool needs to import the labels."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,13 +12,15 @@ from judge.types import AnnotatorKind, Json
 COLUMNS = (
     "trace_id", "span_id", "document_position", "name", "label", "annotator", "annotator_kind", "explanation", "unit_id",
 )  # fmt: skip
-"""One row a label. `document_position` numbers the documents of a retrieval from 0; it is empty for other units."""
+"""There is one row per label. `document_position` numbers the documents of a retrieval from 0; it is empty
+for other units.
+"""
 
 
 def span_labels(store: Store, run_id: str, fields: Sequence[str]) -> Iterator[dict[str, Json]]:
-    """Yield the run's labels, and the human and gold labels on the same fields, of units from traces.
+    """Yield the run's labels for units from traces, and the human and gold labels for the same units and fields.
 
-    The order is that of the study. Raises BadInput if no label is on such a unit.
+    They are in study order. Raises BadInput if no label is on a unit from a trace.
     """
     marks = ",".join("?" * len(fields))
     query = f"""

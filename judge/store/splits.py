@@ -1,7 +1,8 @@
-"""The split of a task's questions into learn, tune and sealed test, and the log of looks at the test: the SQL.
+"""The split of a task's questions into learn, tune and sealed test, and the log of looks at the test: the SQL
+for both.
 
-Rows are only added (triggers refuse everything else). If a split could be redrawn, or a look forgotten, the tests'
-error rate would not hold.
+Rows can only be added (triggers refuse everything else). If a split could be redrawn, or a look could be
+removed from the log, the tests' error rate would not be guaranteed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LEVEL = 0.05
 class Look:
     """One look at a sealed test: number `look` from 1, tested at `level`; `runs` are the runs that were tested.
 
-    `question` is a hash of the comparison and its labels; empty if every look is a new one.
+    `question` is a hash of the comparison and its labels; it is empty if every look counts as a new one.
     """
 
     look: int
@@ -40,13 +41,13 @@ class Look:
 
     @property
     def confidence(self) -> float:
-        """The confidence level of the intervals that agree with the test."""
+        """The confidence level of the intervals that correspond to the test."""
         return 1 - self.level
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A split as drawn: stratified by the labels of `reference` for `field`; `shares` in the order of PARTS."""
+    """A split as drawn: stratified by the labels of `reference` for `field`, with `shares` in the order of PARTS."""
 
     task_id: str
     field: str
@@ -62,7 +63,7 @@ def level_of(look: int) -> float:
 
 
 def drawn(store: Store, task_id: str) -> Drawn | None:
-    """Return the split of a task; None before it is drawn."""
+    """Return a task's split, or None if it has not been drawn."""
     row = store.conn.execute("SELECT * FROM splits WHERE task_id = ?", [task_id]).fetchone()
     if row is None:
         return None
@@ -71,10 +72,11 @@ def drawn(store: Store, task_id: str) -> Drawn | None:
 
 
 def home(store: Store, task: Task) -> str:
-    """Return the task whose split applies: the task's own id, or a split task whose field has the same labels.
+    """Return the id of the task whose split applies: the task itself, or a split task whose field has the
+    same labels.
 
-    The sealed information is how labels of these units compare with a reference. Another task name does not
-    change it.
+    The information that is sealed is how labels for these units compare with a reference. It does not depend
+    on the task's name.
     """
     split_tasks = splits(store)
     if task.task_id in split_tasks:
@@ -89,7 +91,7 @@ def home(store: Store, task: Task) -> str:
 
 
 def _task(store: Store, task_id: str) -> Task:
-    """Return the newest version of a task: from the study, else from its file."""
+    """Return the newest version of a task: from the study, or else from its file."""
     # Imported here because the command lines import this module, and --help needs no task.
     from judge.prompts.load import load_task, parse_task
 
@@ -99,11 +101,11 @@ def _task(store: Store, task_id: str) -> Task:
 
 
 def questions(store: Store, task_id: str) -> dict[str, str]:
-    """Return question -> its part.
+    """Return a mapping from question to its part.
 
-    A question that was imported after the split is put into the part of the questions with the same text (`kin`). If
-    these are in several parts, test precedes tune, and tune precedes learn: otherwise a sealed text could be read under
-    another id.
+    A question that was imported after the split is put into the part of the questions with the same text
+    (`kin`). If these are in several parts, test precedes tune, and tune precedes learn: otherwise sealed text
+    could be read under another id.
     """
     query = "SELECT question_id, part FROM split_questions WHERE task_id = ?"
     part_by_question: dict[str, str] = dict(store.conn.execute(query, [task_id]).fetchall())
@@ -125,7 +127,7 @@ def questions(store: Store, task_id: str) -> dict[str, str]:
 
 
 def _words(question: str | None, claim: str | None) -> str:
-    """Return the normalised text by which items are considered equal; empty if an item has neither text.
+    """Return the normalised text by which items are compared, or an empty string if an item has neither text.
 
     Case, spaces, Unicode form and invisible characters are ignored.
     """
@@ -154,11 +156,11 @@ def looks(store: Store, task_id: str) -> list[Look]:
 
 
 _LABELS = " (labels "
-"""Separates, in the log, the purpose of a look from the hash of its question."""
+"""The separator, in the log, between the purpose of a look and the hash of its question."""
 
 
 def looked(store: Store, task_id: str) -> str:
-    """Return how often the test has been looked at, as the end of a sentence for reports."""
+    """Return how often the test has been looked at, worded as the end of a sentence for reports."""
     n = len(looks(store, task_id))
     times = "never been looked at" if not n else f"been looked at {n} time{'s' if n > 1 else ''}"
     return f"has {times}; the next look is tested at {level_of(n + 1):.4g}"
@@ -168,7 +170,7 @@ def keep(store: Store, split: Drawn, parts: Mapping[str, str]) -> None:
     """Freeze a split. Raises UsageError if the task already has one."""
     with store.transaction() as conn:
         if conn.execute("SELECT 1 FROM splits WHERE task_id = ?", [split.task_id]).fetchone():
-            raise UsageError(f"{store.path}: {split.task_id} has been split already, and a split is frozen")
+            raise UsageError(f"{store.path}: {split.task_id} has already been split, and a split is frozen")
         conn.execute(
             "INSERT INTO splits VALUES (?, ?, ?, ?, ?, ?)",
             [
@@ -190,8 +192,8 @@ def look(
 ) -> Look:
     """Log a look at the sealed test and commit it, before any result of it is shown.
 
-    Committed first, so that a look whose result was seen cannot be undone by a crash. The same `question` (not empty)
-    for the same purpose, runs and reference returns the first look.
+    It is committed first so that a crash cannot undo a look whose result was seen. If a look with the same
+    `question` (not empty), purpose, runs and reference is already in the log, that look is returned.
     """
     with store.transaction() as conn:
         # Read inside the write transaction, so that two commands at once cannot take the same number.
@@ -213,7 +215,7 @@ def look(
 
 
 def closed(store: Store, task_id: str, run: str) -> set[str]:
-    """Return the units of the sealed test; none if a look at the test was for this run."""
+    """Return the units in the sealed test, or no units if a look at the test was for this run."""
     sealed = closed_questions(store, task_id, run)
     if not sealed:
         return set()
@@ -222,7 +224,7 @@ def closed(store: Store, task_id: str, run: str) -> set[str]:
 
 
 def closed_questions(store: Store, task_id: str, run: str) -> set[str]:
-    """Return the questions of the sealed test; none if a look at the test was for this run."""
+    """Return the questions in the sealed test, or no questions if a look at the test was for this run."""
     # The labels of a run that was tested are no longer secret: its look has been paid for.
     if drawn(store, task_id) is None or any(run in each.runs for each in looks(store, task_id)):
         return set()
@@ -230,16 +232,17 @@ def closed_questions(store: Store, task_id: str, run: str) -> set[str]:
 
 
 def splits(store: Store) -> list[str]:
-    """Return the split tasks, without version."""
+    """Return the ids (without versions) of the tasks that have a split."""
     return [task_id for (task_id,) in store.conn.execute("SELECT task_id FROM splits ORDER BY task_id")]
 
 
 def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
-    """Return question -> (group of equal questions, units of the task's kind), for every question with such units.
+    """Return a mapping from question to (group of equal questions, number of units of the task's kind), for
+    every question with such units.
 
-    Items with the same question and claim, word for word, are kept in one part: a judge that was fitted on one of
-    them knows the answer to the other. Texts that the task does not show are ignored. A group is named after its
-    first question. If A shares a text with B, and B with C, all three are one group.
+    Items with the same question and claim, word for word, are kept in the same part, because a judge that was
+    fitted on one of them has seen the answer to the other. Texts that the task does not show are ignored. A
+    group is named after its first question. If A shares a text with B, and B with C, all three are one group.
     """
     query = "SELECT question_id, count(*) FROM units WHERE kind = ? GROUP BY 1 ORDER BY 1"
     group = _together(store, task)
@@ -247,7 +250,7 @@ def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
 
 
 def _together(store: Store, task: Task) -> dict[str, str]:
-    """Return question -> the first question of its group."""
+    """Return a mapping from question to the first question in its group."""
     # A judge that is not shown the claim cannot recognise it.
     columns = {"question", "claim"} & set(task.input_names) or {"question", "claim"}
     shown = ", ".join(name if name in columns else "NULL" for name in ("question", "claim"))

@@ -1,4 +1,4 @@
-"""Open a study: connection, pragmas, migrations, and SQLite's errors as StudyError or WriteFailed."""
+"""Open a study: connect, set pragmas, migrate, and translate SQLite's errors into StudyError or WriteFailed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from judge.types import Json
 MOST_AT_ONCE = 32
 BUSY_SECONDS = 30.0
 FEW_PAGES = -4000
-"""SQLite's cache size while a whole study is read once: negative means kilobytes, so 4,000 kB."""
+"""SQLite's cache size while a whole study is read once. A negative number means kilobytes, so this is 4,000 kB."""
 LOOK_SECONDS = 0.02
-"""Seconds between two tries to switch the journal of a locked study."""
+"""Seconds between attempts to switch the journal of a locked study."""
 _log = logging.getLogger(__name__)
 
 
@@ -41,9 +41,9 @@ _CANONICAL = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_ke
 
 
 def dumps(value: Json) -> str:
-    """Return JSON as it is stored: readable Unicode, no spaces, keys in their given order.
+    """Return JSON in the form in which it is stored: readable Unicode, no spaces, keys in the given order.
 
-    Raises ValueError for NaN.
+    Raises ValueError if a value is NaN.
     """
     return _STORED.encode(value)
 
@@ -54,7 +54,9 @@ def canonical(value: Json) -> str:
 
 
 def content_sha(parts: Json) -> str:
-    """Return the hash of what a row contains: equal content is the same row, other content under its id is refused."""
+    """Return the hash of a row's content. Equal content means the same row; different content under the same
+    id is refused.
+    """
     # A lone surrogate has a hash, too: `check_storable` refuses it later, with its place.
     return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -67,19 +69,20 @@ class Store:
 
     @classmethod
     def open(cls, path: Path | str, *, create: bool = True) -> Store:
-        """Open a study and migrate it. With `create=False`, a missing or empty file is refused.
+        """Open a study and migrate it. With `create=False`, do not create a missing or empty file.
 
-        Raises StudyError if the file is missing, is not a study, or was made by a newer version.
+        Raises StudyError if the file is missing or empty (with `create=False`), is not a study, or was made
+        by a newer version.
         """
         path = Path(path)
         if not create and not path.exists():
             raise StudyError(
-                f"{path}: no such study; name another with -d, or import something: "
+                f"{path}: no such study; name another study with -d, or import something: "
                 + command("judge items import FORMAT FILE", study=path)
             )
         if not create and path.is_file() and not path.stat().st_size:
             raise StudyError(
-                f"{path}: an empty file, no study; name another with -d, or import something: "
+                f"{path}: the file is empty, so it is not a study; name another study with -d, or import something: "
                 + command("judge items import FORMAT FILE", study=path)
             )
         # SQLite reports a missing folder only as "unable to open database file".
@@ -104,19 +107,20 @@ class Store:
 
     @contextmanager
     def run_lock(self, activity: str, busy: str | None = None) -> Iterator[None]:
-        """Lock this study for the only run of `activity`. The operating system releases the lock if the process dies.
+        """Lock this study, so that `activity` runs only once. The operating system releases the lock if the
+        process dies.
 
-        The lock file is next to the study, where every process that can open the study finds it. Raises StudyError
-        (with the text `busy`, if given) when another process has the lock: two runs would pay for every request
-        twice.
+        The lock file is next to the study, where every process that can open the study finds it. Raises
+        StudyError (with the message `busy`, if given) if another process holds the lock, because two runs
+        would pay for every request twice.
         """
         # The lock is of the operating system, so a killed process leaves none behind.
-        busy = busy or f"{self.path}: another process is running {activity}; wait for it or stop it"
+        busy = busy or f"{self.path}: another process is running {activity}; wait until it ends, or stop it"
         with only_here(self._lock_path(activity), busy):
             yield
 
     def is_running(self, activity: str) -> bool:
-        """Return whether some process has the run lock of `activity`."""
+        """Return whether any process holds the run lock for `activity`."""
         return is_locked(self._lock_path(activity))
 
     def _lock_path(self, activity: str) -> Path:
@@ -138,7 +142,7 @@ class Store:
 
     @contextmanager
     def reading_once(self) -> Iterator[None]:
-        """Use a small page cache while much of the study is read once: no page is needed a second time."""
+        """Use a small page cache while much of the study is read once, because no page is needed a second time."""
         before = self.conn.execute("PRAGMA cache_size").fetchone()[0]
         self.conn.execute(f"PRAGMA cache_size = {FEW_PAGES}")
         try:
@@ -148,7 +152,9 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run one write transaction: all of it is committed, or nothing. Raises WriteFailed or StudyError."""
+        """Run one write transaction: either all of it is committed, or nothing. Raises WriteFailed if the
+        disk is full or gone, and StudyError for other SQLite errors.
+        """
         with explained(self.path):
             # IMMEDIATE takes the write lock now. A deferred transaction first reads and then writes: if another process
             # wrote in between, it fails at once with "database is locked", whatever the busy time-out.
@@ -164,10 +170,10 @@ class Store:
 
 
 def insert_rows(conn: sqlite3.Connection, statement: str, rows: Sequence[Sequence[object]]) -> None:
-    """Run an `INSERT ... VALUES ?` for all rows, several rows a statement, inside the caller's transaction.
+    """Run an `INSERT ... VALUES ?` for all rows, with several rows per statement, inside the caller's transaction.
 
-    Not `executemany`: it releases and retakes the interpreter's lock for every row. Beside a busy event loop, it
-    waits for the lock each time.
+    `executemany` is not used, because it releases and reacquires the interpreter's lock for every row. When
+    an event loop is busy, it waits for the lock each time.
     """
     at, many = 0, MOST_AT_ONCE
     while at < len(rows):
@@ -206,8 +212,8 @@ def _is_writable(path: Path) -> bool:
 def _connect_read_only(path: Path) -> sqlite3.Connection:
     """Open a study on a read-only disk.
 
-    `immutable` is safe, because nobody can write there. Raises StudyError if the last changes are still in the
-    write-ahead log, which SQLite cannot apply on a read-only disk.
+    `immutable` is safe, because nobody can write to the disk. Raises StudyError if the last changes are still
+    in the write-ahead log, which SQLite cannot apply on a read-only disk.
     """
     log = path.with_name(path.name + "-wal")
     if log.exists() and log.stat().st_size:
@@ -228,17 +234,17 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
     # Checked first: a database of another program must not get our tables.
     if tables and not migrations.applied(conn):
         raise StudyError(
-            f"{path}: an SQLite file, but not a study (it has a table '{tables[0]}'); name another file with -d"
+            f"{path}: this is an SQLite file, but not a study (it has a table '{tables[0]}'); name another file with -d"
         )
     if migrations.is_too_old(conn):
         raise StudyError(
-            f"{path}: made by an adjudge before 0.2.0; let adjudge 0.2.0 bring it up to date first: "
+            f"{path}: made by an adjudge older than 0.2.0; migrate it with adjudge 0.2.0 first: "
             + command("annotate batches show", study=path)
         )
     # Before the migration, whose statements could run a foreign trigger.
     schema.check(conn, path)
     if newer := migrations.unknown(conn):
-        raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
+        raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade adjudge to read it")
     if conn.execute("PRAGMA query_only").fetchone()[0]:
         if not migrations.is_current(conn):
             raise StudyError(
@@ -274,7 +280,9 @@ def _switch_to_wal(conn: sqlite3.Connection) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Translate SQLite's errors: a full or vanished disk is WriteFailed, everything else StudyError."""
+    """Translate SQLite's errors: raise WriteFailed if the disk is full or gone, and StudyError for all other
+    errors.
+    """
     try:
         yield
     except sqlite3.OperationalError as e:
@@ -286,7 +294,7 @@ def explained(path: Path) -> Iterator[None]:
             ) from e
         if "locked" in text or "busy" in text:
             raise StudyError(
-                f"{path}: another program has locked the study for too long; try again when it has finished",
+                f"{path}: the study is still locked by another program; try again when that program has finished",
                 passing=True,
             ) from e
         if "readonly" in text or "unable to open" in text:
@@ -295,8 +303,8 @@ def explained(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as e:
         if "not a database" in str(e):
             raise StudyError(
-                f"{path}: {e}; name the study with -d, or make one: {command('judge items import FORMAT FILE', study='NEW.db')}"
+                f"{path}: {e}; name a study with -d, or create one: {command('judge items import FORMAT FILE', study='NEW.db')}"
             ) from e
         if "malformed" in str(e) or "corrupt" in str(e):
-            raise StudyError(f"{path}: {e}; go back to a copy of the study, or try SQLite's .recover") from e
+            raise StudyError(f"{path}: {e}; restore a copy of the study, or try SQLite's .recover") from e
         raise

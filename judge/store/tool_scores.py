@@ -1,8 +1,8 @@
-"""Scores from another tool (RAGAS, an evaluator of Langfuse or Phoenix), stored as runs of that tool.
+"""Store scores from another tool (RAGAS, an evaluator in Langfuse or Phoenix) as runs of that tool.
 
-Every label needs a source. Here it is a run whose model is the tool and whose task is made for the score. The field
-has the score's name and is a number, or text if some of the scores are words. The tool is then compared like any
-other judge.
+Every label needs a source. Here it is a run whose model is the tool and whose task is created for the score.
+The field has the score's name and is a number, or text if some of the scores are words. The tool can then be
+compared like any other judge.
 """
 
 import re
@@ -16,7 +16,7 @@ from judge.store.runs import add_imported
 from judge.types import Answered, Judgement, Status, ToolScore
 
 _INPUTS = {"answer": "answer", "item": "question", "passage": "passage"}
-"""Kind of unit -> the input of the generated task, which no model is ever sent."""
+"""Maps a kind of unit to the input of the generated task, which is never sent to a model."""
 _TASK = """---
 title: '{field}, as another tool scored it'
 unit: {kind}
@@ -40,12 +40,12 @@ class ToolScores:
         self._of: dict[tuple[str, str, str], dict[str, ToolScore]] = defaultdict(dict)
 
     def add(self, kind: str, unit_id: str, scores: Iterable[ToolScore]) -> None:
-        """Add the scores of a unit; of two scores by one tool under one field, the later one counts."""
+        """Add the scores of a unit. If a tool has two scores for one field, the later one counts."""
         for score in scores:
             self._of[score.tool, field_name(score.field), kind][unit_id] = score
 
     def keep(self, files: Mapping[str, str]) -> int:
-        """Write the runs and return the number of new labels. The same scores again are the same run."""
+        """Write the runs and return the number of new labels. Importing the same scores again gives the same run."""
         new = 0
         for (tool, field, kind), scores in self._of.items():
             # One word among the scores makes the field text, because a word cannot be placed on a scale of numbers.
@@ -78,7 +78,7 @@ def _task(field: str, kind: str, level: str) -> Task:
 
 
 def _text(value: str | int | float) -> str:
-    """Return a label's spelling: numbers have only one, so that 4 and 4.0 are equal."""
+    """Return a label as a string. Each number has only one spelling, so that 4 and 4.0 are equal."""
     if isinstance(value, str):
         return value
     return repr(int(value)) if value == int(value) else repr(float(value))

@@ -1,4 +1,4 @@
-"""The progress of a run, read from the study by another process than the one that runs it."""
+"""Read the progress of a run from the study, in a process other than the one that executes the run."""
 
 import json
 from collections.abc import Iterator
@@ -15,15 +15,17 @@ from judge.types import Json, Status, attributes
 
 STATUSES = tuple(str(s) for s in Status)
 SUMMED = 200_000
-"""Up to this many judgements, the cost is summed at every look; beyond, only at the first and the last."""
+"""With up to this many judgements, the cost is summed at every look; with more, only at the first and the
+last look.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RunStanding:
     """The progress of a run. `state` is running, finished or stopped.
 
-    `units` are those that its last invocation selected, None if unknown. `cost` is in US dollars, None without a
-    price or while it has not been summed.
+    `units` is the number that its last invocation selected, or None if unknown. `cost` is in US dollars, or
+    None if no price is known or it has not been summed yet.
     """
 
     run: str
@@ -37,14 +39,14 @@ class RunStanding:
 
     @property
     def done(self) -> int:
-        """Units with a judgement, failed ones included; the next invocation retries those."""
+        """The number of units with a judgement, including failed ones, which the next invocation retries."""
         return sum(self.ended.values())
 
     @property
     def pending(self) -> int | None:
-        """Units without a judgement.
+        """The number of units without a judgement.
 
-        A run can have more than its last invocation selected, as after `-n 10`.
+        A run can have judged more units than its last invocation selected, for example after `-n 10`.
         """
         return None if self.units is None else max(0, self.units - self.done)
 
@@ -54,13 +56,13 @@ class RunStanding:
         return self.state == "finished" and self.ended["ok"] == self.done and not self.pending
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented shape, without rate and time left."""
+        """Return the documented JSON, without the rate and the time left."""
         shown = attributes(self, "run", "task", "model", "state", "units")
         return {**shown, **self.ended, **attributes(self, "pending", "cost", "failures")}
 
 
 class Watched:
-    """A run of a study that is read repeatedly. Raises UsageError if no run has this name."""
+    """A run whose progress is read repeatedly. Raises UsageError if no run has this name."""
 
     def __init__(self, store: Store, name: str, n_failures: int = 5) -> None:
         self._store, self._n = store, n_failures
@@ -74,9 +76,10 @@ class Watched:
         self._summed = False
 
     def look(self) -> RunStanding:
-        """Return its progress.
+        """Return the run's progress.
 
-        Raises StudyError if the study file was replaced since it was opened, or lacks the run.
+        Raises StudyError if the study file was removed or replaced after it was opened, or no longer contains
+        the run.
         """
         conn, path = self._store.conn, self._store.path
         if not path.exists():

@@ -85,14 +85,14 @@ BAD = [
         "field 'cited': cites 'cite_9', but the item has no such passage (it has: cite_1, cite_2",
     ),
     (row(cited="[cite_1][8]"), "cites '8', but the item has no such passage"),
-    (row(context=["nowhere"]), "field 'context': no passage 'nowhere' of 'rag:tea'"),
+    (row(context=["nowhere"]), "field 'context': 'rag:tea' has no passage 'nowhere'"),
     (row(text=None), "field 'text': missing"),
-    (row(text=["a"]), "field 'text': must be text, is a list"),
-    (row(text="a\0b"), "field 'text': a NUL character"),
+    (row(text=["a"]), "field 'text': must be text, not a list"),
+    (row(text="a\0b"), "field 'text': contains a NUL character"),
     (row(system=None), "field 'system': missing"),
     (row(system="a@b"), "field 'system': 'a@b' must be a name without '@' and '#'"),
     (row(condition="a#b"), "field 'condition': 'a#b' must be a name"),
-    (row(claims="x"), "field 'claims': must be a list, is text"),
+    (row(claims="x"), "field 'claims': must be a list, not text"),
     (row(claims=[{"gold": {}}]), "field 'claims.0.text': missing"),
     (row(answers=5), "field 'answers': must be an object or a list"),
     (row(answers={"m": 5}), "field 'answers.m': must be text or an object"),
@@ -162,7 +162,7 @@ def test_an_item_of_several_data_sets_needs_the_data_set(judge: Judge, tmp_path:
         path = write_jsonl(tmp_path / f"{dataset}.jsonl", [{"id": "q", "question": "?"}])
         judge("items", "import", "jsonl", path)
     answers = write_jsonl(tmp_path / "x.jsonl", [{"id": "q", "system": "s", "text": "A."}])
-    assert "an item of several data sets" in judge("systems", "import", answers, code=1).err
+    assert "an item in several data sets" in judge("systems", "import", answers, code=1).err
     judge("systems", "import", answers, "--dataset", "b")
     assert column("SELECT answer_id FROM answers") == ["b:q@s@default"]
     assert "no item 'q' in data set 'c'" in judge("systems", "import", answers, "--dataset", "c", code=1).err

@@ -72,8 +72,11 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
 BAD = [
     ("tea Q0 cite_1 1 2.0", "5 columns; a line of a TREC run has six: item Q0 passage rank score tag"),
     ("coffee Q0 cite_1 1 2.0 x", "field 'query': no item 'coffee'"),
-    ("ferry Q0 cite_9 1 2.0 x", "field 'document': no passage 'cite_9', of 'rag:ferry' or of another item"),
-    ("ferry Q0 cite_1 one 2.0 x", "field 'rank': 'one' is no whole number"),
+    (
+        "ferry Q0 cite_9 1 2.0 x",
+        "field 'document': neither 'rag:ferry' nor another item has a passage 'cite_9'",
+    ),
+    ("ferry Q0 cite_1 one 2.0 x", "field 'rank': 'one' is not a whole number"),
     ("ferry Q0 cite_1 1 nan x", "field 'score': 'nan' is not a number"),
     ("tea Q0 cite_1 2 1.0 x", "'rag:tea/cite_1' occurs twice for 'rag:tea' (line 1)"),
     ("tea Q0 cite_2 1 3.0 x", "rank 1 occurs twice for 'rag:tea', and all its scores are equal"),
@@ -125,7 +128,7 @@ def test_ids_of_other_items_must_mean_one_text(judge: Judge, tmp_path: Path) -> 
     judge("items", "import", "jsonl", path)
     run = run_file(tmp_path / "a.run", "c Q0 same 1 1.0 x", "c Q0 other 2 1.0 x")
     message = judge("systems", "import", "--stage", "retrieve", run, "--skip-bad").err
-    assert "'other' is the id of 2 passages of different text; use full ids (item/other)" in message
+    assert "'other' is the id of 2 passages with different texts; use full ids (item/other)" in message
     assert column("SELECT passage_id FROM rankings") == ["d:a/same"]
 
 

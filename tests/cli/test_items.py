@@ -41,11 +41,11 @@ def test_several_files_are_several_rows(judge: Judge, rows: Path, tmp_path: Path
 def test_a_bad_row_says_where_and_what_to_do(judge: Judge, tmp_path: Path) -> None:
     path = write_rows(tmp_path / "bad.jsonl", [*ROWS, {"id": "x", "claim": ["c"]}])
     done = judge("items", "import", "jsonl", path, code=1)
-    assert done.err == f"judge: {path}:3: field 'claim': must be text, is a list\n"
+    assert done.err == f"judge: {path}:3: field 'claim': must be text, not a list\n"
     assert done.out == ""
     document = checked(judge("items", "import", "jsonl", path, "--skip-bad", "--json").out, "import")
     assert document["rows"][0]["skipped"] == 1
-    assert document["skipped"] == [f"{path}:3: field 'claim': must be text, is a list"]
+    assert document["skipped"] == [f"{path}:3: field 'claim': must be text, not a list"]
     imports = checked(judge("items", "show", "--imports", "--json").out, "imports")
     assert imports["rows"][0]["skipped"] == document["skipped"]
 
@@ -56,7 +56,7 @@ def test_a_bad_row_says_where_and_what_to_do(judge: Judge, tmp_path: Path) -> No
         (["xml", "x"], "no format 'xml'; available: "),
         (["jsonl"], "judge items import jsonl FILE"),
         (["jsonl", "gone.jsonl"], "gone.jsonl: no such file"),
-        (["jsonl", "."], ".: a folder: name its files"),
+        (["jsonl", "."], ".: this is a folder; name the files in it"),
         (["jsonl", "pairs.jsonl", "--map", "claim"], "--map claim: write it as key=value"),
         (["jsonl", "pairs.jsonl", "--map", "=x"], "--map =x: write it as key=value"),
         (["jsonl", "pairs.jsonl", "--map", "klaim=x"], "'klaim' is not a field"),
@@ -147,7 +147,7 @@ def test_ids_with_every_sign(judge: Judge, tmp_path: Path) -> None:
 def test_a_study_that_is_not_there_is_not_made(judge: Judge, tmp_path: Path, args: list[str]) -> None:
     done = judge(*args, code=1)
     assert (
-        "study.db: no such study; name another with -d, or import something: judge items import FORMAT FILE"
+        "study.db: no such study; name another study with -d, or import something: judge items import FORMAT FILE"
         in done.err
     )
     assert not (tmp_path / "study.db").exists()

@@ -414,14 +414,17 @@ def test_a_study_that_is_locked_says_so(judge: Judge, monkeypatch: pytest.Monkey
 def test_two_processes_do_not_run_the_same_thing(judge: Judge, tmp_path: Path) -> None:
     with Store.open("study.db") as store, store.run_lock("stance.v2 scripted/hash"):
         done = process(*HASH, cwd=tmp_path, code=1)
-        assert "another process is running stance.v2 scripted/hash; wait for it or stop it" in done.stderr
+        assert (
+            "another process is running stance.v2 scripted/hash; wait until it ends, or stop it"
+            in done.stderr
+        )
         process("run", "stance", "-m", "scripted/first", cwd=tmp_path)
     process(*HASH, cwd=tmp_path)
 
 
 def test_a_task_that_cannot_show_a_unit_stops_before_any_call(judge: Judge, tmp_path: Path) -> None:
     bad = write(tmp_path / "own", "bad.v1", body="Judge.\n<!-- unit -->\n{{ claim }}\n")
-    assert "'passage' is declared and never shown" in judge("run", bad, "-m", "scripted/hash", code=2).err
+    assert "'passage' is declared but never shown" in judge("run", bad, "-m", "scripted/hash", code=2).err
     assert count("runs") == 0
 
 

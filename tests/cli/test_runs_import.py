@@ -128,7 +128,7 @@ def test_columns_and_labels_by_other_names(judge: Judge, tmp_path: Path) -> None
 
 
 BAD = [
-    ((0, 0, "nobody"), r"l.csv:2: field 'unit': 'nobody' is no passage of the study"),
+    ((0, 0, "nobody"), r"l.csv:2: field 'unit': 'nobody' is not the id of any passage in the study"),
     ((0, 0, ""), r"l.csv:2: field 'unit': is empty"),
     (
         (0, 1, "maybe"),
@@ -145,9 +145,9 @@ BAD = [
     ),
     ((0, 2, "0.7"), r"l.csv:2: field 'probabilities': must be an object"),
     ((0, 2, "{"), r"l.csv:2: field 'probabilities': not JSON"),
-    ((0, 4, "lost"), r"l.csv:2: field 'status': 'lost' is none of ok"),
-    ((0, 4, "refused"), r"l.csv:2: field 'label': there is a label, and the status is refused"),
-    ((3, 4, "ok"), r"l.csv:5: field 'label': the status is ok, and there is no label"),
+    ((0, 4, "lost"), r"l.csv:2: field 'status': 'lost' must be one of ok"),
+    ((0, 4, "refused"), r"l.csv:2: field 'label': there is a label, but the status is refused"),
+    ((3, 4, "ok"), r"l.csv:5: field 'label': the status is ok, but there is no label"),
 ]
 
 
@@ -170,13 +170,13 @@ def test_a_second_label_and_missing_columns(judge: Judge, tmp_path: Path) -> Non
         return judge("runs", "import", path, "--model", "m", *more, code=None).err
 
     found = rows()
-    assert "l.csv:6: field 'unit': a second label on unit" in told(
+    assert "l.csv:6: field 'unit': a second label for unit" in told(
         [*found, found[0]], HEAD, "--task", "stance"
     )
     assert "l.csv:1: no column 'label'; available: unit, x" in told([], ("unit", "x"), "--task", "stance")
     assert "no rows" in told([], HEAD, "--task", "stance")
     assert "specify the task of the labels with --task" in told(found)
-    assert "--field role: stance.v2 asks for stance" in told(
+    assert "--field role: not a field of stance.v2; its fields are: stance" in told(
         found, HEAD, "--task", "stance", "--field", "role"
     )
     assert "--map colour=..." in told(found, HEAD, "--task", "stance", "--map", "colour=x")

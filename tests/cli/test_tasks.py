@@ -179,7 +179,7 @@ def test_a_study_refuses_another_text_under_a_version_it_has_used(
     path.write_text(path.read_text("utf-8").replace("You judge", "You weigh"), encoding="utf-8")
     done = judge("run", path, "-m", "scripted/hash", code=2)
     assert (
-        "the study already contains mine.v1 with another text; save the changed file as mine.v2.md"
+        "the study already contains mine.v1 with different text; save the changed file as mine.v2.md"
         in done.err
     )
     path.rename(path.with_name("mine.v2.md"))
@@ -214,8 +214,8 @@ def test_a_new_task_is_checked_and_runs(judge: Judge, words: tuple[str, ...]) ->
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("x", "--labels", "one"), "two or more different ones"),
-        (("x", "--labels", "a,a"), "two or more different ones"),
+        (("x", "--labels", "one"), "at least two different labels"),
+        (("x", "--labels", "a,a"), "at least two different labels"),
         (("x", "--inputs", "answer"), "a task on each passage can show question"),
         (("X y",), "X y"),
         (("x", "--folder", "nowhere"), "this folder does not exist"),

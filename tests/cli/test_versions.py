@@ -10,7 +10,9 @@ from tests.answers.helpers import column
 from tests.formats import write_jsonl
 from tests.suites.helpers import Judge
 
-NOTE = "note: this study keeps stance.v1, which it has used; stance.v2 is newer: type its name to use it"
+NOTE = (
+    "note: this study keeps stance.v1, which it has used; stance.v2 is newer; to use it, type its full name"
+)
 
 
 @pytest.fixture

@@ -90,8 +90,8 @@ def test_lists_of_pandas_under_maps(judge: Judge) -> None:
     )
     words = ("--map", "question=user_input", "--map", "passages.text=retrieved_contexts", "-d", "text.db")
     told = judge("items", "import", path, "--map", "id=user_input", *words, code=1).err
-    assert ":2: field 'retrieved_contexts': a cell that holds a list of 2 is mapped as text" in told
-    assert "--map passages=retrieved_contexts, or --as-text retrieved_contexts" in told
+    assert ":2: field 'retrieved_contexts': a cell that contains a list of 2 is mapped as text" in told
+    assert "--map passages=retrieved_contexts or --as-text retrieved_contexts" in told
 
 
 def test_documents_of_langchain_for_javascript(judge: Judge, tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_options_about_columns_that_are_not_there(judge: Judge, tmp_path: Path) 
     )
     claims = write_jsonl(tmp_path / "claims.jsonl", [{"id": 1, "claim": "c"}])
     told = judge("items", "import", claims, "--system", "x", code=2).err
-    assert "--system and --scores are for tables with a question" in told
+    assert "--system and --scores require a table with a question" in told
 
 
 GOOD = {"question": "q", "contexts": "['a', 'b']", "answer": "r"}
@@ -267,16 +267,16 @@ GOOD = {"question": "q", "contexts": "['a', 'b']", "answer": "r"}
     ("bad", "column", "why"),
     [
         ({"contexts": "['" + "x" * 40_000_000 + "']"}, "contexts", "a text of 40,000,004 characters"),
-        ({"contexts": "[" * 1_000_000}, "contexts", "nested over 20 deep"),
-        ({"answer": '=HYPERLINK("http://x.example","r")'}, "answer", "a formula of a spreadsheet"),
-        ({"answer": "=cmd|'/C calc'!A0"}, "answer", "a formula of a spreadsheet"),
-        ({"answer": "=B2+1"}, "answer", "a formula of a spreadsheet"),
+        ({"contexts": "[" * 1_000_000}, "contexts", "nested more than 20 levels deep"),
+        ({"answer": '=HYPERLINK("http://x.example","r")'}, "answer", "a spreadsheet formula"),
+        ({"answer": "=cmd|'/C calc'!A0"}, "answer", "a spreadsheet formula"),
+        ({"answer": "=B2+1"}, "answer", "a spreadsheet formula"),
         ({"question": "q\0"}, "question", "a NUL character"),
-        ({"contexts": "only one text"}, "contexts", "one text here and a list in the rows before"),
+        ({"contexts": "only one text"}, "contexts", "one text here and a list in earlier rows"),
         ({"contexts": "[Document(page_content='a')]"}, "contexts", "an object of a program (Document(...))"),
-        ({"contexts": "['a', ''']"}, "contexts", "not JSON, and no list as Python prints one"),
+        ({"contexts": "['a', ''']"}, "contexts", "neither JSON nor a list as Python prints one"),
         ({"contexts": "['a', 3]"}, "contexts.1", "must be text or an object, not a number"),
-        ({"answer": "['a', 'b']"}, "answer", "a cell that holds a list of 2 is mapped as text"),
+        ({"answer": "['a', 'b']"}, "answer", "a cell that contains a list of 2 is mapped as text"),
     ],
     ids=["40 MB", "brackets", "formula", "command", "cells", "NUL", "some rows", "objects", "quotes", "number", "list"],
 )  # fmt: skip
@@ -339,7 +339,7 @@ def test_a_list_that_stands_as_text_in_json_lines_is_a_list(judge: Judge, tmp_pa
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"user_input": "Is\0tea hot?"}, "t.jsonl:2: field 'user_input': a NUL character"),
+        ({"user_input": "Is\0tea hot?"}, "t.jsonl:2: field 'user_input': contains a NUL character"),
         (
             {"retrieved_contexts": ["x" * 9_000_000]},
             "t.jsonl:2: field 'retrieved_contexts': a text of 9,000,000",
@@ -416,7 +416,7 @@ def test_a_file_under_another_name_adds_no_system(judge: Judge, tmp_path: Path) 
     first, copy = table(tmp_path / "first.csv", rows), table(tmp_path / "copy.csv", rows)
     judge("items", "import", first)
     done = judge("items", "import", copy)
-    assert "the same content is imported already, as the system 'first'" in done.err
+    assert "the same content is already imported as the system 'first'" in done.err
     assert rows_of("SELECT DISTINCT system FROM answers") == [("first",)]
     # A table with ids has its data set from its name, too.
     rows = [{"id": n, **row} for n, row in enumerate(rows)]

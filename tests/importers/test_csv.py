@@ -71,10 +71,10 @@ def test_tabs_gzip_and_byte_order_mark(tmp_path: Path) -> None:
     [
         (b'9,"c', (2, ""), "not CSV"),
         (b'9,"c"x\n', (2, ""), "not CSV"),
-        (b"9,c,d\n1,c\n", (2, ""), "this row has 3 cells, the header 2"),
-        (b"9\n1,c\n", (2, ""), "this row has 1 cells, the header 2"),
+        (b"9,c,d\n1,c\n", (2, ""), "this row has 3 cells, but the header has 2"),
+        (b"9\n1,c\n", (2, ""), "this row has 1 cells, but the header has 2"),
         (b"9,\xff\n1,c\n", (2, "claim"), "not UTF-8"),
-        (b'1,"two\nlines"\n9, \n', (4, "claim"), "empty text"),
+        (b'1,"two\nlines"\n9, \n', (4, "claim"), "the text is empty"),
         (b",c\n1,c\n", (2, "id"), "missing"),
     ],
 )
@@ -119,7 +119,10 @@ def test_tables_that_cannot_be_used(tmp_path: Path, content: bytes, line: int, f
 
 def test_header_only(tmp_path: Path) -> None:
     loaded = load("csv", write(tmp_path / "d.csv", "id,claim\n"))
-    assert (loaded.places, loaded.bads[0].reason) == ([("d.csv", 0, "")], "no rows under the header")
+    assert (loaded.places, loaded.bads[0].reason) == (
+        [("d.csv", 0, "")],
+        "there are no rows under the header",
+    )
 
 
 def test_a_cell_over_pythons_limit(tmp_path: Path) -> None:

@@ -105,15 +105,15 @@ def test_text_inside_passages_that_has_another_name(nested: Path, judge: Judge) 
 def test_all_maps_that_are_wrong_are_told_at_once(table: Path, judge: Judge) -> None:
     words = ("--map", "id=qid", "--map", "passage=document", "--map", "klaim=query", "--map", "question=")
     told = judge("items", "import", "csv", table, *words, code=2).err
-    assert "--map passage=document: 'passage' is not a field (passages.text?)" in told
-    assert "--map klaim=query: 'klaim' is not a field (claim?)" in told
+    assert "--map passage=document: 'passage' is not a field (did you mean passages.text?)" in told
+    assert "--map klaim=query: 'klaim' is not a field (did you mean claim?)" in told
     assert "--map question=: the path is empty" in told
     words = ("--map", "id", "--map", "question", "--map", "passages.text=document")
     told = judge("items", "import", "csv", table, *words, code=2).err
     assert "--map id, --map question: write them as key=value" in told
     words = ("--map", "id=qid", "--map", "question=qurey", "--map", "passages.text=dokument")
     told = judge("items", "import", "csv", table, *words, code=2).err
-    assert "no row has 'qurey' (query?), 'dokument' (document?)" in told
+    assert "no row has 'qurey' (did you mean query?), 'dokument' (did you mean document?)" in told
 
 
 def test_labels_in_other_words_are_mapped_in_the_command(table: Path, judge: Judge) -> None:

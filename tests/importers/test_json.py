@@ -35,7 +35,7 @@ def test_a_hundred_thousand_brackets_need_no_gigabytes(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CODE, str(path)], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert f"{path}: lists and objects nested over {DEEPEST} deep" in done.stdout
+    assert f"{path}: lists and objects are nested more than {DEEPEST} levels deep" in done.stdout
 
 
 @given(
@@ -67,7 +67,7 @@ def test_an_endless_number_is_refused(judge: Judge, tmp_path: Path, text: str) -
     assert str(path) in told and "digits" in told
     for size in (1, 7, 5000):
         pieces = Shallow(io.BytesIO(b"[" + b"1" * 4001), "x")
-        with pytest.raises(BadInput, match="a number of over 4,000 digits"):
+        with pytest.raises(BadInput, match="a number of more than 4,000 digits"):
             while pieces.read(size):
                 pass
         short = Shallow(io.BytesIO((b"[" + b"1" * 4000 + b",") * 2), "x")
@@ -80,7 +80,7 @@ def test_the_depth_is_that_of_open_brackets(tmp_path: Path) -> None:
         path = tmp_path / "x.json"
         path.write_text("[" * opened + "]" * opened)
         if deep:
-            with pytest.raises(BadInput, match="nested over"):
+            with pytest.raises(BadInput, match="nested more than"):
                 list(json_records(path, lambda e: None).rows)
         else:
             assert list(json_records(path, lambda e: None).rows)

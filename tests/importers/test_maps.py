@@ -105,18 +105,18 @@ def test_label_maps_and_the_note_about_idle_ones(tmp_path: Path) -> None:
     (item,) = loaded.items
     assert [v.value for v in item.votes + item.passages[0].votes] == ["zero", "zero", "x"]
     assert loaded.notes == [
-        "--map-label g:typo=... met no label 'typo' of g",
-        "--map-label h:x=... met no label 'x' of h",
+        "--map-label g:typo=... had no effect: g has no label 'typo'",
+        "--map-label h:x=... had no effect: h has no label 'x'",
     ]
 
 
 @pytest.mark.parametrize(
     ("maps", "message"),
     [
-        ({"claim": "clam"}, "no row has 'clam' (claim?); the first has: id, claim, passages"),
+        ({"claim": "clam"}, "no row has 'clam' (did you mean claim?); the first has: id, claim, passages"),
         ({"passages.text": "body"}, "no row has 'body'"),
         ({"gold.x": "a.b.c"}, "no row has 'a.b.c'"),
-        ({"clam": "claim"}, "'clam' is not a field (claim?); available: id,"),
+        ({"clam": "claim"}, "'clam' is not a field (did you mean claim?); available: id,"),
         ({"passages.words": "x"}, "is not a field"),
         ({"gold.": "x"}, "is not a field"),
         ({"claim": ""}, "the path is empty"),

@@ -122,7 +122,7 @@ def test_an_oracle_of_no_question(tmp_path: Path) -> None:
 
 def test_files_that_do_not_fit(tmp_path: Path) -> None:
     dataset, pool, oracle = formats.mirage(tmp_path)
-    with pytest.raises(UsageError, match="needs the questions"):
+    with pytest.raises(UsageError, match="needs the file with the questions"):
         load("mirage", pool, oracle)
     assert load("mirage", write(tmp_path / "e.json", "[]")).places == [("e.json", 0, "")]
     cut = write(tmp_path / "cut.json", pool.read_bytes()[:-40])

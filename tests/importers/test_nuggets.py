@@ -115,13 +115,13 @@ def test_answers_that_come_later_get_units_and_empty_ones_none(judge: Judge, tmp
     ("lines", "problem"),
     [
         ([HEAD, "venus,None,vital"], "nuggets.csv:2: field 'id': no item 'venus'"),
-        ([HEAD, "mars,Two,minor"], "'minor' is neither vital nor okay"),
+        ([HEAD, "mars,Two,minor"], "'minor' must be vital or okay"),
         ([HEAD, "mars,Two,vital", "mars,Two,okay"], "nuggets.csv:3: field 'importance': this nugget of 'mars' is vital"),
         ([HEAD, "mars,,vital"], "field 'nugget'"),
         (["id,nugget", "mars,Two"], "field 'importance': no such column"),
-        ([ASSIGNED, "mars,Two,vital,first,yes"], "field 'assignment': 'yes' is none of not_support"),
+        ([ASSIGNED, "mars,Two,vital,first,yes"], "field 'assignment': 'yes' must be one of not_support"),
         ([ASSIGNED, "mars,Two,vital,nobody,support"], "'nobody' has no answer to 'mars'"),
-        ([ASSIGNED, "mars,Two,vital,,support"], "without the system"),
+        ([ASSIGNED, "mars,Two,vital,,support"], "does not name the system"),
         (
             [ASSIGNED, "mars,Two,vital,first,support", "mars,Two,vital,first,not_support"],
             "nuggets.csv:3: field 'assignment': a second assignment of this nugget to 'first': support on line 2",
@@ -142,7 +142,7 @@ def test_assignments_have_an_author_and_are_of_the_stored_answer(judge: Judge, t
     assert "--judge MODEL or --annotator PERSON" in judge("nuggets", "import", path, code=2).err
     record = json.loads((FILES / "first.jsonl").read_text("utf-8").splitlines()[0])
     other = write_jsonl(tmp_path / "other.jsonl", [{**record, "answer_text": "Mars has none."}])
-    assert "are of another text" in judge("nuggets", "import", other, "--judge", "m", code=1).err
+    assert "are for a text that differs" in judge("nuggets", "import", other, "--judge", "m", code=1).err
 
 
 def test_stored_nuggets_are_not_added_to(judge: Judge, tmp_path: Path) -> None:

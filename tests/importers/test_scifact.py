@@ -145,7 +145,7 @@ def test_documents_that_disagree_leave_the_claim_without_a_verdict(tmp_path: Pat
     assert (item.votes, item.reference_answers) == ([], None)
     assert loaded.gold("stance") == {"support": 1, "refute": 1, "neutral": 1}
     assert not loaded.gold("support")
-    assert loaded.notes == ["1 claims have no verdict: their documents disagree (1)"]
+    assert loaded.notes == ["1 claims have no verdict, because their documents disagree (1)"]
 
 
 def test_no_evidence_key_means_no_gold(tmp_path: Path) -> None:

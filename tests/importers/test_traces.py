@@ -181,13 +181,13 @@ def test_one_trace_as_it_is_downloaded(judge: Judge, tmp_path: Path) -> None:
     [
         (
             [{"id": "t", "observations": [{"id": "o", "type": "SPAN", "output": "x"}]}],
-            "2 spans, and none of them is a retrieval",
+            "none of the 2 spans is a retrieval",
         ),
         ([{"id": "t", "observations": [{"type": "SPAN"}]}], ":1: field 'id': missing"),
-        ([{"id": "t", "observations": [], "scores": 3}], ":1: field 'scores': must be a list, is a number"),
+        ([{"id": "t", "observations": [], "scores": 3}], ":1: field 'scores': must be a list, not a number"),
         (
             [{"id": "t", "observations": []}, {"a": 1}],
-            ":2: field 'type': is no trace, observation or score of Langfuse",
+            ":2: field 'type': is not a Langfuse trace, observation or score",
         ),
         (
             [{"id": "t", "observations": [{"id": "o", "type": "RETRIEVER", "output": ["a"]}]}],
@@ -231,7 +231,7 @@ def test_a_number_of_otlp_that_is_none(judge: Judge, tmp_path: Path) -> None:
     span = {"traceId": "ab", "spanId": "01", "attributes": [attribute]}
     path = write_jsonl(tmp_path / "x.jsonl", [{"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}])
     told = judge("items", "import", path, code=1).err
-    assert f"{path}:1: field 'attributes.value.intValue': span 1: no whole number" in told
+    assert f"{path}:1: field 'attributes.value.intValue': span 1: not a whole number" in told
 
 
 def test_what_a_model_thinks_is_no_part_of_its_answer(judge: Judge, tmp_path: Path) -> None:

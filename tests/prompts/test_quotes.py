@@ -104,5 +104,5 @@ def test_the_tasks_that_take_a_quote(name: str) -> None:
 
 
 def test_a_task_without_passages_has_nothing_to_quote() -> None:
-    with pytest.raises(UsageError, match=r"deflection\.v2: rationale: a quote is taken from passages"):
+    with pytest.raises(UsageError, match=r"deflection\.v2: rationale: a quote must come from passages"):
         load_task("deflection").thinking("quote")

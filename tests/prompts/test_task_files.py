@@ -44,12 +44,16 @@ FRONT: list[tuple[str, dict[str, Any], list[str]]] = [
     ("unknown unit", with_("unit", "page"), ["unit", "'passage'"]),
     ("no inputs", with_("inputs", []), ["inputs", "at least 1"]),
     ("unknown input", with_("inputs", ["claim", "passsage"]), ["inputs", "'passsage'", "passage_title"]),
-    ("the same input twice", {**STANCE, "optional_inputs": ["claim"]}, ["same input twice"]),
+    ("the same input twice", {**STANCE, "optional_inputs": ["claim"]}, ["the same input is listed twice"]),
     ("a passage in a task on items", with_("unit", "item"), ["item", "passage"]),
     ("a label twice", with_(f"{LABELS}.1.value", "YES"), ["'stance'", "same label twice"]),
-    ("one label", with_(LABELS, [{"value": "yes"}]), ["questions.0", "'stance'", "two or more"]),
-    ("labels of a number", with_("questions.0.level", "interval"), ["'stance'", "interval", "no labels"]),
-    ("labels of a text", with_("questions.0.level", "text"), ["'stance'", "text", "no labels"]),
+    ("one label", with_(LABELS, [{"value": "yes"}]), ["questions.0", "'stance'", "at least two"]),
+    (
+        "labels of a number",
+        with_("questions.0.level", "interval"),
+        ["'stance'", "interval", "cannot have labels"],
+    ),
+    ("labels of a text", with_("questions.0.level", "text"), ["'stance'", "text", "cannot have labels"]),
     ("unknown level", with_("questions.0.level", "ratio"), ["questions.0.level"]),
     ("clashing keys", with_(f"{LABELS}.1.key", "y"), ["key 'y'", "stance=yes", "stance=no"]),
     ("a key of two characters", with_(f"{LABELS}.0.key", "ye"), ["questions.0.labels.0.key", "'ye'"]),
@@ -138,7 +142,7 @@ def test_what_yaml_reads_as_something_else_must_be_quoted(line: str, field: str)
     with pytest.raises(TaskError) as caught:
         parse_task(text(head + line), "mine.v1.md")
     message = str(caught.value)
-    assert f"mine.v1.md: {field}" in message and "YAML reads" in message and "quote it" in message
+    assert f"mine.v1.md: {field}" in message and "YAML reads" in message and "in quotes" in message
 
 
 def test_a_key_that_stands_twice_is_refused() -> None:
@@ -226,7 +230,7 @@ def test_an_optional_input_must_be_tested_before_it_is_shown() -> None:
         "{{ passage }}",
         "{{ passage }}{% if passage_title %}{{ passage_title }}{{ passage_date }}{% endif %}",
     )
-    with pytest.raises(TaskError, match="nothing but claim, passage, passage_title given"):
+    with pytest.raises(TaskError, match="only claim, passage, passage_title are given"):
         task(front, wrong)
 
 
@@ -236,7 +240,7 @@ def test_the_word_none_in_a_template_is_no_missing_input() -> None:
 
 FILES = [
     ("no front matter", "mine.v1.md", BODY, "first line"),
-    ("front matter without end", "mine.v1.md", "---\ntitle: x\n", "closes"),
+    ("front matter without end", "mine.v1.md", "---\ntitle: x\n", "not closed"),
     ("no mapping", "mine.v1.md", "---\n- a\n---\n" + BODY, "mapping"),
     ("no YAML", "mine.v1.md", "---\ntitle: [\n---\n" + BODY, "not YAML, line 2"),
     ("a tag", "mine.v1.md", "---\ntitle: !!python/name:os.system\n---\n" + BODY, "not YAML"),

@@ -62,15 +62,15 @@ def test_records_of_nuggetizer(tmp_path: Path) -> None:
 def test_errors_name_the_row_and_the_argument(tmp_path: Path) -> None:
     made = study(tmp_path)
     bad = [ROWS[0], {**ROWS[1], "importance": "huge"}]
-    with pytest.raises(BadInput, match="rows:2: field 'importance': 'huge' is neither vital nor okay"):
+    with pytest.raises(BadInput, match="rows:2: field 'importance': 'huge' must be vital or okay"):
         made.nuggets(bad, judge="m")
     assert stored(made) == []
-    with pytest.raises(UsageError, match="say whose they are, judge="):
+    with pytest.raises(UsageError, match="pass judge="):
         made.nuggets(ROWS)
     with pytest.raises(UsageError, match="judge= or annotator=, not both"):
         made.nuggets(ROWS, judge="m", annotator="ann")
     with pytest.raises(NothingToScore, match=r"study\.nuggets\('FILE'\)"):
         made.scores("nuggets", system="a")
     assert made.nuggets(bad, judge="m", skip_bad=True).notes == [
-        "skipped: rows:2: field 'importance': 'huge' is neither vital nor okay"
+        "skipped: rows:2: field 'importance': 'huge' must be vital or okay"
     ]

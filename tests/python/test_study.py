@@ -123,9 +123,9 @@ def test_a_frame_of_another_tool_needs_no_maps(tmp_path: Path) -> None:
     [
         (FRAME.drop(columns="id"), "DataFrame: field 'id': no such column"),
         (FRAME.assign(id=["1", None, "3"]), "DataFrame:2: field 'id': missing"),
-        (FRAME.assign(claim=["a", 5, "c"]), "DataFrame:2: field 'claim': must be text, is a number"),
+        (FRAME.assign(claim=["a", 5, "c"]), "DataFrame:2: field 'claim': must be text, not a number"),
         (FRAME.rename(columns={"tag": "claim"}), "DataFrame: field 'claim': two columns have this name"),
-        (FRAME.rename(columns={"tag": 7}), "column 5 has no name that is text: 7"),
+        (FRAME.rename(columns={"tag": 7}), "column 5 has a name that is not a string: 7"),
         (FRAME.assign(tag=pd.Series(["\ud800"] * 3, dtype=object)), "lone surrogate"),
         (FRAME.iloc[:0], "there are no rows"),
     ],

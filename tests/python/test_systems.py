@@ -203,7 +203,7 @@ def test_arguments_that_fit_no_score_are_refused_as_on_the_command_line(tmp_path
     [
         (pd.DataFrame([["1", "true", "false"]], columns=["id", "text", "text"]), "DataFrame: field 'text': two columns have this name"),
         (pd.DataFrame([["1", "true"]], columns=pd.MultiIndex.from_tuples([("a", "id"), ("a", "text")])),
-         r"DataFrame: column 1 has no name that is text: \('a', 'id'\)"),
+         r"DataFrame: column 1 has a name that is not a string: \('a', 'id'\)"),
         (pd.DataFrame({"id": ["1"], "text": ["true"]}).set_index("id"), r"'id' is the frame's index, .*reset_index"),
     ],
 )  # fmt: skip
@@ -305,7 +305,7 @@ def test_messages_have_pythons_terms() -> None:
         ("--k is a list of whole numbers, not 'x'", "readings['k'] is a list of whole numbers, not 'x'"),
         ("left out (--run JUDGE, or --part exam)", "left out (runs=JUDGE, or parts= exam)"),
         ("--where 'nonsense = 1': no such column", "where='nonsense = 1': no such column"),
-        ("another column has it: --map condition=COLUMN", "another column has it: maps={'condition': 'COLUMN'}"),
+        ("if another column has the condition, pass --map condition=COLUMN", "if another column has the condition, pass maps={'condition': 'COLUMN'}"),
         ("--map-label grade:2=high says what it is", "label_maps={'grade': {'2': 'high'}} says what it is"),
         ("--option n_ctx=8192", "settings={'n_ctx': '8192'}"),
         # What no method has is said as the command line has it.

@@ -120,7 +120,7 @@ def item(*passages: Passage, name: str = "1", claim: str = "c", **more: Any) -> 
         (
             [item(Passage("text", "b"), name="a"), item(Passage("other", "b"), name="a")],
             "id",
-            "other content",
+            "different content",
         ),
         # The same text under the same joined id: a look at the text alone would call it unchanged, and leave the second item
         # without its passage.
@@ -129,17 +129,17 @@ def item(*passages: Passage, name: str = "1", claim: str = "c", **more: Any) -> 
             "id",
             "of 'd:a/b'",
         ),
-        ([item(claim="one"), item(claim="two")], "id", "other content"),
+        ([item(claim="one"), item(claim="two")], "id", "different content"),
         (
             [item(Passage("x", "a"), Passage("y", "a"))],
             "passages",
             "two passages of this row have the id 'a'",
         ),
-        ([item(votes=[GOLD]), item(votes=[REFUTED])], "stance", "gold has labelled"),
-        ([item(votes=[GOLD, REFUTED])], "stance", "gold has labelled"),
+        ([item(votes=[GOLD]), item(votes=[REFUTED])], "stance", "gold labelled"),
+        ([item(votes=[GOLD, REFUTED])], "stance", "gold labelled"),
         # The same text is the same passage, so these are two gold labels of one unit.
-        ([item(Passage("x", votes=[GOLD]), Passage("x", votes=[REFUTED]))], "stance", "gold has labelled"),
-        ([item(votes=[human("ann")]), item(votes=[human("ann", "refute")])], "stance", "ann has labelled"),
+        ([item(Passage("x", votes=[GOLD]), Passage("x", votes=[REFUTED]))], "stance", "gold labelled"),
+        ([item(votes=[human("ann")]), item(votes=[human("ann", "refute")])], "stance", "ann labelled"),
         ([item(votes=[GOLD]), item(name="2", votes=[human("gold")])], "stance", "'gold' is a gold"),
         ([item(votes=[human("01RUN")])], "stance", "'01RUN' is a judge"),
         ([item(claim="\ud800")], "", "surrogate"),
@@ -151,7 +151,7 @@ def item(*passages: Passage, name: str = "1", claim: str = "c", **more: Any) -> 
         ([item(meta={"x": float("inf")})], "", "JSON"),
         ([item(meta={"x": {1, 2}})], "", "JSON"),
         ([item(Passage("a", meta={"x": float("nan")}))], "", "JSON"),
-        ([item(pair_id="p", polarity="against")], "polarity", "neither original nor counter"),
+        ([item(pair_id="p", polarity="against")], "polarity", "must be original or counter"),
     ],
 )
 def test_a_row_that_cannot_be_stored_is_refused_with_its_place(

@@ -154,7 +154,7 @@ def test_a_difference_under_one_id_is_named_and_nothing_is_written(
 def test_the_same_answer_given_twice_is_kept_once_and_said(judge: Judge, study: Callable[..., Path]) -> None:
     a, b = study("a", rows(0, 1), {"Text": "support"}), study("b", rows(1, 2), {"Text": "support"})
     done = judge("studies", "merge", a, b, "--into", "c.db")
-    assert "2 units were judged in two studies, with the same label" in done.err
+    assert "2 units were judged in two studies with the same label" in done.err
     assert set(labels(Path("c.db")).values()) == {"support"} and len(labels(Path("c.db"))) == 6
     # Both attempts were paid for, and both are kept; the first study's counts.
     assert counted(Path("c.db"), "judgements") == 8
@@ -375,7 +375,7 @@ def test_a_split_of_both_is_one_with_the_looks_of_both(judge: Judge, study: Call
     with closing(sqlite3.connect(b)) as conn, conn, without_trigger(conn, "keep_split_questions_update"):
         conn.execute("UPDATE split_questions SET part = CASE part WHEN 'test' THEN 'learn' ELSE 'test' END")
     done = judge("studies", "merge", a, b, "--into", "d.db", code=1)
-    assert "split of stance: it was drawn in each study" in done.err
+    assert "split of stance: it was drawn separately in each study" in done.err
 
 
 def test_jobs_go_on_in_the_new_study(
@@ -433,7 +433,7 @@ def test_a_full_disk_is_that_of_the_new_study(study: Callable[..., Path], tmp_pa
 
 def test_what_cannot_be_merged_is_refused_before_anything(judge: Judge, study: Callable[..., Path]) -> None:
     a, b = study("a", rows(0)), study("b", rows(1))
-    assert "name two studies" in judge("studies", "merge", a, "--into", "c.db", code=2).err
+    assert "at least two studies" in judge("studies", "merge", a, "--into", "c.db", code=2).err
     assert "already exists" in judge("studies", "merge", a, b, "--into", b, code=2).err
     assert "named twice" in judge("studies", "merge", a, f"./{a.name}", "--into", "c.db", code=2).err
     assert "no such study" in judge("studies", "merge", a, "none.db", "--into", "c.db", code=1).err

@@ -198,7 +198,7 @@ def test_an_older_study_is_refused_and_nothing_is_written(old: Path, of: str) ->
         with pytest.raises(StudyError) as caught:
             opened(old)
         assert str(caught.value) == (
-            f"{old}: made by an adjudge before 0.2.0; let adjudge 0.2.0 bring it up to date first: "
+            f"{old}: made by an adjudge older than 0.2.0; migrate it with adjudge 0.2.0 first: "
             f"annotate batches show -d {old}"
         )
     assert everything(old) == kept

@@ -174,7 +174,7 @@ def test_a_study_that_another_program_holds(tmp_path: Path, monkeypatch: pytest.
     with Store.open(path) as store:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StudyError, match="another program has locked the study"):
+        with pytest.raises(StudyError, match="locked by another program"):
             add(store, [Item("1", "d", claim="c")])
         assert stored(store.conn) == [], "reading goes on"
         other.execute("ROLLBACK")
@@ -378,7 +378,7 @@ def test_a_damaged_study_is_said_in_one_line(
     db.write_bytes(data)
     done = judge(*words, code=1)
     assert len(done.err.strip().splitlines()) == 1
-    assert "malformed" in done.err and "go back to a copy" in done.err
+    assert "malformed" in done.err and "restore a copy" in done.err
 
 
 def test_a_study_that_nobody_can_write_is_shown(

@@ -253,7 +253,7 @@ def test_one_file_has_a_systems_answers_and_its_verdicts_on_documents(judge: Jud
             {"condition": "oracle", "text": "true"},
             "field 'document': outputs under 'oracle' are about one document each",
         ),
-        ({"condition": "oracle", "text": "true", "document": "99"}, "field 'document': no passage '99'"),
+        ({"condition": "oracle", "text": "true", "document": "99"}, "has a passage '99'"),
     ],
 )
 def test_what_cannot_be_imported(judge: Judge, tmp_path: Path, row: dict[str, str], message: str) -> None:
@@ -275,7 +275,7 @@ def test_nothing_is_kept_of_a_file_with_another_output(judge: Judge, tmp_path: P
     rows = [{"id": "1", "condition": "zero-context", "text": "true"}, {**FIRST, "text": "false"}]
     path = write_jsonl(tmp_path / "more.jsonl", rows)
     message = judge("systems", "import", path, "--system", "a", code=1).err
-    assert "the study has another output of 'a' for 'raguard:1/1'; nothing is replaced" in message
+    assert "the study has a different output by 'a' for 'raguard:1/1'" in message
     assert systems(judge) == [("a", "one document", 1, "imported")]
 
 
@@ -483,7 +483,7 @@ def test_a_ranking_that_is_called_as_no_system_is_named(judge: Judge, tmp_path: 
     path = tmp_path / "x.run"
     path.write_text("".join(f"{n} Q0 {d} 1 1 my_rag\n" for n, d in zip("123", "246", strict=True)), "utf-8")
     message = judge("systems", "import", "--stage", "retrieve", path).err
-    assert "ranking (no system is called 'my_rag': --system says whose a ranking is)" in message
+    assert "ranking (no system is called 'my_rag'; use --system to name the system of a ranking)" in message
     words = ("raguard", "--system", "my rag", "--part", "retrieval", "--k", "1")
     taken = "the ranking 'my_rag' (retrieve) has no system's name and is taken for 'my rag'"
     assert taken in score(judge, *words).document["notes"]
@@ -505,4 +505,4 @@ def test_verdicts_imported_under_an_older_task_are_known(judge: Judge, tmp_path:
     assert (again["verdicts"], again["unchanged"]) == (0, 1)
     write_jsonl(path, [{**FIRST, "text": "false"}])
     message = judge("systems", "import", path, "--system", "mine", code=1).err
-    assert "the study has another output of 'mine'" in message
+    assert "the study has a different output by 'mine'" in message

@@ -243,10 +243,10 @@ def test_probabilities_of_ones_own_system_are_imported(judge: Judge, study: None
     rounded = write_jsonl(tmp_path / "r.jsonl", [{"id": "t1", "probabilities": {"A": 0.51, "B": 0.5}}])
     judge("systems", "import", rounded, "--system", "rounded", "--condition", "all")
     bad = write_jsonl(tmp_path / "s.jsonl", [{"id": "t1", "probabilities": {"A": 0.51, "B": 0.51}}])
-    assert "the sum is 1.02" in judge("systems", "import", bad, "--system", "x", code=1).err
+    assert "sum to 1.02" in judge("systems", "import", bad, "--system", "x", code=1).err
     bad = write_jsonl(tmp_path / "q.jsonl", [{"id": "t1", "probabilities": {"A": 0.9, "B": 0.9}}])
     message = judge("systems", "import", bad, "--system", "x", code=1).err
-    assert "the sum is 1.8, not above 0 and at most 1" in message
+    assert "sum to 1.8" in message
 
 
 def test_an_imported_answer_that_chooses_nothing_is_wrong(judge: Judge, study: None, tmp_path: Path) -> None:

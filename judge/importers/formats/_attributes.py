@@ -1,7 +1,7 @@
-"""Read a span's attributes by the conventions of OpenInference (Phoenix) and of OpenTelemetry for GenAI.
+"""Read a span's attributes according to OpenInference (Phoenix) and OpenTelemetry's conventions for GenAI.
 
-A span's kind is `openinference.span.kind`, or follows from `gen_ai.operation.name`. Both conventions are tried for every
-span, because a tracer may write either, whichever program exports it.
+A span's kind is `openinference.span.kind`, or follows from `gen_ai.operation.name`. Both conventions are
+tried for every span, because a tracer may use either of them, whichever program exports the span.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _NUMBERED = re.compile(r"retrieval\.documents\.(\d+)\.(.+)")
 def span_of(
     trace: str, span: str, parent: str | None, start: str, kind: str, attributes: Mapping[str, Any]
 ) -> TraceSpan:
-    """Return a span from its attributes, nested or with dotted names; `kind` is the record's own field, if any."""
+    """Build a span from its attributes, which are nested or have dotted names. `kind` is the record's own
+    field, if it has one.
+    """
 
     def get(*names: str) -> Any:
         values = (value_at(attributes, name) for name in names)
@@ -49,7 +51,9 @@ def span_of(
 
 
 def _documents(attributes: Mapping[str, Any], value: Any) -> list[Any]:
-    """Return the retrieved documents, which are a list, a list as JSON text, or attributes with indices (`documents.0`)."""
+    """Return the retrieved documents, given as a list, as a list in JSON text, or as attributes with indices
+    (`documents.0`).
+    """
     value = loaded(value)
     if isinstance(value, dict):
         # Some exports nest numbered attributes into an object with the numbers as keys.
@@ -64,7 +68,9 @@ def _documents(attributes: Mapping[str, Any], value: Any) -> list[Any]:
 
 
 def _document(value: Any) -> Any:
-    """Return one document with plain names: `document.content` is `content`, and metadata in JSON is an object."""
+    """Return one document with plain names: `document.content` becomes `content`, and metadata in JSON
+    becomes an object.
+    """
     if not isinstance(value, dict):
         return value
     inner = value["document"] if isinstance(value.get("document"), dict) else value

@@ -1,7 +1,6 @@
 """Read a test collection as items: topics, qrels and runs select the documents of the corpus.
 
-`beir` and `trec` share this module. Only documents that qrels or a run name are read from the corpus, which is
-streamed; ids are kept (item `dataset:query`, passage `item/document`), so that a judge's labels can be exported as
+`beir` and `trec` share this module. The corpus is streamed, and only documents named in qrels or in a run are read. Ids are kept (item `dataset:query`, passage `item/document`), so that a judge's labels can be exported as
 qrels. The gold field of a passage follows from the grades, or from --map-label:
     relevant         grades 0 and 1 only: not_relevant | relevant
     relevance_grade  grades up to 2: 0 | 1 | 2
@@ -22,7 +21,7 @@ from judge.importers.records import Records, built, placed
 from judge.types import Item, Passage, Vote, Where
 
 NamedEntry = tuple[str, str, str | None]
-"""A query, a document named for it, and its grade (None: a run's)."""
+"""A query, a document named for it, and the document's grade (None for a document from a run)."""
 TopicText = tuple[str, str, Mapping[str, Any], Where]
 """A query's id, its text, the rest of its record, and its place."""
 CorpusText = tuple[str, tuple[str, Any], Any, Mapping[str, Any], Where]
@@ -33,17 +32,20 @@ GRADES = {
     "relevance_grade": {str(n): str(n) for n in range(3)},
     "relevance_0_3": {str(n): str(n) for n in range(4)},
 }
-"""Gold field -> grade in the file -> our label; a file gets the first field that has all its grades from 0."""
+"""Maps a gold field to a mapping from the file's grade to our label. A file gets the first field that has all
+its grades.
+"""
 LONGEST_ENTRY = 4096
 """Longest line of qrels or of a run, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """How the files of one format are distinguished and read; errors go to the `bad` callback of each reader.
+    """The rules for recognising and reading the files of one format. Errors are passed to the `bad` callback
+    of each reader.
 
-    `topics` is the format's word for its queries; `kind_of` returns that word, corpus, qrels or run. `documents` reads only the
-    wanted ones. `example` is a command with every kind of file.
+    `topics` is the format's word for its queries. `kind_of` returns that word, corpus, qrels or run.
+    `documents` reads only the requested documents. `example` is a command with every kind of file.
     """
 
     name: str
@@ -55,9 +57,9 @@ class Family:
     documents: Callable[[Path, set[str], Bad], Iterable[CorpusText]]
 
     def read_rows(self, paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-        """Yield one row per query with documents, or one per query if there are queries only.
+        """Yield one row per query that has documents, or one row per query if only queries are given.
 
-        Raises UsageError when a kind of file is missing.
+        Raises UsageError if a required kind of file is missing.
         """
         fields.no_maps(self.name, options)
         kinds = {path: self.kind_of(path) for path in paths}
@@ -78,7 +80,7 @@ class Family:
                 for name, text, meta, where in self.queries(path, bad):
                     try:
                         if not name:
-                            raise BadInput("a topic has a query's id and its text", field="query")
+                            raise BadInput("a topic must have a query's id and its text", field="query")
                         collection.add_topic(name, Topic(text, dict(meta), where))
                     except BadInput as error:
                         bad(placed(error, path, where.line))
@@ -108,7 +110,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A document that a line of qrels (with its grade) or of a run (without) names for a query."""
+    """A document that a line of qrels (with a grade) or of a run (without one) names for a query."""
 
     query: str
     document: str
@@ -133,7 +135,7 @@ class Collection:
     named: dict[str, dict[str, Named]] = field(default_factory=dict)
 
     def add_topic(self, name: str, topic: Topic) -> None:
-        """Add a query. Raises BadInput when it exists already."""
+        """Add a query. Raises BadInput if it already exists."""
         if name in self.topics:
             raise BadInput(
                 f"query '{name}' occurs twice (line {self.topics[name].where.line})", field="query"
@@ -141,7 +143,9 @@ class Collection:
         self.topics[name] = topic
 
     def add(self, named: Named) -> None:
-        """Add a document of a query; a grade wins over a place in a run. Raises BadInput for two different grades."""
+        """Add a document for a query. A grade takes precedence over an entry in a run. Raises BadInput if the
+        grades differ.
+        """
         known = self.named.setdefault(named.query, {})
         before = known.get(named.document)
         # A run and qrels may name the same document; the grade is the information that must not be lost.
@@ -159,7 +163,7 @@ class Collection:
         return {document for known in self.named.values() for document in known}
 
     def gold_field(self, label_maps: Iterable[str]) -> str:
-        """Return the field that the grades are labels of."""
+        """Return the label field to which the grades belong."""
         for name in label_maps:
             if name in GRADES:
                 return name
@@ -170,9 +174,9 @@ class Collection:
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line, text) of a file of columns, without blank lines.
+    """Yield (line number, text) for each line that is not blank in a file of columns.
 
-    Raises BadInput for a line that is not UTF-8, and for one of over LONGEST bytes.
+    Raises BadInput if a line is not UTF-8 or is longer than LONGEST bytes.
     """
     with opened(path) as handle:
         number = 0
@@ -180,7 +184,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         while raw := handle.readline(LONGEST):
             number += 1
             if len(raw) == LONGEST and not raw.endswith(b"\n"):
-                raise BadInput(f"a line of over {LONGEST >> 20} MB", path=str(path), line=number)
+                raise BadInput(f"a line of more than {LONGEST >> 20} MB", path=str(path), line=number)
             try:
                 text = raw.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
@@ -190,19 +194,21 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def first_line(path: Path) -> str:
-    """Return the first line that is not blank. Raises BadInput for an empty file."""
+    """Return the first line that is not blank. Raises BadInput if the file is empty."""
     for _, text in lines(path):
         return text
     raise BadInput("the file is empty", path=str(path))
 
 
 def entries(path: Path, parse: Callable[[str], NamedEntry | None], collection: Collection, bad: Bad) -> None:
-    """Add the entry of each line (None: no entry); a bad line goes to `bad`, with its place."""
+    """Add the entry that `parse` returns for each line (None means no entry). Pass a bad line to `bad`, with
+    its place.
+    """
     some = False
     for number, text in lines(path):
         try:
             if len(text) > LONGEST_ENTRY:
-                raise BadInput(f"a line of {len(text):,} characters, where two ids and a number should be")
+                raise BadInput(f"a line of {len(text):,} characters, instead of two ids and a number")
             if got := parse(text):
                 some = True
                 collection.add(Named(*got, Where(str(path), number)))
@@ -210,26 +216,28 @@ def entries(path: Path, parse: Callable[[str], NamedEntry | None], collection: C
             some = True
             bad(placed(error, path, number))
     if not some:
-        bad(BadInput("no lines under the header", path=str(path)))
+        bad(BadInput("there are no lines under the header", path=str(path)))
 
 
 def keep(documents: dict[str, Passage], lines_of: dict[str, int], document: Passage, number: int) -> None:
-    """Add a document to those read so far. Raises BadInput when it is there with another text."""
+    """Add a document to those read so far. Raises BadInput if it was read with different text."""
     name = str(document.source_id)
     before = documents.setdefault(name, document)
     if (before.text, before.title) != (document.text, document.title):
-        raise BadInput(f"document '{name}' has another text here than in line {lines_of[name]}", field="text")
+        raise BadInput(
+            f"document '{name}' has a different text here than on line {lines_of[name]}", field="text"
+        )
     lines_of.setdefault(name, number)
 
 
 def whole(cell: str) -> str:
-    """Return a grade as a whole number in its shortest form."""
+    """Return a grade as a whole number in its shortest form. Raises BadInput if it is not a whole number."""
     try:
         number = float(cell)
     except ValueError:
         number = 0.5
     if not number.is_integer():
-        raise BadInput(f"'{cell}' is no whole number", field="grade")
+        raise BadInput(f"'{cell}' is not a whole number", field="grade")
     return str(int(number))
 
 
@@ -242,7 +250,7 @@ def ranked(text: str) -> NamedEntry:
 
 
 def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[str, Mapping[str, Any], Where]]:
-    """Yield (id, record, where) of JSON records whose id has one of these names."""
+    """Yield (id, record, place) for each JSON record. The id is under the first of the keys `names` that it has."""
 
     def named(raw: Any) -> list[tuple[str, Mapping[str, Any]]]:
         row = fields.record(raw)
@@ -253,7 +261,7 @@ def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[st
 
 
 def passage(name: str, text: str | None, title: str | None, meta: Mapping[str, Any]) -> Passage:
-    """Return a document as a passage. If it has no text, its title is the text. A document without either is an error."""
+    """Return a document as a passage. If it has no text, its title is used. Raises BadInput if it has neither."""
     body = next((t for t in (text, title) if t and t.strip()), None)
     if body is None:
         raise BadInput(f"document '{name}' has neither text nor title", field="text")
@@ -263,13 +271,17 @@ def passage(name: str, text: str | None, title: str | None, meta: Mapping[str, A
 def rows(
     collection: Collection, documents: Mapping[str, Passage], dataset: str, options: Options, bad: Bad
 ) -> Iterator[Row]:
-    """Yield one row per query that has documents, in the order of the topics. Notes how many queries have none."""
+    """Yield one row per query that has documents, in the order of the topics. Reports how many queries have none."""
     labels = fields.Labels(options)
     gold = collection.gold_field(options.label_maps)
     for query, known in collection.named.items():
         if query not in collection.topics:
             where = next(iter(known.values())).where
-            bad(BadInput(f"query '{query}' is in no topics", path=where.path, line=where.line, field="query"))
+            bad(
+                BadInput(
+                    f"query '{query}' is not in the topics", path=where.path, line=where.line, field="query"
+                )
+            )
     idle = 0
     for query, topic in collection.topics.items():
         item = Item(query, dataset, question=topic.text, meta=topic.meta)
@@ -283,7 +295,9 @@ def rows(
         else:
             idle += 1
     if idle:
-        options.note(f"{idle} queries are left out: neither qrels nor a run names a document for them")
+        options.note(
+            f"{idle} queries are left out, because neither qrels nor a run names a document for them"
+        )
     labels.finish()
 
 
@@ -296,6 +310,6 @@ def _labelled(named: Named, documents: Mapping[str, Passage], gold: str, labels:
         try:
             votes = list(labels.fixed(gold, named.grade, "grade", GRADES[gold]))
         except BadInput as error:
-            hint = f"{error.reason}; --map-label {gold}:{named.grade}=LABEL says what it is"
+            hint = f"{error.reason}; use --map-label {gold}:{named.grade}=LABEL to give its meaning"
             raise BadInput(hint, field="grade") from error
     return Passage(known.text, known.source_id, known.title, meta=dict(known.meta), votes=votes)

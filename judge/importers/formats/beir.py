@@ -1,13 +1,13 @@
-"""BEIR: queries, a corpus and qrels, the form of its data sets and of many others.
+"""BEIR: queries, a corpus and qrels, the format of its data sets and of many others.
 
 Thakur et al., "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models",
-NeurIPS 2021 (arXiv 2104.08663); files as its loader reads them.
+NeurIPS 2021 (arXiv 2104.08663); files are read as its loader reads them.
 
 The files of one import are recognised by their content:
     qrels/test.tsv   a header, then query-id TAB corpus-id TAB score
     corpus.jsonl     {_id, title, text, metadata}
     queries.jsonl    {_id, text, metadata}; recognised by its name, or because it has no title
-A run in TREC's six columns may be added: its documents become passages as well.
+A run in TREC's six columns may be added; its documents become passages as well.
 
 Each query is one item. Its passages are the documents that qrels or a run name for it; ids are kept. For the gold labels of
 passages, see `judge.importers.formats._collection`.
@@ -32,7 +32,7 @@ _HEADER = ("query-id", "corpus-id", "score")
 
 
 def _kind_of(path: Path) -> str:
-    """Return qrels, run, queries or corpus. Raises UsageError for a file that is none of them."""
+    """Return qrels, run, queries or corpus. Raises UsageError if a file is none of them."""
     first = collection.first_line(path)
     if first.lstrip()[:1] in "[{":
         # The name first, because the title of a document may be missing.
@@ -51,7 +51,7 @@ def _kind_of(path: Path) -> str:
 
 
 def _graded(text: str) -> collection.NamedEntry | None:
-    """Parse a line of qrels; None for the header."""
+    """Parse a line of qrels, or return None if it is the header."""
     cells = [cell.strip() for cell in text.split("\t")]
     if tuple(cells) == _HEADER:
         return None

@@ -6,8 +6,7 @@ critical relation of its original.
 The file is JSON Lines, a JSON array or CSV, with rows of one of two kinds:
     {pair_id, original, counter}            one pair per row: items PAIR-original and PAIR-counter
     {pair_id, polarity, claim[, id, ...]}   one claim per row; `id` defaults to PAIR-POLARITY
-Other keys are as in `jsonl`. In a row with a pair, they belong to both claims. `--map` takes pair_id,
-original and counter beside the fields of `jsonl`. A note lists pairs of which one claim is missing.
+Other keys are as in `jsonl`. In a row with a pair, they apply to both claims. `--map` accepts pair_id, original and counter in addition to the fields of `jsonl`. A note lists pairs that lack one of their claims.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,12 +23,12 @@ from judge.importers.records import each, table_or_json
 from judge.types import Item
 
 NAME = "claim-pairs"
-HELP = "claims with their counter claims: a pair a row, or a claim a row"
+HELP = "claims with their counter claims: one pair per row, or one claim per row"
 SIGNS = (("pair_id", "original", "counter"),)
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield two rows per pair. Raises UsageError for a --map that fits no field or no row."""
+    """Yield two rows per pair. Raises UsageError if a --map does not match any field or any row."""
     check(options.maps, fields.POLARITIES)
     for path in paths:
         records, is_table = table_or_json(path, bad)
@@ -39,7 +38,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
 
 
 class _Splitter:
-    """Makes one or two items of each row and records which pairs are complete."""
+    """Makes one or two items from each row, and records which pairs are complete."""
 
     def __init__(self, path: Path, options: Options, cells: bool) -> None:
         self._path = path
@@ -57,7 +56,7 @@ class _Splitter:
         self._whole: dict[str, set[str]] = {}
 
     def items(self, raw: Any) -> list[Item]:
-        """Return the items of one row. Raises BadInput when pair_id, a claim or its polarity is missing."""
+        """Return the items in one row. Raises BadInput if pair_id, a claim or its polarity is missing."""
         row = dict(fields.record(raw))
         self._rows += 1
         if self._cells:
@@ -85,7 +84,7 @@ class _Splitter:
         return items
 
     def finish(self) -> None:
-        """Raise UsageError for a --map without effect, and note pairs with one claim only."""
+        """Raise UsageError if a --map had no effect, and report pairs with only one claim."""
         for name in self._mapped - self._met:
             if self._rows:
                 wanted = self._paths[name]

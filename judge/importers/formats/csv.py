@@ -17,11 +17,11 @@ from judge.importers.paths import ITEM_FIELDS
 from judge.importers.records import csv_records, each, placed
 
 NAME = "csv"
-HELP = "a table with a header: one item, or one item with one passage, a row"
+HELP = "a table with a header: each row is one item, or one item with one passage"
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield the rows of each file. Raises UsageError for a --map that fits no field or no column."""
+    """Yield the rows of each file. Raises UsageError if a --map does not match any field or any column."""
     for path in paths:
         reader = RowReader(path, options, is_csv=True)
         # Known column names decide the delimiter, because a name may itself contain commas.

@@ -82,7 +82,9 @@ def _items(raw: Any, dataset: str, labels: fields.Labels) -> list[Item]:
 
 
 def _aligned(row: Mapping[str, Any], name: str, length: int) -> list[Any] | None:
-    """Return an evidence list, None when the row has none; its length must be that of the grounding."""
+    """Return an evidence list, or None if the row has none. Raises BadInput if its length differs from that
+    of the grounding.
+    """
     if row.get(name) is None:
         return None
     values = fields.listing(row[name], name)
@@ -90,7 +92,7 @@ def _aligned(row: Mapping[str, Any], name: str, length: int) -> list[Any] | None
         raise BadInput(f"{len(values)} entries for {length} passages", field=name)
     for number, value in enumerate(values):
         if name != "evidence_correct" and value not in ("YES", "NO", "", None):
-            raise BadInput(f"'{value}' is neither YES nor NO", field=f"{name}.{number}")
+            raise BadInput(f"'{value}' must be YES or NO", field=f"{name}.{number}")
     return values
 
 
@@ -103,11 +105,11 @@ def _class(given: Mapping[str, Any], number: int) -> str | None:
 
 
 def _passage(raw: Any, place: str) -> Passage:
-    """Return one entry of `grounding`; the key that looks like a citation marker contains its text."""
+    """Return one entry of `grounding` as a passage. Its text is under the key that looks like a citation marker."""
     row = fields.mapping(raw, place)
     markers = [key for key in row if _MARKER.fullmatch(key)]
     if len(markers) != 1:
-        raise BadInput(f"must have one key cite_N, has {len(markers)}", field=place)
+        raise BadInput(f"must have exactly one key cite_N, but has {len(markers)}", field=place)
     key = markers[0]
     return Passage(
         text=fields.required(row[key], f"{place}.{key}"),

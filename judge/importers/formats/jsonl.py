@@ -23,11 +23,11 @@ from judge.importers.mapped import RowReader
 from judge.importers.records import each, json_records
 
 NAME = "jsonl"
-HELP = "one JSON object a line: items with passages, gold labels and people's votes"
+HELP = "one JSON object per line: items with passages, gold labels and human labels"
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield the rows of each file. Raises UsageError for a --map that fits no field or no row."""
+    """Yield the rows of each file. Raises UsageError if a --map does not match any field or any row."""
     for path in paths:
         reader = RowReader(path, options)
         yield from each(json_records(path, bad), reader.items, bad)

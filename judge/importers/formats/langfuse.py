@@ -1,4 +1,4 @@
-"""Traces of Langfuse: each retrieval is one item. The files of one export are imported together.
+"""Langfuse traces: each retrieval is one item. The files from one export are imported together.
 
 The files are JSON Lines, JSON, CSV or Parquet. Records are recognised by their keys:
 
@@ -6,9 +6,10 @@ The files are JSON Lines, JSON, CSV or Parquet. Records are recognised by their 
     observation  {id, traceId, parentObservationId, type, startTime, input, output, model}, names in camelCase or snake_case
     score        {traceId, observationId, name, value, stringValue, source, comment, authorUserId}
 
-A retrieval is an observation of type RETRIEVER, and its output is the list of documents. GENERATION is a model call. A trace
-has an input and an output, and becomes the parent of its observations. Scores of source ANNOTATION are human labels. Those of
-EVAL and API become runs of `langfuse-eval` and `langfuse-api`. `judge.importers.traces` turns all of them into items.
+A retrieval is an observation of type RETRIEVER, and its output is the list of documents. GENERATION is a
+model call. A trace has an input and an output, and becomes the parent of its observations. Scores from the
+source ANNOTATION become human labels. Scores from EVAL and API become runs of `langfuse-eval` and
+`langfuse-api`. `judge.importers.traces` turns all of them into items.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from judge.importers.trace_texts import loaded
 from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
 
 NAME = "langfuse"
-HELP = "traces of Langfuse: an item a retrieval, with the answer and the scores that were given"
+HELP = "Langfuse traces: one item per retrieval, with the answer and the scores"
 TOGETHER = True
 SIGNS = (
     ("id", "observations"),
@@ -30,7 +31,9 @@ SIGNS = (
     ("id", "trace_id", "type", "start_time"),
 )
 BESIDE = (("id", "timestamp"), ("name", "source"))
-"""Keys of traces and of scores in separate files. Other tables may have them, too, so they are no sign alone."""
+"""Keys of traces and scores in separate files. Other tables may have these keys too, so they are not
+sufficient alone.
+"""
 KINDS = {"RETRIEVER": RETRIEVER, "GENERATION": MODEL}
 _DOCUMENTS = ("documents", "chunks", "results", "context", "contexts")
 
@@ -56,7 +59,7 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
         yield TraceSpan(trace, trace, input=loaded(row.get("input")), output=loaded(row.get("output")))
     else:
         keys = ", ".join(list(row)[:12])
-        raise BadInput(f"is no trace, observation or score of Langfuse; it has: {keys}", field="type")
+        raise BadInput(f"is not a Langfuse trace, observation or score; it has: {keys}", field="type")
 
 
 def _observation(row: Mapping[str, Any], trace: str) -> TraceSpan:
@@ -80,7 +83,7 @@ def _observation(row: Mapping[str, Any], trace: str) -> TraceSpan:
 
 
 def _score(row: Mapping[str, Any], trace: str) -> Iterator[TraceScore]:
-    """Yield a score with a value and a trace; a score of a session has no trace."""
+    """Yield the score if it has a value and a trace. A session's score has no trace."""
     words = _get(row, "stringValue")
     value = words if words not in (None, "") else row.get("value")
     # A boolean score is a label, spelled as JSON spells it.
@@ -104,7 +107,7 @@ def _score(row: Mapping[str, Any], trace: str) -> Iterator[TraceScore]:
 
 
 def _get(row: Mapping[str, Any], name: str) -> Any:
-    """Return a value by the API's name of it, or by that of a warehouse export (trace_id)."""
+    """Return a value by its name in the API, or by its name in a warehouse export (trace_id)."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     return row.get(name, row.get(snake))
 

@@ -1,4 +1,4 @@
-"""Traces of LangSmith: each retrieval is one item. Runs and feedback are imported together.
+"""LangSmith traces: each retrieval is one item. Runs and feedback are imported together.
 
 The files are JSON Lines, JSON, CSV or Parquet, as the client's models write them (`client.list_runs(...)`,
 `client.list_feedback(...)`, each as `run.model_dump_json()`). Records are recognised by their keys:
@@ -6,9 +6,10 @@ The files are JSON Lines, JSON, CSV or Parquet, as the client's models write the
     run       {id, trace_id, parent_run_id, run_type, start_time, inputs, outputs, extra: {metadata: {ls_model_name}}}
     feedback  {run_id, key, score, value, comment, feedback_source: {type, user_name}}
 
-A retrieval is a run of type `retriever`, and its output is the list of documents; `llm` is a model call. Feedback of source
-`app` becomes human labels; that of other sources becomes a run of `langsmith-api`, `langsmith-model` ... The module
-`judge.importers.traces` turns all of them into items.
+A retrieval is a run of type `retriever`, and its output is the list of documents; `llm` is a model call.
+Feedback from the source `app` becomes human labels. Feedback from other sources becomes runs of
+`langsmith-api`, `langsmith-model` and so on. The module `judge.importers.traces` turns all of them into
+items.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from judge.importers.trace_texts import loaded
 from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
 
 NAME = "langsmith"
-HELP = "runs of LangSmith: an item a retrieval, with the answer and the feedback"
+HELP = "LangSmith runs: one item per retrieval, with the answer and the feedback"
 TOGETHER = True
 SIGNS = (("id", "run_type", "trace_id"),)
 BESIDE = (("run_id", "key"),)
@@ -36,7 +37,7 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
         yield from _feedback(row)
     else:
         keys = ", ".join(list(row)[:12])
-        raise BadInput(f"is no run and no feedback of LangSmith; it has: {keys}", field="run_type")
+        raise BadInput(f"is neither a LangSmith run nor feedback; it has: {keys}", field="run_type")
 
 
 def _run(row: Mapping[str, Any]) -> TraceSpan:
@@ -60,7 +61,7 @@ def _run(row: Mapping[str, Any]) -> TraceSpan:
 
 
 def _feedback(row: Mapping[str, Any]) -> Iterator[TraceScore]:
-    """Yield a score, or the value in words; feedback that is only a comment has neither."""
+    """Yield the score, or the value in words. Feedback that is only a comment has neither."""
     value = row.get("value") if row.get("score") is None else row["score"]
     if isinstance(value, bool):
         value = str(value).lower()

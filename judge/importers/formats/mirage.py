@@ -46,12 +46,12 @@ _OWN = ("query_id", "query", "answer")
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per question, or per group of adjacent chunks. Raises UsageError when dataset.json is missing."""
+    """Yield one row per question, or per group of adjacent chunks. Raises UsageError if dataset.json is missing."""
     fields.no_maps(NAME, options)
     kinds = {path: _kind_of(path) for path in paths}
     if "dataset" not in kinds.values():
         raise UsageError(
-            f"mirage needs the questions: {command('judge items import mirage dataset.json doc_pool.json')}"
+            f"mirage needs the file with the questions: {command('judge items import mirage dataset.json doc_pool.json')}"
         )
     builder = _Builder(options, bad)
     # Questions first, because the other files refer to them.
@@ -129,7 +129,7 @@ class _Builder:
                 yield row
 
     def finish(self) -> None:
-        """Note label maps without effect."""
+        """Report label maps that had no effect."""
         self._labels.finish()
 
     def _row(self, name: str, passages: list[Passage], where: Where) -> Iterator[Row]:

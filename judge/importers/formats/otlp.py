@@ -22,7 +22,7 @@ from judge.importers.traces import TraceScore, TraceSpan
 from judge.types import Where
 
 NAME = "otlp"
-HELP = "OpenTelemetry traces (OTLP JSON): an item a retrieval, with the answer and the evaluations"
+HELP = "OpenTelemetry traces (OTLP JSON): one item per retrieval, with the answer and the evaluations"
 TOGETHER = True
 SIGNS = (("resourceSpans",),)
 EVALUATION = "gen_ai.evaluation.result"
@@ -31,7 +31,7 @@ DEEPEST = 20
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per retrieval. Raises BadInput for files without any."""
+    """Yield one row per retrieval. Raises BadInput if the files contain no retrieval."""
     fields.no_maps(NAME, options)
     yield from traces.items(paths, _parts(paths, bad), options, bad)
 
@@ -64,7 +64,7 @@ def _of_span(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
 
 
 def _attributes(value: Any, field: str) -> dict[str, Any]:
-    """Return the list of keys and values as an object. Raises BadInput."""
+    """Return a list of keys and values as an object. Raises BadInput if the list is malformed."""
     attributes = {}
     for entry in fields.listing(value, field):
         attributes[fields.identifier(fields.record(entry).get("key"), f"{field}.key")] = _plain(
@@ -92,5 +92,5 @@ def _plain(value: Any, depth: int) -> Any:
         try:
             return int(value["intValue"])
         except (TypeError, ValueError):
-            raise BadInput("no whole number", field="attributes.value.intValue") from None
+            raise BadInput("not a whole number", field="attributes.value.intValue") from None
     return next((value[name] for name in ("stringValue", "doubleValue", "boolValue") if name in value), None)

@@ -1,4 +1,4 @@
-"""Spans of Phoenix (OpenInference): each retrieval is one item. Spans and annotations are imported together.
+"""Phoenix spans (OpenInference): each retrieval is one item. Spans and annotations are imported together.
 
 The files are JSON Lines, JSON or Parquet. Records are recognised by their keys:
 
@@ -7,8 +7,9 @@ The files are JSON Lines, JSON or Parquet. Records are recognised by their keys:
     annotation   {span_id, name, annotator_kind, result: {label, score, explanation}, document_position, user_id}, or a row
                  of `get_span_annotations_dataframe()`, with columns as `result.label`
 
-A retrieval is a span of kind RETRIEVER. Annotations of kind HUMAN are human labels (the label, or else the score). Those of kind
-LLM and CODE become runs of `phoenix-llm` and `phoenix-code`. `judge.importers.traces` turns all of them into items.
+A retrieval is a span of kind RETRIEVER. Annotations of kind HUMAN become human labels (the label, or else the
+score). Annotations of the kinds LLM and CODE become runs of `phoenix-llm` and `phoenix-code`.
+`judge.importers.traces` turns all of them into items.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from judge.importers.paths import value_at
 from judge.importers.traces import TraceScore, TraceSpan
 
 NAME = "phoenix"
-HELP = "spans of Phoenix (OpenInference): an item a retrieval, with the answer and the annotations"
+HELP = "Phoenix spans (OpenInference): one item per retrieval, with the answer and the annotations"
 TOGETHER = True
 SIGNS = (("context", "span_kind"), ("context.span_id", "context.trace_id"), ("annotator_kind", "span_id"))
 _FLAT = "attributes."
@@ -36,7 +37,9 @@ def _part(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
     span, trace = value_at(row, "context.span_id"), value_at(row, "context.trace_id")
     if span is None or trace is None:
         keys = ", ".join(list(row)[:12])
-        raise BadInput(f"is no span and no annotation of Phoenix; it has: {keys}", field="context.span_id")
+        raise BadInput(
+            f"is neither a Phoenix span nor an annotation; it has: {keys}", field="context.span_id"
+        )
     attributes = dict(row["attributes"]) if isinstance(row.get("attributes"), dict) else {}
     attributes |= {k.removeprefix(_FLAT): v for k, v in row.items() if k.startswith(_FLAT)}
     parent = value_at(row, "parent_id")

@@ -47,7 +47,7 @@ SIGNS = (("Claim ID", "Verdict"), ("Document ID", "Full Text"), ("claim_id", "ve
 
 # About a quarter of the Full Text cells are empty or a placeholder.
 PLACEHOLDER = re.compile(r"\s*(\[[^\[\]]{0,30}\]|nan)?\s*", re.IGNORECASE)
-"""A Full Text without content: blank, pandas' nan, or one bracketed remark such as "[Link Post]"."""
+"""Matches a Full Text without content: blank, pandas' nan, or one bracketed remark such as "[Link Post]"."""
 
 _CLAIM = re.compile(r'.*?\bClaim: "(.*)"\s*', re.DOTALL)
 _TYPES = {"correct": "supporting", "misinfo": "misleading", "noise": "unrelated"}
@@ -68,7 +68,7 @@ _PREPROCESSED = {
 
 
 def kind_of(path: Path) -> str:
-    """Return claims, documents or sample. Raises BadInput for a table that is neither of the two."""
+    """Return claims, documents or sample. Raises BadInput if a table has neither claims nor documents."""
     if is_array(path) or path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
         return "sample"
     header, _ = csv_records(path, ignore)
@@ -85,7 +85,7 @@ def kind_of(path: Path) -> str:
 
 
 def listed(cell: Any, field: str) -> list[Any]:
-    """Return a list, or one as Python prints it; [] when there is none."""
+    """Return a list, which may be text as Python prints it, or [] if there is none."""
     if isinstance(cell, list) or cell is None or cell == "":
         return cell or []
     try:
@@ -93,12 +93,14 @@ def listed(cell: Any, field: str) -> list[Any]:
     except ValueError:
         value = None
     if not isinstance(value, list):
-        raise BadInput(f"must be a list such as [1, 2], is '{str(cell)[:40]}'", field=field)
+        raise BadInput(f"must be a list such as [1, 2], not '{str(cell)[:40]}'", field=field)
     return value
 
 
 def from_sample(row: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """Return (an element of a sample under the names of the CSV files, those names -> the element's own)."""
+    """Return (an element of a sample under the column names of the CSV files, a mapping from these to the
+    element's own names).
+    """
     if "claim" in row:
         renamed = {name: row.get(key) for name, key in _RAW.items()}
         return {**renamed, "documents": row.get("documents")}, _RAW
@@ -135,18 +137,18 @@ ROLES = {
     "irrelevant": "irrelevant",
 }
 Shelf = dict[str, list[tuple[Where, Passage | None, str]]]
-"""Claim ID -> (place, passage or None without text and title, Document ID)."""
+"""Maps a Claim ID to (place, passage, Document ID). The passage is None if it has neither text nor title."""
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per claim. Raises UsageError for documents without their claims."""
+    """Yield one row per claim. Raises UsageError if documents are given without their claims."""
     fields.no_maps(NAME, options)
     kinds = {path: kind_of(path) for path in paths}
     claims = [p for p in paths if kinds[p] == "claims"]
     documents = [p for p in paths if kinds[p] == "documents"]
     if documents and not claims:
         raise UsageError(
-            f"raguard needs the claims too: {command('judge items import raguard claims.csv documents.csv')}"
+            f"raguard also needs the file with the claims: {command('judge items import raguard claims.csv documents.csv')}"
         )
     builder = _Builder(options, bad)
     # Documents first: a claim is complete only with its documents.
@@ -163,7 +165,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
 
 
 class _Builder:
-    """Turns rows into items and counts what the user should know."""
+    """Turns rows into items, and counts the documents that the user should know about."""
 
     def __init__(self, options: Options, bad: Bad) -> None:
         self._dataset = options.dataset or NAME
@@ -175,7 +177,7 @@ class _Builder:
         self._documents = self._titles = self._nothing = self._absent = 0
 
     def shelve(self, records: Records) -> None:
-        """Read documents.csv and keep each document for its claim."""
+        """Read documents.csv and store each document for its claim."""
         for (claim, passage, name), where in built(records, self._shelved, self._bad):
             self._shelf.setdefault(claim, []).append((where, passage, name))
 
@@ -187,7 +189,7 @@ class _Builder:
         yield fields.identifier(row["Claim ID"], "Claim ID"), self._passage(row, ""), name
 
     def claim(self, row: Mapping[str, Any]) -> list[Item]:
-        """Return the item of one row of claims.csv, with the documents kept for it."""
+        """Return the item in one row of claims.csv, with the documents stored for it."""
         shelved = self._shelf.pop(row["Claim ID"], [])
         item = self._item(row)
         ids, roles = item.meta.get("document_ids", []), item.meta.get("document_labels", [])
@@ -211,7 +213,7 @@ class _Builder:
                 self._bad(at(where, f"there is no claim {claim}", "Claim ID"))
 
     def sample(self, raw: Any) -> list[Item]:
-        """Return the item of one element of a JSON sample."""
+        """Return the item in one element of a JSON sample."""
         row, names = from_sample(fields.record(raw))
         try:
             return self._sample(row)
@@ -228,7 +230,7 @@ class _Builder:
         return [fields.checked(item)]
 
     def finish(self, *, complete: bool) -> None:
-        """Note how many documents had no text, and how many were missing."""
+        """Report how many documents had no text, and how many were missing."""
         if self._titles or self._nothing:
             self._note(
                 f"{self._titles + self._nothing} of {self._documents} documents have no text of their own "
@@ -260,7 +262,7 @@ class _Builder:
         return item
 
     def _passage(self, row: Mapping[str, Any], place: str) -> Passage | None:
-        """Return a document; None when it has neither text nor title."""
+        """Return a document as a passage, or None if it has neither text nor title."""
         title = fields.word(row.get("Title"), f"{place}Title")
         body = fields.word(row.get("Full Text"), f"{place}Full Text") or ""
         meta = {k.lower(): row[k] for k in ("Link",) if row.get(k)}

@@ -64,13 +64,13 @@ def is_corpus(path: Path) -> bool:
 
 
 def claims(path: Path, bad: Bad) -> Records:
-    """Return claims as SciFact's own objects: {id, claim, evidence, cited_doc_ids}."""
+    """Return claims in the form of SciFact's own objects: {id, claim, evidence, cited_doc_ids}."""
     records, is_table = table_or_json(path, bad, _CLAIM_COLUMNS)
     return Records(path, "line", _claims_of(records, bad)) if is_table else records
 
 
 def _claims_of(rows: Records, bad: Bad) -> Iterator[tuple[int, Any]]:
-    """Yield consecutive CSV rows of one claim as one object, at the line of the first."""
+    """Yield consecutive CSV rows about the same claim as one object, located at the line of the first row."""
     start, claim, broken = 0, None, False
     for line, row in rows.rows:
         if claim is None or claim["id"] != row["id"] or claim["claim"] != row["claim"]:
@@ -95,12 +95,12 @@ def _claims_of(rows: Records, bad: Bad) -> Iterator[tuple[int, Any]]:
 def numbers(cell: str, field: str) -> list[int]:
     """Parse `[2 5]` or `[2, 5]` as a list."""
     if not _NUMBERS.match(cell):
-        raise BadInput(f"must be a list of numbers, is '{cell[:40]}'", field=field)
+        raise BadInput(f"must be a list of numbers, not '{cell[:40]}'", field=field)
     return [int(n) for n in re.findall(r"\d+", cell)]
 
 
 def corpus(path: Path, bad: Bad, wanted: set[str]) -> Iterator[tuple[str, Abstract]]:
-    """Yield (doc_id, abstract) of the documents in `wanted`."""
+    """Yield (doc_id, abstract) for the documents in `wanted`."""
 
     def documents(raw: Any) -> Iterator[tuple[str, Abstract]]:
         row = fields.record(raw)
@@ -126,13 +126,13 @@ def _document(row: Any) -> Abstract:
 
 
 def sentences_of(cell: str) -> Sequence[str]:
-    """Return the sentences of an abstract that was printed as a list or a numpy array of strings."""
+    """Return the sentences in an abstract that was printed as a list or a numpy array of strings."""
     if _QUOTED.sub("", cell).replace(",", "").split() not in (["[", "]"], ["[]"]):
         raise BadInput("must be a list of quoted sentences", field="abstract")
     try:
         return [ast.literal_eval(part) for part in _QUOTED.findall(cell)]
     except (ValueError, SyntaxError) as error:
-        raise BadInput(f"a sentence is not quoted as Python quotes: {error}", field="abstract") from error
+        raise BadInput(f"a sentence is not quoted as in Python: {error}", field="abstract") from error
 
 
 STANCE = {"SUPPORT": "support", "REFUTE": "refute", "CONTRADICT": "refute"}
@@ -140,7 +140,7 @@ STANCE = {"SUPPORT": "support", "REFUTE": "refute", "CONTRADICT": "refute"}
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per claim. Raises UsageError when there is no claims file or no corpus."""
+    """Yield one row per claim. Raises UsageError if the claims file or the corpus is missing."""
     fields.no_maps(NAME, options)
     corpora = [p for p in paths if is_corpus(p)]
     others = [p for p in paths if p not in corpora]
@@ -158,7 +158,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
 
 
 def _documents(claim: Any) -> list[str]:
-    """Return every document of a claim, cited ones first, each once; [] for a malformed claim."""
+    """Return every document of a claim once, cited documents first, or [] if the claim is malformed."""
     if not isinstance(claim, dict):
         return []
     cited, evidence = claim.get("cited_doc_ids"), claim.get("evidence")
@@ -178,7 +178,7 @@ class _Builder:
         self._undecided: list[str] = []
 
     def items(self, raw: Any) -> list[Item]:
-        """Return the item of one claim."""
+        """Return the item for one claim."""
         row = fields.record(raw)
         claim = fields.required(row.get("claim"), "claim")
         fields.listing(row.get("cited_doc_ids"), "cited_doc_ids")
@@ -204,14 +204,18 @@ class _Builder:
         return [fields.checked(item)]
 
     def finish(self) -> None:
-        """Note the claims without a verdict."""
+        """Report the claims without a verdict."""
         if self._undecided:
             first = ", ".join(self._undecided[:5])
-            self._note(f"{len(self._undecided)} claims have no verdict: their documents disagree ({first})")
+            self._note(
+                f"{len(self._undecided)} claims have no verdict, because their documents disagree ({first})"
+            )
         self._labels.finish()
 
     def _stance(self, sets: Any, name: str) -> str | None:
-        """Return support or refute of one document, None without evidence. Sets that disagree are bad."""
+        """Return support or refute for one document, or None if it has no evidence. Raises BadInput if its
+        evidence sets disagree.
+        """
         place = f"evidence.{name}"
         stances = {
             self._labels.one_of("stance", fields.record(s).get("label"), f"{place}.label", STANCE)
@@ -220,7 +224,9 @@ class _Builder:
         if None in stances:
             raise BadInput("missing", field=f"{place}.label")
         if len(stances) > 1:
-            raise BadInput("evidence with both labels for one claim: undecided", field=place)
+            raise BadInput(
+                "the evidence has both labels for one claim, so its stance is undecided", field=place
+            )
         return next(iter(stances), None)
 
     def _verdict(self, item: Item, stances: set[str | None]) -> str | None:

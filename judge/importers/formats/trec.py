@@ -42,9 +42,10 @@ _MOST_TOPICS = 64 * 2**20
 
 
 def recognises(path: Path) -> bool:
-    """Return whether the first line is that of qrels, a run or topics, so that the format need not be named.
+    """Return whether the first line belongs to qrels, a run or topics, so that the user need not name the format.
 
-    Topics with a tab between id and text look like any table without a header, so their name has to say so.
+    Topics with a tab between id and text look like any other table without a header, so the file's name must
+    identify them.
     """
     try:
         first = collection.first_line(path)
@@ -56,7 +57,7 @@ def recognises(path: Path) -> bool:
 
 
 def _kind_by_content(path: Path, first: str) -> str | None:
-    """Return the kind of file by its first line; None where only the file's name can say."""
+    """Return the kind of file according to its first line, or None if only the file's name can decide."""
     cells = first.split()
     # `id TAB three word text` has four words, too. In qrels the separator is the same everywhere.
     same_separator = first.count("\t") in (0, len(cells) - 1)
@@ -71,7 +72,7 @@ def _kind_by_content(path: Path, first: str) -> str | None:
 
 
 def _kind_of(path: Path) -> str:
-    """Return qrels, run, topics or corpus. Raises UsageError where neither content nor name decides."""
+    """Return qrels, run, topics or corpus. Raises UsageError if neither content nor name decides."""
     if kind := _kind_by_content(path, collection.first_line(path)):
         return kind
     name = path.name.lower()
@@ -80,8 +81,8 @@ def _kind_of(path: Path) -> str:
     if topics != corpus:
         return "topics" if topics else "corpus"
     raise UsageError(
-        f"{path}: topics or documents? Say so in its name (topics..., queries..., corpus..., docs...); qrels have four "
-        "columns (query 0 document grade), runs six (query Q0 document rank score tag)"
+        f"{path}: rename the file so that its name says whether it has topics (topics..., queries...) or documents "
+        "(corpus..., docs...); qrels have four columns (query 0 document grade), runs six (query Q0 document rank score tag)"
     )
 
 
@@ -173,7 +174,9 @@ def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.Co
 
 
 def _columns(first: str) -> tuple[str, ...]:
-    """Return the columns that a header names (`id TAB text TAB title`), those of MS MARCO's documents, or none."""
+    """Return the columns named in a header (`id TAB text TAB title`), the columns of MS MARCO's documents, or
+    no columns.
+    """
     cells = tuple(cell.strip().lower() for cell in first.split("\t"))
     if cells[0] == "id" and "text" in cells:
         return cells

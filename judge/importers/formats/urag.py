@@ -1,6 +1,6 @@
 """URAG: multiple-choice questions with search results, split into calibration and test.
 
-URAG (arXiv 2603.19281), the data files of its repository.
+URAG (arXiv 2603.19281); the files are the data files in its repository.
 
 A file is {name, version, calibration: [...], test: [...]} with rows {id, question, correct_answer,
 options: [letters], search_results: [...]}. The question contains the texts of the options ("A. ...").
@@ -36,7 +36,7 @@ _TAIL = re.compile(r"\n\s*answer\s*:?\s*$", re.IGNORECASE)
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per question, calibration first. A file without either split is bad."""
+    """Yield one row per question, calibration first. Raises BadInput if a file has neither split."""
     fields.no_maps(NAME, options)
     for path in paths:
         labels = fields.Labels(options)
@@ -83,7 +83,7 @@ def _items(raw: Any, dataset: str, split: str) -> list[Item]:
 
 
 def _options(question: str, given: Any) -> tuple[str, dict[str, str]]:
-    """Return (the question, {letter: text}) of a question that ends with its options."""
+    """Split a question that ends with its options into (the question, {letter: text})."""
     if isinstance(given, dict):
         return question, {k: fields.required(v, f"options.{k}") for k, v in given.items()}
     letters = fields.texts(given, "options") or []
@@ -95,7 +95,9 @@ def _options(question: str, given: Any) -> tuple[str, dict[str, str]]:
         if spans is not None:
             break
     else:
-        raise BadInput(f"does not hold the options {', '.join(letters)} as 'A. ...'", field="question")
+        raise BadInput(
+            f"does not contain the options {', '.join(letters)} in the form 'A. ...'", field="question"
+        )
     ends = [start for start, _ in spans[1:]] + [len(_TAIL.sub("", question))]
     texts = [question[begin:end].strip() for (_, begin), end in zip(spans, ends, strict=True)]
     stem = question[: spans[0][0]].strip()
@@ -103,7 +105,7 @@ def _options(question: str, given: Any) -> tuple[str, dict[str, str]]:
 
 
 def _spans(question: str, letters: Sequence[str], gap: str) -> list[tuple[int, int]] | None:
-    """Return where each option's mark begins and ends, in order; None when one is missing."""
+    """Return where each option's mark begins and ends, in order, or None if a mark is missing."""
     spans: list[tuple[int, int]] = []
     for letter in letters:
         mark = re.compile(rf"{gap}\(?{re.escape(letter)}[.):]\s")
@@ -116,7 +118,7 @@ def _spans(question: str, letters: Sequence[str], gap: str) -> list[tuple[int, i
 
 
 def _correct(raw: Any, options: Mapping[str, str]) -> str | None:
-    """Return the letter of the correct answer, which may be given as letter, "B. text" or text."""
+    """Return the letter of the correct answer, which may be given as a letter, as "B. text" or as text."""
     got = fields.word(raw, "correct_answer")
     if got is None or got in options:
         return got
