@@ -1,8 +1,9 @@
 """The budget of an invocation: limits of tokens and money that are never exceeded.
 
-Before a call is sent, the maximum that it can cost is reserved: one token for each UTF-8 byte of the request (no
-tokenizer produces more), an allowance for the chat format, and the whole token limit of the reply. The reply says what
-was used. A call that ended without a reply, and may have been processed, counts with its whole reserve.
+Before a call is sent, the maximum that it can cost is reserved: one token for each UTF-8 byte of the request
+(no tokenizer produces more), an allowance for the chat format, and the whole token limit of the reply. The
+reply reports the actual use. A call that ended without a reply but may have been processed counts at its full
+reserve.
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ from judge.types import Json, RateState, Request, Usage
 PER_MESSAGE = 16
 """Maximum number of tokens that a chat template adds to a message."""
 PER_CALL = 64
-"""The same for a whole request."""
+"""Maximum number of tokens that a chat template adds to a whole request."""
 HAIR = 1e-9
 """Relative tolerance for rounding errors in sums of costs."""
 LEAST_DIFFERENCE = 0.005
-"""Relative differences of cost below this are rounding, and are not reported."""
+"""Relative cost differences below this are due to rounding and are not reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """The reserve of one call: at most `tokens`, of these `output` in the reply, and their `cost` in US dollars.
+    """The reserve for one call: at most `tokens` tokens, of which `output` are in the reply, and their `cost`
+    in US dollars.
 
     `estimate` is the expected number of tokens, which the rate controller uses.
     """
@@ -42,7 +44,9 @@ class Reserve:
     cost: float
 
     def most(self, usage: Usage, price: Price | None) -> tuple[int, float]:
-        """Return an upper bound on tokens and US dollars of a call whose server may have reported only one of the counts."""
+        """Return an upper bound on the tokens and US dollars of a call, even if the server reported only one
+        of the two token counts.
+        """
         # The excess of a reported count is added to the reserve, because the other count may still be at its maximum.
         into = max(0, (usage.input_tokens or 0) - (self.tokens - self.output))
         out = max(0, (usage.output_tokens or 0) - self.output)
@@ -51,10 +55,12 @@ class Reserve:
 
 @dataclass(slots=True)
 class Spent:
-    """The use of an invocation. `tokens` and `cost` (US dollars) count lost calls at their maximum.
+    """The tokens and money that an invocation has used. `tokens` and `cost` (US dollars) count lost calls at
+    their maximum.
 
-    `uncounted` is the number of replies without token counts, which count at their maximum, too. For `reporting` replies
-    the server reported a cost, `reported` in total; by the price list those replies cost `computed`.
+    `uncounted` is the number of replies without token counts, which also count at their maximum. The server
+    reported a cost for `reporting` replies: `reported` is the sum of these costs, and `computed` is what the
+    same replies cost by the price list.
     """
 
     tokens: int = 0
@@ -66,9 +72,10 @@ class Spent:
     computed: float = 0.0
 
     def charge(self, usage: Usage, price: Price | None, most_tokens: int, most_cost: float) -> float:
-        """Count a reply. Return its cost: the larger of the price list's and the server's amount.
+        """Count a reply. Return its cost: the amount by the price list or the amount that the server
+        reported, whichever is larger.
 
-        Without both token counts, the reply counts with its upper bound (`Reserve.most`).
+        Unless both token counts are known, the reply counts at its upper bound (`Reserve.most`).
         """
         is_counted = has_counts(usage)
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
@@ -85,12 +92,14 @@ class Spent:
         return cost
 
     def add(self, other: Spent) -> None:
-        """Add the use of another part."""
+        """Add another tally to this one."""
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def remarks(self, is_counted: bool) -> list[str]:
-        """Return remarks on the bill; `is_counted`: a price or a limit makes token counts matter."""
+        """Return remarks on the bill. `is_counted` is True if token counts matter because there is a price or
+        a limit.
+        """
         said = []
         if self.uncounted and is_counted:
             said.append(
@@ -110,15 +119,15 @@ class Spent:
 
 @dataclass(slots=True)
 class Opened:
-    """The cost of opening a provider: its start-up probes, and the time in seconds.
+    """The cost of opening a provider: its start-up probes and the time that they took, in seconds.
 
-    `begun` is the time of the first probe (`time.monotonic`), None without any. `rates` has, by address, the
-    last rate headers and when they came (by the loop's clock).
+    `begun` is the time of the first probe (`time.monotonic`), or None if there was none. `rates` maps each
+    address to its last rate headers and their arrival time (by the event loop's clock).
     """
 
     calls: int = 0
     answered: int = 0
-    """Calls that the server answered, refusals of a feature included."""
+    """Number of calls that the server answered, including those in which it refused a feature."""
     usage: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
     seconds: float = 0.0
@@ -126,7 +135,9 @@ class Opened:
     rates: dict[str, tuple[RateState, float]] = field(default_factory=dict)
 
     def as_json(self, priced: bool) -> dict[str, Json]:
-        """Return the document to store with a run. A lost call counts with the most tokens that it can have used."""
+        """Return the document to store with a run. A lost call counts at the maximum number of tokens that it
+        can have used.
+        """
         return {
             "calls": self.calls,
             "lost": self.spent.lost,
@@ -137,7 +148,8 @@ class Opened:
 
 
 class Budget:
-    """Counts calls against limits (None = no limit). `usage` receives the tokens of replies, `spent` everything.
+    """Counts calls against limits (None = no limit). `usage` counts the tokens of replies; `spent` also
+    counts lost calls.
 
     `before` are the tokens and US dollars of earlier invocations of the run, which count against the same limits.
     """
@@ -164,7 +176,7 @@ class Budget:
 
     @property
     def reason(self) -> str:
-        """The reason why nothing more is sent."""
+        """The reason why no more calls are sent."""
         tokens, cost = self.before
         earlier = f" ({tokens:,} of them used before)" if tokens else ""
         limits = [] if self.max_tokens is None else [f"{self.max_tokens:,} tokens{earlier}"]
@@ -173,7 +185,7 @@ class Budget:
         return f"another call could cross the limit of {' and '.join(limits)}"
 
     def claim(self, request: Request) -> Reserve:
-        """Return the tokens and cost that are reserved for a request."""
+        """Return the tokens and cost to reserve for a request."""
         # No tokenizer produces more tokens than the text has bytes.
         into = PER_CALL + sum(_bytes(m.content) + PER_MESSAGE for m in request.messages)
         if request.schema is not None:
@@ -209,7 +221,9 @@ class Budget:
         return self.before[1] + self.spent.cost
 
     async def room(self, claim: Reserve) -> bool:
-        """Wait while calls in flight may still use less than their reserves. Return whether the call then fits."""
+        """Wait while calls in flight may still turn out to use less than their reserves. Return whether the
+        call then fits within the limits.
+        """
         # Without a call in flight nothing will be released, and the wait would never end.
         while not self.fits(claim) and self._n_reserved:
             self._ended.clear()
@@ -217,7 +231,7 @@ class Budget:
         return self.fits(claim)
 
     async def again(self, claim: Reserve) -> bool:
-        """Return whether a lost call can be sent once more; its claim stays reserved in either case."""
+        """Return whether a lost call can be sent once more. Its reserve is kept in either case."""
         if self.fits():
             return True
         # Two calls that wait for each other's reserves would wait forever.
@@ -242,7 +256,7 @@ class Budget:
         self._ended.set()
 
     def answered(self, claim: Reserve, usage: Usage) -> None:
-        """Count a reply. Missing token counts count at their maximum."""
+        """Count a reply. If a token count is missing, the maximum is counted."""
         for name in ("input_tokens", "output_tokens", "cached_tokens"):
             self.usage[name] += getattr(usage, name) or 0
         tokens, most_cost = claim.most(usage, self.price)
@@ -269,9 +283,9 @@ class Budget:
 
     @property
     def crossed(self) -> str | None:
-        """The message for an exceeded limit; None if all are kept.
+        """The message for an exceeded limit, or None if no limit is exceeded.
 
-        Only a server that bills more than a call can cost exceeds one.
+        A limit can only be exceeded if a server bills more than the maximum that was reserved for a call.
         """
         over, said, factor = [], [], 1.0
         # Earlier invocations may have used more than this limit allows. An invocation that sends nothing

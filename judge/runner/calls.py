@@ -24,9 +24,11 @@ from judge.store.judgements import RequestRecord
 from judge.types import Reply, Request, Status
 
 UNKNOWN_MODEL = 3
-"""The run stops after so many units with HTTP 404 and no answer in between: the address or the model is wrong."""
+"""The run stops after this many units with HTTP 404 and no answer in between, because the address or the
+model is wrong.
+"""
 HOPELESS_REFUSALS = 30
-"""The run stops after so many refused requests (4xx) if the server has not answered any."""
+"""The run stops after this many refused requests (4xx) if the server has not answered any request."""
 NOT_FOUND = 404
 
 
@@ -46,8 +48,9 @@ class Attempt:
 class ModelNames:
     """The model names that the replies of a run may carry.
 
-    `compared`: addresses whose reported names were compared when the run began. The first reply of each may add a name:
-    some servers list a model under another name than their replies carry.
+    `compared` contains the addresses whose reported names were compared when the run began. The first reply
+    from each address may add a name, because some servers list a model under a different name from the one in
+    their replies.
     """
 
     names: set[str]
@@ -57,8 +60,8 @@ class ModelNames:
 class Caller:
     """Sends requests within the rate limits, retry policy and budget, to the server that the dispatcher selects.
 
-    `stop` ends the sending for a reason, `fail` for an error. Both shut the dispatcher, which cancels the waiting calls
-    and leaves their units pending. `named` is None if the model may have any name.
+    `stop` ends sending for a stated reason, `fail` because of an error. Both shut down the dispatcher, which
+    cancels the waiting calls and leaves their units pending. `named` is None if the model may have any name.
     """
 
     def __init__(
@@ -84,9 +87,10 @@ class Caller:
     ) -> list[Attempt]:
         """Return all attempts on one unit; the last one counts.
 
-        The caller has taken the slot and reserved the claim. One repair follows an unreadable reply. If the model reasons
-        first, the reasoning is one attempt and the answer the next one. With several label orders, each is an attempt,
-        and the last one has the averaged label. Raises CancelledError if the run stops before the unit is finished.
+        The caller has already taken the slot and made the reserve. An unreadable reply is followed by one
+        repair. If the model reasons first, the reasoning is one attempt and the answer is the next. With
+        several label orders, each order is an attempt, and the last attempt has the averaged label. Raises
+        CancelledError if the run stops before the unit is finished.
         """
         first = await self._attempt(request, record, claim, slot)
         if self.asker.sampling.orders > 1:
@@ -133,7 +137,7 @@ class Caller:
         return await self._attempt(request, self.asker.record(request), claim, slot)
 
     async def admitted(self, request: Request) -> tuple[Reserve, Slot]:
-        """Wait until budget and dispatcher have room for a call. Return its reserved claim and its slot."""
+        """Wait until the budget and the dispatcher have room for a call. Return its reserve and its slot."""
         claim = self.budget.claim(request)
         if not await self.budget.room(claim):
             self.stop(self.budget.reason)
@@ -159,8 +163,8 @@ class Caller:
     ) -> tuple[Reply, float, str | None]:
         """Send a request, with retries. Return the reply, its latency in seconds, and the server's address.
 
-        The slot is returned before every wait. While a server is down or overloaded, tries say nothing about the unit and
-        are not counted.
+        The slot is given back before every wait. Tries are not counted while a server is down or overloaded,
+        because they then reveal nothing about the unit.
         """
         tries, begun = 0, slot.at
         first_call = slot.server.first_call()
@@ -203,7 +207,7 @@ class Caller:
             slot = await self.dispatcher.enter(claim.estimate)
 
     async def _complete(self, server: ModelServer, request: Request, claim: Reserve) -> Reply:
-        """Make one call and count it, however it ends: a server may finish and bill a cancelled call, too."""
+        """Make one call and count it, however it ends. A server may finish and bill even a cancelled call."""
         assert server.provider is not None
         try:
             reply = await server.provider.complete(request)
@@ -219,7 +223,9 @@ class Caller:
         return reply
 
     def _check_model(self, server: ModelServer, reply: Reply) -> None:
-        """Raise UsageError for a reply of another model: a server may be restarted with other weights."""
+        """Raise UsageError if the reply comes from a different model: a server may have been restarted with
+        other weights.
+        """
         name, named = reply.resolved_model, self._named
         if not name:
             return
@@ -234,9 +240,9 @@ class Caller:
             )
 
     def _note(self, slot: Slot, begun: float, unit: str, error: ProviderError) -> bool:
-        """Note a failure of a server, and end the run if all servers have been down for too long.
+        """Record a server failure, and end the run if all servers have been down for too long.
 
-        Return whether the call counts as one of its unit's tries.
+        Return whether the call counts as one of the tries of its unit.
         """
         if not error.retryable:
             return True
@@ -256,7 +262,7 @@ class Caller:
         return counts
 
     def _is_servers_fault(self, server: ModelServer, begun: float, error: ProviderError) -> bool:
-        """Return whether a unit without tries left waits for its server instead of failing."""
+        """Return whether a unit with no tries left should wait for its server instead of failing."""
         if (
             not error.retryable
             or retry_after_of(error) > self.patience.longest_retry_after
@@ -271,7 +277,7 @@ class Caller:
     def _give_up(self, error: ProviderError) -> None:
         """Decide whether an error concerns this unit only or ends the run.
 
-        Raises CancelledError if it says nothing about the unit, which stays pending.
+        Raises CancelledError if the error is not due to the unit, which then stays pending.
         """
         no_end = isinstance(error, RateLimited) and retry_after_of(error) > self.patience.longest_retry_after
         # Every other unit would meet the same refusal.

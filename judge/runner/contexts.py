@@ -58,7 +58,7 @@ _NOISE = re.compile(r"(.*)\+noise:([1-9]\d{0,2})")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A parsed `--context`. `name` is the condition that its answers are stored under."""
+    """A parsed `--context`. `name` is the condition under which its answers are stored."""
 
     name: str
     kind: str
@@ -69,7 +69,7 @@ class Context:
 
 
 def parse(store: Store, text: str, *, ranking: str | None = None, stage: str | None = None) -> Context:
-    """Parse a `--context`. Raises UsageError for an invalid one, and if several rankings or none fit."""
+    """Parse a `--context`. Raises UsageError if it is invalid, or if it does not match exactly one ranking."""
     noisy = _NOISE.fullmatch(text)
     base, noise = (noisy[1], int(noisy[2])) if noisy else (text, 0)
     match = _SPEC.fullmatch(base)
@@ -94,7 +94,7 @@ def parse(store: Store, text: str, *, ranking: str | None = None, stage: str | N
 
 
 def contexts(store: Store, context: Context) -> dict[str, list[str]]:
-    """Return item -> its passages. Items without any are left out, except for `none`."""
+    """Return a mapping from each item to its passages. Items without passages are left out, except with `none`."""
     if context.kind == "none":
         passages_of: dict[str, list[str]] = {
             i: [] for (i,) in store.conn.execute("SELECT item_id FROM items ORDER BY rowid")
@@ -120,7 +120,9 @@ def _by_gold(store: Store, context: Context) -> dict[str, list[str]]:
 
 
 def marked(store: Store, name: str, value: str | int) -> dict[str, list[str]]:
-    """Return item -> its passages that the data set marks with this value in their `meta`."""
+    """Return a mapping from each item to those of its passages that the data set marks with this value in
+    their `meta`.
+    """
     query = (
         "SELECT item_id, passage_id FROM passages WHERE json_extract(meta, ?) = ? ORDER BY item_id, position"
     )
@@ -128,7 +130,7 @@ def marked(store: Store, name: str, value: str | int) -> dict[str, list[str]]:
 
 
 def called(store: Store, annotator: str, field: str, values: Sequence[str]) -> dict[str, list[str]]:
-    """Return item -> its passages to which an annotator gave one of these labels."""
+    """Return a mapping from each item to those of its passages to which an annotator gave one of these labels."""
     query = (
         f"SELECT p.item_id, p.passage_id FROM {label_rows.FIRST} JOIN passages AS p ON p.passage_id = l.unit_id "
         f"WHERE l.annotator_id = ? AND l.field = ? AND l.value IN ({','.join('?' * len(values))}) "
@@ -145,10 +147,10 @@ def _grouped(rows: Iterator[Sequence[str]]) -> dict[str, list[str]]:
 
 
 def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Add passages of other questions, in a random order.
+    """Add passages from other questions, in random order.
 
-    A passage whose text is among the item's passages or its context is no noise for the item. Raises UsageError if a data
-    set is too small.
+    A passage is not used as noise if its text is among the item's passages or in its context. Raises
+    UsageError if a data set is too small.
     """
     questions = dict(store.conn.execute("SELECT item_id, question_id FROM items"))
     pools: dict[str, list[tuple[str, str, str]]] = {}
@@ -188,7 +190,9 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
 
 
 def _shuffled(draw: random.Random, size: int) -> Iterator[int]:
-    """Yield 0 ... size-1 in random order (Fisher-Yates, lazily): a large pool is not shuffled for a few draws."""
+    """Yield 0 ... size-1 in random order (lazy Fisher-Yates), so that a large pool is not shuffled for a few
+    draws.
+    """
     moved: dict[int, int] = {}
     for n in range(size):
         place = draw.randrange(n, size)
@@ -198,14 +202,16 @@ def _shuffled(draw: random.Random, size: int) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class RelevantPassages:
-    """Item -> its relevant passages. `name` is part of the run's identity: other passages make another run."""
+    """A mapping from each item to its relevant passages. `name` is part of the run's identity, because
+    different passages make a different run.
+    """
 
     name: str
     passages: dict[str, list[str]]
 
 
 def relevant(store: Store, text: str) -> RelevantPassages:
-    """Parse a `--relevant`. Raises UsageError for an invalid one, and if no passage is relevant."""
+    """Parse a `--relevant`. Raises UsageError if it is invalid or if no passage is relevant."""
     of, colon, kind = text.rpartition(":")
     if kind not in (*RELEVANT_LABELS, "marked") or (colon and (kind == "marked" or not of)):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Write counter claims: check each claim, have a counter claim written, and store both as a pair of items."""
+"""Write counter claims: check each claim, have the model write a counter claim, and store both as a pair of items."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ _ALONE = "item_id IN (SELECT item_id FROM items WHERE pair_id IS NULL)"
 class Built:
     """Counts of claims by outcome.
 
-    `valid`, `invalid` and `unknown` (no label) sum to `claims`; `pairs`, `repeated` and `unwritten` sum to `valid`. A
-    `repeated` counter claim is the claim itself.
+    `valid`, `invalid` and `unknown` (no label) sum to `claims`; `pairs`, `repeated` and `unwritten` sum to
+    `valid`. A counter claim is `repeated` if it only repeats the claim.
     """
 
     claims: int
@@ -38,10 +38,11 @@ class Built:
 async def build(
     flow: Flow, check: Flow, tasks: tuple[Task, Task], selection: Selection, into: str | None = None
 ) -> Built:
-    """Check the claims that are in no pair, have counter claims written for the valid ones, and store the pairs.
+    """Check the claims that are not yet in a pair, have the model write counter claims for the valid ones,
+    and store the pairs.
 
-    `tasks` are claim_validity, which `check` runs, and counter_claim, which `flow` runs. Raises UsageError if no claim is
-    selected, Halted if a run was stopped.
+    `tasks` are claim_validity, which `check` runs, and counter_claim, which `flow` runs. Raises UsageError if
+    no claim is selected, and Halted if a run was stopped.
     """
     store = flow.store
     where = f"({selection.where}\n) AND {_ALONE}" if selection.where else _ALONE

@@ -1,6 +1,7 @@
-"""Admit calls to one server or several, from one queue.
+"""Admit calls from one queue to one or several servers.
 
-A refused call waits out its own backoff, or the Retry-After of its refusal, and delays no other call.
+A refused call waits for its own backoff, or for the Retry-After in its refusal, and does not delay other
+calls.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from judge.runner.rate import MOST
 from judge.runner.server import End, ModelServer, Slot
 
 EARLY_SECONDS = 0.001
-"""The event loop's timers are up to this late. The rest of a wait is spent looking at the clock."""
+"""The event loop's timers may fire this late. The last part of a wait is therefore spent polling the clock."""
 
 
 class Timer(Protocol):
-    """A timer that was set."""
+    """A timer that has been set."""
 
     def cancel(self) -> None:
-        """Never fire."""
+        """Cancel the timer."""
 
 
 class _Precise:
-    """A timer that is not late: a rate-limited server refuses calls that are not evenly spaced."""
+    """A precise timer, because a rate-limited server refuses calls that are not evenly spaced."""
 
     def __init__(self, seconds: float, call: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -49,9 +50,9 @@ class _Precise:
 class Dispatcher:
     """Admits calls in order of arrival, each to the server with the lowest share of its slots in use.
 
-    `concurrency` is the user's number of calls to each server, None = none given; `most` is the number that
-    the provider can use. `known` has the concurrency that the study last sustained, by address. `patience` is how
-    long, in seconds, all servers may be down.
+    `concurrency` is the number of concurrent calls to each server that the user set (None = not set); `most`
+    is the largest number that the provider supports. `known` maps each address to the concurrency that the
+    study last sustained there. `patience` is the longest time in seconds for which all servers may be down.
     """
 
     def __init__(
@@ -81,17 +82,17 @@ class Dispatcher:
 
     @property
     def in_flight(self) -> int:
-        """Calls under way."""
+        """Number of calls in flight."""
         return sum(server.in_flight for server in self.servers)
 
     @property
     def limit(self) -> int:
-        """Calls that may be under way now."""
+        """Number of calls that may currently be in flight."""
         return sum(server.limit for server in self.servers)
 
     @property
     def cuts(self) -> int:
-        """How often the concurrency or the rate of a server was cut."""
+        """How often the concurrency or the rate was reduced for a server."""
         return sum(server.rate.cuts for server in self.servers)
 
     @property
@@ -105,12 +106,14 @@ class Dispatcher:
         return any(server.answered_at > -math.inf for server in self.servers)
 
     def feed_is_empty(self) -> None:
-        """Note that no unit is left to send: calls that are still open are stragglers."""
+        """Record that no unit is left to send, so that calls still open are stragglers."""
         for server in self.servers:
             server.rate.feeding = False
 
     def down_for(self) -> tuple[float, ProviderError] | None:
-        """Return for how many seconds all servers have been down, with the last error; None if one is up."""
+        """Return for how many seconds all servers have been down, and the last error. Return None if a server
+        is up.
+        """
         since = [(server.down_since, server.error) for server in self.servers]
         known = [(at, error) for at, error in since if at is not None and error is not None]
         if len(known) < len(since):
@@ -120,7 +123,7 @@ class Dispatcher:
         return self._clock() - at, error
 
     def now(self) -> float:
-        """Return the reading of the clock, in seconds."""
+        """Return the current time of the clock, in seconds."""
         return self._clock()
 
     async def enter(self, tokens: int = 0) -> Slot:
@@ -167,12 +170,12 @@ class Dispatcher:
             self._resting.discard(ticket)
 
     def pause(self, paused: bool) -> None:
-        """Stop admitting calls, or start again. Calls in flight are not affected."""
+        """Pause or resume admitting calls. Calls in flight are not affected."""
         self.paused = paused
         self._admit()
 
     def shut(self) -> None:
-        """Stop admitting calls for good; waiting ones are cancelled."""
+        """Stop admitting calls permanently, and cancel the waiting calls."""
         self.is_shut = True
         for ticket in [ticket for ticket, _ in self._waiting]:
             ticket.cancel()
@@ -184,7 +187,8 @@ class Dispatcher:
     def _choose(self, tokens: int) -> tuple[Slot | None, float | None]:
         """Take a slot of the server with the lowest load.
 
-        Without a free one, return the seconds until a call may be sent; None if it must wait for another to end.
+        If no slot is free, return the seconds until a call may be sent, or None if it must wait for another
+        call to end.
         """
         now = self._clock()
         best: ModelServer | None = None

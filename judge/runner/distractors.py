@@ -22,7 +22,9 @@ from judge.store.study import Store
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """The request: distractors per question, iterations of regeneration, and what counts as challenging."""
+    """The settings: the number of distractors per question, the number of regeneration iterations, and the
+    criterion for a challenging question.
+    """
 
     task: Task
     check: Task
@@ -34,8 +36,9 @@ class Making:
 
 @dataclass(slots=True)
 class MadeDistractors:
-    """The result: questions with their distractors, the number of iterations, the run of the check, the number of
-    items without the task's inputs, and the stored answers."""
+    """The result: questions with their distractors, the number of iterations, the run that checked them, the
+    number of items that lack the task's inputs, and the stored answers.
+    """
 
     questions: dict[str, DistractorItem]
     iterations: int
@@ -43,14 +46,14 @@ class MadeDistractors:
     left_out: int
     kept: Kept
     without_document: int = 0
-    """Number of questions without a document that the prompt could show."""
+    """Number of questions without a document to show in the prompt."""
 
 
 async def make(flow: Flow, check: Flow, making: Making, selection: Selection) -> MadeDistractors:
     """Generate and check until every question is challenging or all iterations are used.
 
-    `flow` writes the distractors, `check` judges them. Raises UsageError if no item is selected, Halted if a run was
-    stopped.
+    `flow` writes the distractors, `check` judges them. Raises UsageError if no item is selected, and Halted
+    if a run was stopped.
     """
     store = flow.store
     n, left_out = select(store, making.task, selection)
@@ -79,7 +82,9 @@ async def make(flow: Flow, check: Flow, making: Making, selection: Selection) ->
 
 
 def originals(store: Store, items: Sequence[str]) -> dict[str, list[str]]:
-    """Return item -> the first passage with gold evidence for its answer, else its first passage."""
+    """Map each item to its first passage with gold evidence for its answer, or to its first passage if there
+    is none.
+    """
     oracle_passages = given.contexts(store, given.parse(store, "oracle"))
     first = given.contexts(store, given.parse(store, "fixed5"))
     # URAG's Prompt 2 shows one original document, which the fake one has to contradict.
@@ -118,7 +123,7 @@ async def _generate(
 
 
 def _before(question: DistractorItem, iteration: int, slot: int) -> DistractorItem:
-    """Return the question as it was before this slot of this iteration was written."""
+    """Return the question as it was before this slot was written in this iteration."""
     whole = question.iterations[: iteration - 1]
     previous = question.iterations[iteration - 1 : iteration]
     return replace(question, iterations=[*whole, *([d for d in i if d.slot < slot] for i in previous)])

@@ -1,4 +1,4 @@
-"""The edges of a run: counting its units, closing it in the study, and signals."""
+"""The beginning and the end of a run: count its units, close it in the study, and handle signals."""
 
 import asyncio
 import signal
@@ -15,7 +15,7 @@ from judge.types import Json, Status
 
 
 async def close(store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]) -> None:
-    """Store the end of the run, with retries while the study is locked. All judgements are stored by then."""
+    """Store the end of the run, and retry while the study is locked. All judgements have been stored by then."""
     begun = time.monotonic()
     # Somebody who interrupts a run does not wait for a locked study.
     patience = 0.0 if report.interrupted else plan.patience.outage
@@ -34,7 +34,7 @@ async def close(store: Store, plan: Plan, report: RunReport, facts: Mapping[str,
 
 
 async def count(store: Store, plan: Plan, report: RunReport, begun: asyncio.Event) -> None:
-    """Count the units of a large study in a thread, after the first calls of the run are sent."""
+    """Count the units of a large study in a thread, after the run's first calls have been sent."""
 
     def counted() -> tuple[int, int]:
         with store.clone() as other:
@@ -48,7 +48,7 @@ async def count(store: Store, plan: Plan, report: RunReport, begun: asyncio.Even
 
 
 def statuses(store: Store, plan: Plan, run_id: str, repeat: int) -> Mapping[str, int]:
-    """Return the number of selected units by status; for a run over all units, the study stores the counts."""
+    """Return the number of selected units by status. For a run over all units, the study stores these counts."""
     if plan.selection.is_all:
         return selection.run_statuses(store, run_id, repeat)
     return selection.selected_statuses(store, run_id, repeat)
@@ -68,7 +68,9 @@ def labelled(store: Store, plan: Plan, run_id: str) -> int:
 
 @contextmanager
 def hardly_waiting(store: Store, seconds: float) -> Iterator[None]:
-    """Wait at most so many seconds for a locked study: the event loop stands still meanwhile, and calls in flight with it."""
+    """Wait at most this many seconds for a locked study, because the event loop and the calls in flight are
+    blocked meanwhile.
+    """
     store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
     try:
         yield
@@ -77,7 +79,7 @@ def hardly_waiting(store: Store, seconds: float) -> Iterator[None]:
 
 
 class Interrupts:
-    """Counts Ctrl-C and SIGTERM until there is a callback, and then calls it for each of them."""
+    """Counts Ctrl-C and SIGTERM until a callback is set, and then calls it for each signal."""
 
     def __init__(self) -> None:
         self.callback: Callable[[], None] | None = None
@@ -91,7 +93,7 @@ class Interrupts:
             self.callback()
 
     def tell(self, callback: Callable[[], None]) -> None:
-        """Call `callback` from now on, and once for each that has come already."""
+        """Set the callback, and call it once for each signal already received."""
         self.callback = callback
         for _ in range(self._early):
             callback()
@@ -99,7 +101,7 @@ class Interrupts:
 
 @contextmanager
 def interrupts() -> Iterator[Interrupts]:
-    """Handle Ctrl-C and SIGTERM in the running loop while the block runs."""
+    """Handle Ctrl-C and SIGTERM in the running event loop while the block runs."""
     loop, caught, handled = asyncio.get_running_loop(), Interrupts(), []
     for sig in (signal.SIGINT, signal.SIGTERM):
         try:

@@ -1,4 +1,6 @@
-"""Turn attempts into rows of the study, whether a call, a provider batch or an identical earlier request answered."""
+"""Turn attempts into rows for the study, whether the answer came from a call, a provider batch or an
+identical earlier request.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +16,7 @@ from judge.types import Judgement, Usage
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """The stored facts of a call beside its request and reply. `timeout` is in seconds."""
+    """The facts that are stored about a call in addition to its request and reply. `timeout` is in seconds."""
 
     max_output_tokens: int
     base_url: str | None = None
@@ -24,7 +26,9 @@ class CallFacts:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Makes the entries of one run; `missing` counts, by field, the labels for which a derivation table had no row."""
+    """Makes the entries of one run. `missing` counts, for each field, the labels for which the derivation
+    table had no row.
+    """
 
     task: Task
     run_id: str
@@ -39,8 +43,8 @@ class Entries:
     ) -> Entry:
         """Return the entry of an attempt at `place` (unit, repeat, number of the attempt).
 
-        `gold` are the unit's gold labels, from which fields are derived. Without `call`, the answer is that of an
-        identical request, and cost nothing.
+        `gold` contains the unit's gold labels, from which fields are derived. If `call` is not given, the
+        answer is that of an identical request and cost nothing.
         """
         parsed, reply, labels = attempt.parsed, attempt.reply, attempt.parsed.labels
         if labels and self.task.spec.derive:

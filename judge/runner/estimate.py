@@ -1,7 +1,7 @@
-"""What a run would take before it is begun: units, tokens, money and time; nothing is judged.
+"""Estimate the units, tokens, cost and duration of a run before it begins, without judging anything.
 
-Input tokens are counted over a seeded sample of the units still to be judged: four characters a token. Output tokens are those of
-earlier replies, else what an answer in the task's format takes.
+Input tokens are counted over a seeded sample of the units still to be judged: four characters a token. Output
+tokens are the mean of earlier replies or, if there are none, the length of an answer in the task's format.
 """
 
 import json
@@ -22,16 +22,17 @@ from judge.store.study import Store
 from judge.types import Request
 
 SAMPLE = 1000
-"""At most so many prompts are rendered: their mean length is the estimate for all units."""
+"""At most this many prompts are rendered. Their mean length is the estimate for all units."""
 LEAST_CACHED = 1024
-"""Minimum length of a constant prefix, in tokens, for the vendors' prompt caches."""
+"""Minimum length in tokens of a constant prefix that the vendors' prompt caches accept."""
 FREE_TEXT = 80
 """Estimated tokens of a rationale, or of an answer in free text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The remaining work of a plan and its cost. Costs are in US dollars, None without a price; times are in seconds.
+    """The remaining work of a plan and its cost. Costs are in US dollars (None if no price is known); times
+    are in seconds.
 
     `prefix_tokens` is the length of the constant part of each prompt. `basis` says how token counts were estimated.
     """
@@ -62,7 +63,7 @@ class _Measured:
 
 
 def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
-    """Estimate a plan without calling its server. Raises UsageError as `select` does."""
+    """Estimate a plan without calling its server. Raises the same UsageError as `select`."""
     model = plan.asked_as or plan.model
     facts = provider.describe()
     units, left_out = selection.select(store, plan.task, plan.selection)
@@ -120,7 +121,7 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
 
 
 def _sample(store: Store, plan: Plan, run: str, asker: Asker) -> list[Request]:
-    """Render the prompts of a seeded sample of the units that are still to be judged."""
+    """Render the prompts for a seeded sample of the units that have not been judged yet."""
     chosen = plan.selection
     if chosen.limit is None:
         # Drawn at random, because the first units of a study may be shorter or longer than the others.
@@ -137,7 +138,7 @@ def _characters(request: Request) -> int:
 
 
 def _measured(conn: sqlite3.Connection, plan: Plan) -> _Measured | None:
-    """Return the means per reply of the newest run of this task and model, over its first thousand calls."""
+    """Return the means per reply over the first thousand calls of the newest run of this task with this model."""
     query = """
         SELECT count(*), avg(output_tokens), avg(latency) FROM (
             SELECT output_tokens, latency FROM judgements
@@ -151,7 +152,7 @@ def _measured(conn: sqlite3.Connection, plan: Plan) -> _Measured | None:
 
 
 def _answer_tokens(task: Task, mode: Mode) -> float:
-    """Return the tokens of an answer in the task's format: a letter, or JSON with the longest labels."""
+    """Estimate the number of tokens in an answer in the task's format: a letter, or JSON with the longest labels."""
     if mode is Mode.TEXT and not task.spec.questions[0].labels:
         return float(FREE_TEXT)
     if mode is not Mode.JSON:
@@ -165,7 +166,7 @@ def _answer_tokens(task: Task, mode: Mode) -> float:
 
 
 def _cost(price: Price | None, into: float, out: float, calls: int, cached: int = 0) -> float | None:
-    """Return the cost of so many calls in US dollars."""
+    """Return the cost of this many calls in US dollars."""
     if price is None:
         return None
     if price.exact is not None:

@@ -1,8 +1,9 @@
 """Few-shot examples from the study: labelled items that a run shows in its prompt and does not judge.
 
-For a task on items, an example has the context that the run gives to the item, if any. For a task on passages, it has
-the item's first passage with the gold label `supporting`, or else its first passage. The answer shown is the gold label
-of the task's field, or else the item's `claim_verdict`.
+For a task on items, an example has the context that the run gives to the item, if any. For a task on
+passages, it has the item's first passage with the gold label `supporting` or, if there is none, its first
+passage. The answer shown is the gold label for the task's field or, if there is none, the item's
+`claim_verdict`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,8 @@ _ROLE = "raguard.role"
 def showing(
     store: Store, task: Task, items: Sequence[str], contexts: Mapping[str, Sequence[str]] | None = None
 ) -> Task:
-    """Return the task with these items as its examples, in order; `contexts`: item -> the passages it is given.
+    """Return the task with these items as its examples, in this order. `contexts` maps each item to the
+    passages that it is given.
 
     Raises UsageError for an unknown item, and for one without a usable gold label or without an input of the task.
     """

@@ -14,7 +14,7 @@ from judge.types import Json
 
 
 class Halted(AdjudgeError):
-    """A run of the chain ended before its last unit; `plan` and `report` are those of that run."""
+    """Raised if a run in the chain ended before its last unit. `plan` and `report` belong to that run."""
 
     def __init__(self, plan: Plan, report: RunReport) -> None:
         super().__init__(f"{plan.task.name}: {report.stopped or report.last_failure or report.error}")
@@ -23,7 +23,9 @@ class Halted(AdjudgeError):
 
 @dataclass(slots=True)
 class Flow:
-    """Runs that share the model, sampling, limits and budget of `plan`; `reports` has the finished ones."""
+    """Runs that share the model, sampling, limits and budget of `plan`. `reports` contains the reports of the
+    finished runs.
+    """
 
     store: Store
     provider: Provider
@@ -34,7 +36,7 @@ class Flow:
     async def run(
         self, task: Task, selection: Selection, extra: Mapping[str, Json] | None = None
     ) -> RunReport:
-        """Run one task over its selection. Raises Halted if the run was stopped or no unit got an answer."""
+        """Run one task over its selection. Raises Halted if the run was stopped or if no unit was answered."""
         # The limits are those of the whole command: each run gets what the runs before it have left.
         remaining_plan = self.plan.after([report for _, report in self.reports])
         plan = replace(remaining_plan, task=task, selection=selection, extra=dict(extra or {}))

@@ -1,4 +1,4 @@
-"""Send identical requests once: units with the same request share its answer.
+"""Send identical requests only once: units with the same request share its answer.
 
 A request is known from the moment it is sent. It is in flight (other units wait for its outcome), answered and not
 yet committed, or stored in the study.
@@ -38,7 +38,7 @@ class _InFlight:
 class Identical:
     """The requests of one run. `waiting` counts the units that wait for another unit's request.
 
-    `fresh`: no answer of another run is reused.
+    If `fresh` is True, answers from other runs are not reused.
     """
 
     def __init__(self, conn: sqlite3.Connection, *, fresh: bool = False) -> None:
@@ -48,14 +48,14 @@ class Identical:
         self._stored: set[str] = set()
 
     def look_up(self, questions: Sequence[UnitRequest]) -> None:
-        """Look up which of these requests the study has, in one query for all of them."""
+        """Look up which of these requests are stored in the study, with a single query."""
         if not self._fresh:
             self._stored = judgements.known_requests(self._conn, [q.sha for q in questions])
 
     def answer(self, question: UnitRequest) -> Attempt | None:
-        """Return the outcome of an identical request; None if there is none yet.
+        """Return the outcome of an identical request, or None if there is no outcome yet.
 
-        A unit that is retried gets only an answer with labels.
+        A unit that is being retried only accepts an answer with labels.
         """
         if (pending := self._in_flight.get(question.sha)) is not None:
             # Answered but not committed yet, so the study does not show it.
@@ -84,11 +84,11 @@ class Identical:
         return True
 
     def sent(self, question: UnitRequest) -> None:
-        """Note that the request was sent: from now on other units can wait for it."""
+        """Record that the request was sent, so that other units can wait for it."""
         self._in_flight[question.sha] = _InFlight()
 
     def answered(self, question: UnitRequest, outcome: Attempt) -> list[UnitRequest]:
-        """Note the outcome. Return the units that have waited for it."""
+        """Record the outcome. Return the units that were waiting for it."""
         pending = self._in_flight[question.sha]
         pending.outcome, waited = outcome, pending.waiting
         pending.waiting = []
@@ -96,11 +96,11 @@ class Identical:
         return waited
 
     def given_up(self, question: UnitRequest) -> None:
-        """Note that there will be no outcome because the run is stopping; units that wait for it stay pending."""
+        """Record that there will be no outcome because the run is stopping. Units that wait for it stay pending."""
         self.waiting -= len(self._in_flight.pop(question.sha).waiting)
 
     def saved(self, sha: str) -> None:
-        """Note that the request is stored now: a look-up before that did not show it."""
+        """Record that the request is now stored, because an earlier look-up did not find it."""
         self._in_flight.pop(sha, None)
         if not self._fresh:
             self._stored.add(sha)

@@ -1,9 +1,9 @@
 """Find the run of the study that a plan resumes. Only what changes the meaning of an answer identifies a run.
 
-That is the task, the model (or its name by `--as`), temperature, seed, answer mode, label order and the provider's own
-options; examples, rationale and wording are part of the task's text. Address, token limit and time-out are facts of
-each attempt. The answer mode is fixed when the run begins: if a server reports another support for label probabilities
-later, the run is still the same.
+That is the task, the model (or its name by `--as`), temperature, seed, answer mode, label order and the
+provider's own options; examples, rationale and wording are part of the task's text. Address, token limit and
+time-out are stored with each attempt. The answer mode is fixed when the run begins: the run remains the same
+even if a server later reports different support for label probabilities.
 """
 
 import sqlite3
@@ -39,8 +39,8 @@ class Settled:
 def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     """Return the run that the plan resumes or begins, with an open provider.
 
-    Raises UsageError if the server reports another model name than the servers of that run, and if replicas report
-    different names.
+    Raises UsageError if the server reports a different model name from the servers of that run, or if
+    replicas report different names.
     """
     facts = provider.describe()
     wants = plan.sampling
@@ -76,14 +76,16 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
 
 
 def matching_runs(store: Store, plan: Plan, provider: Provider, url: Json = None) -> list[str]:
-    """Return the ids of the runs that the plan could resume; with `url`, only runs of that server or of none."""
+    """Return the ids of the runs that the plan could resume. With `url`, return only runs at that server or
+    without a server.
+    """
     run_ids = runs.begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
     there = url is None or plan.same_model
     return [run.run_id for run in run_ids if there or _is_among(url, run.addresses)]
 
 
 def _identities(plan: Plan, provider: Provider) -> list[str]:
-    """Return the identities of the plan: one for each answer mode and mask that it allows."""
+    """Return the possible identities of the plan's run: one for each answer mode and mask that the plan allows."""
     chosen = plan.sampling.answers
     modes = (
         # Only the server can say whether it gives label probabilities, so a run in either mode may fit.
@@ -113,7 +115,7 @@ def _mask(provider: Provider, mode: Mode) -> str | None:
 
 
 def _masks(provider: Provider, mode: Mode) -> Sequence[str | None]:
-    """Return the masks with which a run of the plan can have begun."""
+    """Return the masks with which a run of this plan may have begun."""
     if not isinstance(provider, Masks) or mode not in (Mode.CODES, Mode.WORDS):
         return (None,)
     if provider.chosen_mask == "auto":
@@ -140,7 +142,7 @@ def _mask_of(run: Begun, provider: Provider, now: str | None, notes: list[str]) 
 def _of_plan(
     conn: sqlite3.Connection, plan: Plan, provider: Provider, probed: Mode, url: Json
 ) -> Begun | None:
-    """Return the best match of several runs: by `--answers`, then by mode, mask and address."""
+    """Return the best match among several runs: by `--answers`, then by mode, mask and address."""
     run_ids = runs.begun(conn, plan.task.name, plan.model, _identities(plan, provider))
 
     def fit(run: Begun) -> tuple[bool, bool, bool, bool]:
@@ -164,9 +166,9 @@ def _check_replica_names(facts: Mapping[str, Json]) -> None:
 
 
 def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping[str, Json]) -> list[str]:
-    """Return a note if a vendor's model has another name now than in this run.
+    """Return a note if a vendor's model now has a different name from the one in this run.
 
-    Raises UsageError for any other server: it may serve other weights.
+    Raises UsageError if this happens at any other server, because it may serve different weights.
     """
     url, name = facts.get("base_url"), facts.get("reports")
     addresses = run.addresses
@@ -192,7 +194,7 @@ def _is_among(url: Json, addresses: Collection[str]) -> bool:
 
 
 def _plain(url: str) -> tuple[str, str, int | None, str]:
-    """Return the parts of an address, with one name for this machine and an explicit port."""
+    """Return the parts of an address, with a single name for the local machine and an explicit port."""
     parts = urlsplit(url)
     # A run that began at localhost is resumed at 127.0.0.1: it is the same server.
     host = "localhost" if parts.hostname in _LOOPBACK else str(parts.hostname)

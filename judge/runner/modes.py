@@ -1,4 +1,4 @@
-"""How a task is put to a model: the answer mode, and the orders in which the labels are shown."""
+"""How a task is presented to a model: the answer mode, and the orders in which the labels are shown."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def mode_of(task: Task, provider: Provider, sampling: Sampling) -> Mode:
-    """Return the answer mode for this provider; a classifier that reads pairs of texts has no prompt."""
+    """Return the answer mode for this provider. A classifier that reads pairs of texts has no prompt."""
     if isinstance(provider, PairReader):
         return Mode.PAIR
     return choose_mode(task, provider.label_codes or sampling.orders > 1, sampling.answers)
 
 
 def check_pair(task: Task, sampling: Sampling) -> None:
-    """Raise UsageError for settings without a meaning for a model that reads no prompt."""
+    """Raise UsageError for settings that have no meaning for a model without a prompt."""
     refused = {
         f"--answers {sampling.answers}": sampling.answers != "auto",
         "--label-order": sampling.label_order != "declared" or sampling.orders > 1,
@@ -38,12 +38,13 @@ def check_pair(task: Task, sampling: Sampling) -> None:
 
 
 def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
-    """Return the answer mode: codes if the model gives their probabilities and the task is one choice, else JSON.
+    """Return the answer mode: codes if the model returns their probabilities and the task is a single choice,
+    otherwise JSON.
 
-    A raw task is answered in free text, whatever `answers` says, except for the letters of options. With codes, a
-    rationale before the choice takes two calls; that is chosen if the rationale or the codes were requested explicitly.
-    Raises UsageError for codes or words with several questions or with a rationale after the label, and for words if two
-    labels begin alike.
+    A raw task is answered in free text, whatever `answers` says, except for the letters of options. With
+    codes, a rationale before the choice takes two calls; that is chosen if the rationale or the codes were
+    requested explicitly. Raises UsageError for codes or words if there are several questions or a rationale
+    after the label, and for words if two labels begin alike.
     """
     if task.spec.raw:
         # No list of codes can be added to a raw prompt. The letters of options are part of its text already.
@@ -81,7 +82,9 @@ def _check_words(task: Task) -> None:
 
 
 def takes_codes(task: Task) -> bool:
-    """Return whether `--answers auto` means codes for a task, if the model gives their probabilities."""
+    """Return whether `--answers auto` selects codes for a task, provided that the model returns their
+    probabilities.
+    """
     if task.spec.raw:
         return task.spec.letters
     return task.one_choice or (task.reasons_first and "rationale" in task.overrides)
@@ -105,11 +108,12 @@ def label_orders(task: Task, order: str) -> dict[str, list[str]]:
 
 
 def several_orders(first: Sequence[str], orders: int) -> list[list[str]]:
-    """Return `orders` different orders of the labels, the first one as given.
+    """Return `orders` different orders of the labels. The first one is the given order.
 
-    Two orders are the given one and its reverse. More are its rotations, so that n orders of n labels show each label
-    once at each position (a Latin square), followed by the rotations of its reverse. Raises UsageError for more than twice
-    as many orders as labels.
+    If two orders are requested, they are the given order and its reverse. If more are requested, they are the
+    rotations of the given order, so that n orders of n labels show each label once at each position (a Latin
+    square), followed by the rotations of its reverse. Raises UsageError if there are more than twice as many
+    orders as labels.
     """
     n = len(first)
     # With two labels the only rotation is the reverse.

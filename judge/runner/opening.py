@@ -28,7 +28,7 @@ from judge.store.study import Store
 from judge.types import Reply, Request
 
 WARN_AFTER = 3
-"""So many failures of the start-up probes are followed by a warning that the command waits for the server."""
+"""After this many failures of the start-up probes, the user is warned that the command is waiting for the server."""
 _log = logging.getLogger(__name__)
 
 
@@ -37,7 +37,7 @@ async def open_or_finished(
 ) -> Plan | RunReport:
     """Open the provider as `open_patiently`. If no unit is left to judge, return the finished run's report instead.
 
-    In that case nothing is sent, and `watch` is called once with that report.
+    In that case nothing is sent, and `watch` is called once with the report.
     """
     if (report := _finished(store, plan, provider)) is None:
         return await open_patiently(provider, plan, store=store)
@@ -47,7 +47,7 @@ async def open_or_finished(
 
 
 def _finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
-    """Return the report of the plan's run; None if it has units to judge, or was made at another address."""
+    """Return the report of the plan's run, or None if it still has units to judge or used another address."""
     facts = provider.describe()
     run_ids = matching_runs(store, plan, provider, facts.get("base_url"))
     # Of runs in several answer modes, only the server can say which one is resumed.
@@ -76,10 +76,10 @@ async def open_patiently(
 ) -> Plan:
     """Open a provider. Return the plan with the cost of the start-up probes, which counts against its limits.
 
-    `price` is the price of the provider's model if it differs from the plan's. `opened` is updated after each probe.
-    `store` is the study that may have facts about the server. Temporary failures are retried by the plan's policy, but a
-    server that accepts no connection is not waited for. Raises LimitReached if a limit is too low for the probes, and
-    the errors of `Provider.open`.
+    `price` is the price of the provider's model if it differs from the plan's. `opened` is updated after each
+    probe. `store` is the study that may have facts about the server. Temporary failures are retried by the
+    plan's policy, but the call does not wait for a server that accepts no connection. Raises LimitReached if
+    a limit is too low for the probes, and the errors of `Provider.open`.
     """
     opened = opened or Opened()
     if isinstance(provider, Probing):
@@ -107,7 +107,9 @@ async def open_patiently(
 
 
 async def _opened(provider: Provider, patience: Patience, opened: Opened) -> None:
-    """Open the provider, with retries after temporary failures. Raises the last failure when the patience is used up."""
+    """Open the provider, with retries after temporary failures. Raises the last failure when the maximum
+    waiting time has passed.
+    """
     begun, tries = time.monotonic(), 0
     while True:
         answered = opened.answered
@@ -129,18 +131,18 @@ async def _opened(provider: Provider, patience: Patience, opened: Opened) -> Non
 
 
 class _Purse:
-    """Pays for the probes of one server from the plan's limits; at most `concurrency` of them run at once."""
+    """Counts the probes of one server against the plan's limits. At most `concurrency` probes run at once."""
 
     def __init__(self, budget: Budget, opened: Opened, concurrency: int | None, url: str) -> None:
         self.budget, self.opened, self.url = budget, opened, url
         self._room = asyncio.Semaphore(concurrency or START)
         self._is_over = False
-        """Whether a probe has exceeded a limit: the others are useless without it."""
+        """Whether a probe has exceeded a limit. The other probes are useless without it."""
 
     async def pay(
         self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
-        """Return the result of `send`, after counting it. Raises LimitReached."""
+        """Call `send`, count the call and return its result. Raises LimitReached if a limit is too low for it."""
         async with self._room:
             return await self._paid(request, send, is_needed)
 

@@ -35,7 +35,7 @@ class Plan:
     sampling: Sampling = field(default_factory=Sampling)
     repeats: int = 1
     concurrency: int | None = None
-    """Concurrent calls to each server, from the first call on; None = the rate controller decides."""
+    """Number of concurrent calls to each server, from the first call on; None = the rate controller decides."""
     retry: Collection[str] = ()
     max_tokens: int | None = None
     max_cost: float | None = None
@@ -43,23 +43,27 @@ class Plan:
     prices: Mapping[str, Mapping[str, Json]] | None = None
     patience: Patience = field(default_factory=Patience)
     extra: Mapping[str, Json] = field(default_factory=dict)
-    """Options that are part of the run's identity beside task, model and sampling (the context of generated answers)."""
+    """Options that are part of the run's identity in addition to task, model and sampling (the context of
+    generated answers).
+    """
     fresh: bool = False
     """Send every request: no stored answer to an identical request is reused."""
     same_model: bool = False
-    """Treat the model at another address as the same, even if it reports another name."""
+    """Treat the model at another address as the same, even if it reports a different name."""
     asked_as: str | None = None
     """The model as typed, when `model` is the name that `--as` gave the judge."""
     typed: Mapping[str, Json] = field(default_factory=dict)
-    """Facts that a command needs to resume the run: see `judge.run_options.typed`."""
+    """Facts that a command needs to resume the run (see `judge.run_options.typed`)."""
 
     before: tuple[int, float] = (0, 0.0)
-    """Tokens and US dollars of earlier invocations of the run: they count against `max_tokens` and `max_cost`."""
+    """Tokens and US dollars that earlier invocations of the run used. They count against `max_tokens` and
+    `max_cost`.
+    """
     opened: Opened | None = None
     """The cost of opening the provider, which the report and the record of the first run include."""
 
     def price(self, facts: Mapping[str, Json]) -> Price | None:
-        """Return the price of the model; `facts` are those of its provider.
+        """Return the price of the model. `facts` are the facts that its provider reports.
 
         Raises UsageError if a limit of money needs a price and there is none.
         """
@@ -69,7 +73,7 @@ class Plan:
         return price if self.max_cost is None else wanted(model, price)
 
     def after(self, reports: Iterable[RunReport]) -> Plan:
-        """Return the plan with what these runs, one after the other, have left of its limits."""
+        """Return the plan with its limits reduced by what these runs, made one after the other, have used."""
         done = list(reports)
         # That a provider was opened is counted in the first report after it.
         is_counted = any(report.opened is self.opened for report in done)
@@ -77,7 +81,7 @@ class Plan:
         return replace(left, opened=None) if is_counted else left
 
     def less(self, *done: RunReport | Opened) -> Plan:
-        """Return the plan with what these runs and openings have left of its limits."""
+        """Return the plan with its limits reduced by what these runs and openings have used."""
         tokens, cost, seconds = self.max_tokens, self.max_cost, self.max_time
         # Never below 0: a server can bill more than a call can cost, and so exceed what was left.
         return replace(
@@ -109,11 +113,11 @@ class RunReport:
     usage: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
     opened: Opened | None = None
-    """The part of `usage` and `spent` that opening the provider took."""
+    """The part of `usage` and `spent` that was used to open the provider."""
     price: Price | None = None
     cuts: int = 0
     derived: Counter[str] = field(default_factory=Counter)
-    """Derived field -> answers for which the task's table had no row."""
+    """Maps each derived field to the number of answers for which the task's table had no row."""
     stopped: str | None = None
     error: AdjudgeError | None = None
     last_failure: ProviderError | None = None
@@ -122,12 +126,12 @@ class RunReport:
 
     @property
     def done(self) -> int:
-        """Units with a judgement, from this invocation or an earlier one."""
+        """Number of units with a judgement, from this invocation or an earlier one."""
         return self.reused + sum(self.ended.values())
 
     @property
     def pending(self) -> int:
-        """Units without a judgement."""
+        """Number of units without a judgement."""
         return self.units - self.done
 
     @property
@@ -140,8 +144,9 @@ class RunReport:
     def as_json(self, plan: Plan) -> dict[str, Json]:
         """Return the documented counts: ok, unparsed, refused, truncated, failed, reused (and pending) sum to units.
 
-        `cost` is in US dollars, at most where calls were lost or their tokens not counted, None without a price and
-        without a cost that the server reports (`reported_usd`, of the replies that have one).
+        `cost` is in US dollars. It is an upper bound if calls were lost or their tokens were not counted, and
+        None if there is neither a price nor a cost reported by the server (`reported_usd`, summed over the
+        replies that have one).
         """
         cost = None
         if self.price is not None or self.spent.reporting:
@@ -167,7 +172,7 @@ class RunReport:
         }
 
     def remarks(self, plan: Plan) -> list[str]:
-        """Return remarks for the user beside the counts."""
+        """Return remarks for the user that accompany the counts."""
         is_counted = self.price is not None or plan.max_tokens is not None
         said = [*self.notes, *self.spent.remarks(is_counted)]
         if self.left_out:
@@ -186,13 +191,13 @@ class RunReport:
 
 @dataclass(slots=True)
 class Live:
-    """The state that a progress line shows; it is updated while the run goes on."""
+    """The state that a progress line shows. It is updated during the run."""
 
     report: RunReport
     dispatcher: Dispatcher
     started: float
     stalled: tuple[float, AdjudgeError] | None = None
-    """Since when (`time.monotonic`) and why commits fail; None = they succeed."""
+    """Since when (`time.monotonic`) commits have failed, and why; None = they succeed."""
 
 
 class RunDisplay(Protocol):
@@ -202,4 +207,4 @@ class RunDisplay(Protocol):
         """Show the run. Called at the beginning, after every commit, and twice a second."""
 
     def end(self) -> None:
-        """Show nothing more: the run has ended."""
+        """Stop showing progress because the run has ended."""

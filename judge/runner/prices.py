@@ -1,7 +1,8 @@
-"""Prices of models: the vendors' list prices by `genai-prices`, or those of the user's price file.
+"""Prices of models: the vendors' list prices from `genai-prices`, or prices from the user's price file.
 
-Prices are in US dollars per million tokens. The package contains the prices of its release day and never fetches newer
-ones, so the version of the package dates a price. The user's own server has a price only if a price file has one:
+Prices are in US dollars per million tokens. The package contains the prices of its release day and never
+fetches newer prices, so its version shows how old a price is. The user's own server only has a price if a
+price file specifies one:
 
     {"openai/my-model": {"input": 0.25, "output": 2.0, "cached": 0.025, "batch": {"input": 0.125, "output": 1.0}}}
 """
@@ -20,13 +21,13 @@ from judge.types import Json, Usage, attributes
 
 MILLION = 1_000_000
 IN_THIS_PROCESS = frozenset(("scripted", "llamacpp", "embedded", "onnx"))
-"""Vendors of models that run in this process and cost nothing: a limit of money needs no price for them."""
+"""Vendors whose models run in this process and cost nothing. A cost limit does not need a price for them."""
 _KNOWN = {"input", "output", "cached", "written", "batch"}
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens: input, output, read from the cache, written to the cache.
+    """Prices in US dollars per million tokens: input, output, read from the cache, written to the cache.
 
     `source` names the price list and its version. If a price depends on the size of the call, `exact` computes the cost
     of a call from its (input, output, cached, written) tokens, and the numbers are those of a small call.
@@ -40,7 +41,7 @@ class Price:
     exact: Callable[[int, int, int, int], float] | None = None
 
     def cost(self, usage: Usage) -> float | None:
-        """Return the cost of one call in US dollars; None if the server did not count its tokens."""
+        """Return the cost of one call in US dollars, or None if the server did not count its tokens."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         into, cached, written = usage.input_tokens, usage.cached_tokens or 0, usage.written_tokens or 0
@@ -57,7 +58,9 @@ class Price:
         return sum(parts) / MILLION
 
     def most(self, into: int, out: int) -> float:
-        """Return an upper bound on the cost of a call with at most so many tokens, whatever the cache does."""
+        """Return an upper bound on the cost of a call with at most this many tokens, whether or not they are
+        cached.
+        """
         if self.exact is not None:
             return max(
                 self.exact(into, out, 0, 0), self.exact(into, out, 0, into), self.exact(into, out, into, 0)
@@ -65,12 +68,14 @@ class Price:
         return (into * max(self.input, self.cached, self.written) + out * self.output) / MILLION
 
     def as_json(self) -> dict[str, Json]:
-        """Return the price as stored with a run."""
+        """Return the price in the form that is stored with a run."""
         return attributes(self, "input", "output", "cached", "written", "source")
 
 
 def charged(price: Price | None, usage: Usage) -> float | None:
-    """Return the cost to count for a call: the larger of the price list's and the server's amount; None without either."""
+    """Return the cost to count for a call: the amount by the price list or the amount that the server
+    reported, whichever is larger. Return None if both are unknown.
+    """
     computed = None if price is None else price.cost(usage)
     known = [cost for cost in (computed, usage.cost) if cost is not None]
     return max(known, default=None)
@@ -79,9 +84,10 @@ def charged(price: Price | None, usage: Usage) -> float | None:
 def find(
     model: str, facts: Mapping[str, Json], file: Mapping[str, Mapping[str, Json]] | None, batch: bool = False
 ) -> Price | None:
-    """Return the price of a model (`vendor/name`), from the file, else from the vendor's list; None without one.
+    """Return the price of a model (`vendor/name`) from the file or, if it is not there, from the vendor's
+    list. Return None if neither has it.
 
-    `facts` are those of `Provider.describe`; `batch` selects the price of provider batches.
+    `facts` comes from `Provider.describe`; `batch` selects the price for provider batches.
     """
     if file and model in file:
         return _of_file(file[model], batch)
@@ -95,7 +101,7 @@ def find(
 def read_prices(path: Path) -> dict[str, Mapping[str, Json]]:
     """Read a price file: model -> input, output, and optionally cached, written and batch.
 
-    Raises BadInput that names the model and the field.
+    Raises BadInput, naming the model and the field, if an entry is invalid.
     """
     try:
         # Not plain JSON: of a duplicate key, one price would be used silently.
@@ -177,13 +183,15 @@ def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
 
 
 def free(model: str) -> Price | None:
-    """Return the price 0 of a model that runs in this process; None for any other model."""
+    """Return the price 0 for a model that runs in this process, and None for any other model."""
     here = model.partition("/")[0] in IN_THIS_PROCESS
     return Price(0.0, 0.0, 0.0, 0.0, "it runs in this process") if here else None
 
 
 def wanted(model: str, price: Price | None) -> Price:
-    """Return the price that a limit of money needs. Raises UsageError, with the option to add, if it is unknown."""
+    """Return the price that a cost limit needs. Raises UsageError, naming the option to add, if the price is
+    unknown.
+    """
     price = price or free(model)
     if price is None:
         raise UsageError(

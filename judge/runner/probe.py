@@ -2,8 +2,8 @@
 
     result = await probe(store, scratch, plan, provider, Wanted(field="stance"))
 
-The copies are judged in another study, `scratch`, so that their labels never count for the probed one. If that file is
-kept, a later call resumes there.
+The copies are judged in another study, `scratch`, so that their labels never count in the probed study. If
+that file is kept, a later call resumes there.
 """
 
 import json
@@ -35,10 +35,10 @@ KINDS = ("passage", "item")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The request: labels of `field`, by these probes (of PROBES).
+    """The request: probe the labels of `field` with these probes (from PROBES).
 
-    `nothing` is the right label for an empty passage (None: the one that the judge gives most often). `paraphrases` maps
-    claims or questions to other words.
+    `nothing` is the correct label for an empty passage (None: the label that the judge gives most often).
+    `paraphrases` maps claims or questions to rewordings.
     """
 
     field: str
@@ -50,11 +50,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class ProbeOutcome:
-    """The result of one probe: the share of units whose label flips; on empty passages, with another label than `nothing`.
+    """The result of one probe: the share of units whose label flips or, on empty passages, whose label
+    differs from `nothing`.
 
-    `towards`: how many of those get the label that an injected instruction requested, or (empty passages) keep the
-    label that they had with the passage. `lost`: units with a label before and none after. `why`: the reason if the probe
-    was left out.
+    `towards` is the number of these units that get the label requested by an injected instruction or, on
+    empty passages, keep the label that they had with the passage. `lost` is the number of units with a label
+    before the change and none after it. `why` is the reason if the probe was left out.
     """
 
     probe: str
@@ -67,7 +68,9 @@ class ProbeOutcome:
 
 @dataclass(slots=True)
 class Probed:
-    """The results. `reports` are the runs in the scratch study; the last one may have been stopped."""
+    """The results. `reports` contains the reports of the runs in the scratch study. The last run may have
+    been stopped.
+    """
 
     rows: list[ProbeOutcome] = default(default_factory=list)
     reports: list[RunReport] = default(default_factory=list)
@@ -94,7 +97,8 @@ async def probe(
 ) -> Probed:
     """Judge the plan's units and their changed copies, with an open provider.
 
-    Raises UsageError for a task that is not on passages or items, for unknown labels and probes, and without any unit.
+    Raises UsageError if the task is not on passages or items, if a label or probe is unknown, or if there are
+    no units.
     """
     task, name = plan.task, wanted.field
     if task.spec.unit not in KINDS:
@@ -204,7 +208,9 @@ class _Units:
         towards: Mapping[int, str] | None = None,
         nothing: str | None = None,
     ) -> ProbeOutcome:
-        """Count the flips. With `nothing`, every label other than this one counts, whatever it was before."""
+        """Count the flips. If `nothing` is given, every label that differs from it counts, whatever the label
+        was before.
+        """
         # Only units that have a label before and after can flip. The others are counted as lost.
         chosen = [n for n in self.labels if of is None or n in of]
         both = [n for n in chosen if n in after]
@@ -225,7 +231,9 @@ class _Units:
         return ProbeOutcome(name, rate, 0, why=why)
 
     def _rate(self, name: str, units: Sequence[int], hit: Sequence[int], n_chosen: int) -> Measure:
-        """Return the share with its interval by question: Wilson's, with the effective number of units."""
+        """Return the share with its interval, clustered by question: a Wilson interval with the effective
+        number of units.
+        """
         if not units:
             return self.none(name, "no unit has a label before and after").rate
         values = np.isin(units, hit).astype(np.float64)
@@ -243,12 +251,12 @@ class _Units:
 
 
 def _other(domain: Sequence[str], label: str) -> str:
-    """Return the label that an injected instruction requests: the next one in the task's order."""
+    """Return the label that an injected instruction requests: the next label in the task's order."""
     return domain[(domain.index(label) + 1) % len(domain)]
 
 
 def _labels(scratch: Store, run: str, name: str, dataset: str, repeat: int = 0) -> dict[int, str]:
-    """Return number of the unit -> label, for the copies in a data set."""
+    """Return a mapping from unit number to label for the copies in a data set."""
     values = relation.values(scratch.conn, run, name, repeat=repeat)
     prefix = f"{dataset}:"
     return {
@@ -269,7 +277,7 @@ def _add(scratch: Store, items: Iterable[Item]) -> None:
 
 
 def _items(store: Store, plan: Plan) -> list[Item]:
-    """Return a numbered copy of each selected unit: its item with its passage, or with all passages."""
+    """Return a numbered copy of each selected unit: its item with the unit's passage, or with all passages."""
     selection.select(store, plan.task, plan.selection)
     items = []
     for n, unit in enumerate(selection.selected_units(store)):
@@ -297,7 +305,7 @@ def _copy(store: Store, n: int, item_id: str, question_id: str, passage_id: str 
 
 
 def as_json(probed: Probed) -> dict[str, Json]:
-    """Return the documented shape."""
+    """Return the result in its documented JSON form."""
     return {
         "units": probed.n_units,
         "labelled": probed.n_labelled,

@@ -1,6 +1,7 @@
 """Probes: changes of a unit that should not change its label, or that remove what the label depends on.
 
-Each is a function from an item to a changed copy; `judge.runner.probe` runs the judge on the copies.
+Each probe is a function that returns a changed copy of an item. `judge.runner.probe` runs the judge on the
+copies.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -41,7 +42,7 @@ class ProbeSetting:
 
     @property
     def shows_passages(self) -> bool:
-        """Whether the task shows passages: a change of something that it does not show is no probe."""
+        """Whether the task shows passages. Changing something that the task does not show is not a probe."""
         return bool({"passage", "passages", "context"} & set(self.inputs))
 
 
@@ -55,7 +56,7 @@ def _passages(item: Item, setting: ProbeSetting, change: Callable[[Passage], Pas
 
 
 def inject(item: Item, setting: ProbeSetting) -> Item | None:
-    """Append an instruction to give another label to the passage."""
+    """Append to the passage an instruction to give another label."""
     return _passages(item, setting, lambda p: replace(p, text=p.text + ATTACK.format(label=setting.target)))
 
 
@@ -81,12 +82,14 @@ def empty(item: Item, setting: ProbeSetting) -> Item | None:
 
 
 def boilerplate(item: Item, setting: ProbeSetting) -> Item | None:
-    """Replace the passages by a cookie banner."""
+    """Replace the passages with a cookie banner."""
     return _passages(item, setting, lambda p: replace(p, text=BOILERPLATE, title=None))
 
 
 def paraphrase(item: Item, setting: ProbeSetting) -> Item | None:
-    """Reword the claim or question: the paraphrase given for it, or else the same text in a frame sentence."""
+    """Reword the claim or question: use the paraphrase given for it or, if there is none, put the same text
+    into a frame sentence.
+    """
     given = setting.paraphrases
     if item.claim and "claim" in setting.inputs:
         return replace(item, claim=given.get(item.claim, f"The following is the case: {item.claim}"))
@@ -104,5 +107,5 @@ CHANGES: Mapping[str, Change] = {
     "boilerplate": boilerplate,
 }
 NOTHING = ("empty", "boilerplate")
-"""Probes after which nothing is left to judge: any label other than the one for "nothing" counts, not only a flip."""
+"""Probes that leave nothing to judge. Every label other than the one for "nothing" counts, not only a flip."""
 PROBES = ("repeat", "order", *CHANGES)

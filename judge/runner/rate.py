@@ -1,17 +1,20 @@
-"""The rate controller: how many calls one server gets at once, and how fast they follow each other.
+"""The rate controller: how many concurrent calls one server gets, and how fast they follow each other.
 
-Calls run at the full concurrency unless there is evidence against it. Without an explicit concurrency the limit
-starts at the one that the study last sustained at this address, else at `START`, and every good reply admits one more
-call, up to `MOST`. Four observations lower it, and nothing else does:
+Calls run at the full concurrency unless there is evidence against it. Without an explicit concurrency the
+limit starts at the concurrency that the study last sustained at this address or, if there is none, at
+`START`. Every good reply admits one more call, up to `MOST`. Four observations lower it, and nothing else
+does:
 
-- The vendors' rate headers: no call goes out before the time that they name. (Retry-After is about the refused call
-  alone, see `judge.runner.calls`. Where it held back all calls, a server that took 10 calls a second got 2.)
+- The vendors' rate headers: no call goes out before the time that they name. (Retry-After only applies to the
+  refused call, see `judge.runner.calls`. When it held back all calls, a server with a limit of 10 calls a
+  second got 2.)
 - Refusals (429, 503) of more than 15 % of the calls: calls are spaced evenly (`judge.runner.spacing`).
-- Time-outs while the other calls are slow too: the limit falls to what the server answers in half a time-out.
+- Time-outs while the other calls are slow too: the limit falls to the number of calls that the server
+  answers in half a time-out.
 - A doubling of the limit that raises the latency so much that no more replies come back: it is undone.
 
-A straggler lowers nothing. It is a call that is still open when no unit is left to send, or one that timed out while
-the median latency is below a quarter of the time-out.
+A straggler does not lower the limit. A straggler is a call that is still open when no unit is left to send,
+or a call that timed out while the median latency is below a quarter of the time-out.
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ from judge.runner.spacing import Spacing
 from judge.types import RateState
 
 MOST, START = 100, 16
-"""Without an explicit concurrency: the largest limit, and the first one at a server that the study does not know."""
+"""Without an explicit concurrency: the largest limit, and the initial limit at a server that the study does
+not know.
+"""
 RECENT_REPLIES = 256
 """Replies from which throughput and median latency are computed: more than two rounds of `MOST` calls."""
 SAFE_SHARE = 0.5
@@ -34,20 +39,23 @@ this: a server that answers one call at a time would otherwise spend its time on
 STRAGGLER_SHARE = 0.25
 """While the median latency is below this share of the time-out, a call that times out is a straggler."""
 LEAST_GAIN = 1.2
-"""A doubled limit must bring at least this many times the replies per second, or it is undone."""
+"""A doubling of the limit is undone unless it multiplies the replies per second by at least this factor."""
 DOUBLING_REPLIES = 32
-"""Replies by which a doubling is judged, once. An earlier controller decided on about 16 calls, took noise for a rise, and
-never had more than 24 of 100 calls in flight where latencies were log-normal."""
+"""Number of replies after which a doubling is evaluated, once. An earlier controller decided on about 16
+calls, took noise for a rise, and never had more than 24 of 100 calls in flight where latencies were
+log-normal.
+"""
 SURE_ERRORS = 2.5
 """Standard errors by which the mean log-latency must have risen before a doubling is undone."""
 FORGET_SECONDS = 300.0
-"""After so long a doubling that was undone is tried again: the server may have got more capacity."""
+"""After this time, a doubling that was undone is tried again, because the server may have gained capacity."""
 
 
 class RateController:
-    """Limits the calls to one server. Times are in seconds, of one clock that the caller reads.
+    """Limits the calls to one server. Times are in seconds, on one clock that the caller reads.
 
-    `ceiling` bounds the calls in flight, `start` is the first limit, and `timeout` is that of one call.
+    `ceiling` is the maximum number of calls in flight, `start` is the initial limit, and `timeout` is the
+    time-out of one call.
     """
 
     def __init__(self, ceiling: int, start: int | None = None, timeout: float = math.inf) -> None:
@@ -58,7 +66,7 @@ class RateController:
         self.in_flight = 0
         self.cuts = 0
         self.notes: list[str] = []
-        """Remarks on the server for the user, each with the option to type next."""
+        """Remarks on the server for the user, each with the option to use next."""
         self.most_used = 0
         self.feeding = True
         """Whether units are left to send."""
@@ -72,16 +80,20 @@ class RateController:
 
     @property
     def sustained(self) -> int:
-        """The concurrency that the server has sustained: the limit if it was reached, else the most calls at once."""
+        """The concurrency that the server has sustained: the limit if it was reached, otherwise the largest
+        number of concurrent calls.
+        """
         return self.limit if self.most_used >= self.limit else self.most_used
 
     def delay(self, now: float, tokens: int = 0) -> float:
-        """Return the seconds until a call of so many tokens may be sent, if the limit has room for it."""
+        """Return the seconds until a call with this many tokens may be sent, provided that the limit has room
+        for it.
+        """
         waits = (self._requests.wait(1, now), self._tokens.wait(tokens, now))
         return max(0.0, self.spacing.delay(now), *waits)
 
     def sent(self, now: float, tokens: int = 0) -> None:
-        """Note that a call of so many tokens is sent."""
+        """Record that a call with this many tokens is being sent."""
         self.in_flight += 1
         self.most_used = max(self.most_used, self.in_flight)
         if self.in_flight >= self.limit:
@@ -91,13 +103,13 @@ class RateController:
         self._tokens.take(tokens, now)
 
     def ended(self, tokens: int = 0) -> None:
-        """Note that a call of so many tokens has ended, in whatever way."""
+        """Record that a call with this many tokens has ended, whether or not it succeeded."""
         self.in_flight -= 1
         self._requests.in_flight -= 1
         self._tokens.in_flight -= tokens
 
     def replied(self, now: float, sent_at: float, limit: int) -> None:
-        """Note a good reply to a call that was sent when the limit was `limit`."""
+        """Record a good reply to a call that was sent when the limit was `limit`."""
         self.spacing.accepted()
         self._latencies.append(now - sent_at)
         self._replies.append(now)
@@ -116,11 +128,13 @@ class RateController:
             self.limit += 1
 
     def refused(self, now: float, sent_at: float) -> None:
-        """Note that the server refused a call (429, 503)."""
+        """Record that the server refused a call (429, 503)."""
         self.cuts += self.spacing.refused(now, sent_at)
 
     def timed_out(self, now: float, sent_at: float) -> bool:
-        """Lower the limit if a call had no answer in time because the server has too many. Return whether that is so."""
+        """Lower the limit if a call timed out because the server has too many calls. Return whether that was
+        the reason.
+        """
         # The call was sent before the last cut, which was made for this same overload.
         if sent_at <= self._cut_at:
             return True
@@ -144,14 +158,14 @@ class RateController:
         return True
 
     def restart(self, now: float) -> None:
-        """Start again after an outage, as with a server that was never used."""
+        """Start again after an outage as if the server had never been used."""
         self.limit = min(self.limit, START)
         # Refusals of calls from before the outage may still arrive. Counted against no calls, they set the slowest rate.
         self.spacing = Spacing(since=now)
         self._begin_again(now)
 
     def obey(self, state: RateState, now: float, tokens: int = 0) -> None:
-        """Obey the rate headers of the reply to a call of so many tokens that is still in flight here."""
+        """Apply the rate headers of a reply. Its call, with this many tokens, still counts as in flight."""
         self._requests.note(
             state.remaining_requests, state.reset_requests, state.limit_requests, now, in_reply=1
         )
@@ -160,21 +174,25 @@ class RateController:
         )
 
     def _begin_again(self, now: float) -> None:
-        """Discard the measurements at another limit: calls that were sent before are no evidence about this one."""
+        """Discard the measurements made at another limit: calls that were sent before are not evidence about
+        the current limit.
+        """
         self._cut_at = now
         self._replies.clear()
         self._doublings.clear()
         self._undone_above, self._try_again_at = self.ceiling, math.inf
 
     def _throughput(self, now: float, until_now: bool = False) -> float:
-        """Return the replies per second, 0 before the second one; `until_now` includes the time since the last one."""
+        """Return the replies per second, 0 before the second reply. `until_now` includes the time since the
+        last reply.
+        """
         if len(self._replies) < 2:
             return 0.0
         seconds = (now if until_now else self._replies[-1]) - self._replies[0]
         return (len(self._replies) - 1) / max(seconds, 1e-6)
 
     def _judge_doubling(self, now: float, latency: float, limit: int) -> None:
-        """Undo the last doubling of the limit if it has only made calls slower."""
+        """Undo the last doubling of the limit if it only made calls slower."""
         doubling = limit.bit_length()
         here = self._doublings.setdefault(doubling, _Latency())
         here.add(latency)
@@ -212,11 +230,12 @@ class _Latency:
 
 
 class Allowance:
-    """One of the limits in a server's rate headers: on requests, or on tokens.
+    """One of the limits in a server's rate headers, on requests or on tokens.
 
-    Until the reset, the allowance is what the last reply stated, less the calls in flight, which the server may not have
-    counted yet. After the reset, the allowance is unknown until the next reply. Until then calls are spaced at the limit
-    per window: a burst would be refused by every server that rounds its reset down.
+    Until the reset, the allowance is the value from the last reply minus the calls in flight, which the
+    server may not have counted yet. After the reset, the allowance is unknown until the next reply. Until
+    then calls are spaced at the limit per window: a burst would be refused by every server that rounds its
+    reset down.
     """
 
     __slots__ = ("in_flight", "left", "limit", "next", "reset", "window")
@@ -230,7 +249,7 @@ class Allowance:
         self.in_flight = 0.0
 
     def wait(self, cost: float, now: float) -> float:
-        """Return the seconds until `cost` fits. Even a call above the limit waits for one reset only."""
+        """Return the seconds until `cost` fits. Even a call that exceeds the limit only waits for one reset."""
         if self.left is not None and now >= self.reset:
             self.left = None
         if self.left is None:
@@ -248,9 +267,9 @@ class Allowance:
     def note(
         self, left: int | None, seconds: float | None, limit: int | None, now: float, in_reply: float
     ) -> None:
-        """Note a rate header: `left` of the limit remain, and in `seconds` the limit is full again.
+        """Record a rate header: `left` of the limit remains, and the full limit is available again in `seconds`.
 
-        `in_reply` is the cost of the call whose reply this is: the server has counted that one.
+        `in_reply` is the cost of the call that this reply answers, which the server has already counted.
         """
         if left is None or seconds is None:
             return

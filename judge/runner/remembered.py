@@ -1,4 +1,6 @@
-"""Reuse what a study has stored about servers: the results of start-up probes, and the concurrency sustained."""
+"""Reuse the facts about servers that a study has stored: the results of start-up probes and the sustained
+concurrency.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +15,7 @@ from judge.types import Json
 
 
 def recall(store: Store, provider: Provider) -> None:
-    """Give the stored facts about a server to the provider, or to each of its replicas."""
+    """Pass the stored facts about a server to the provider, or to each of its replicas."""
     known = runs.known_servers(store.conn, provider.describe())
     for member in replicas(provider):
         server = known.get(str(member.describe().get("base_url")))
@@ -22,7 +24,7 @@ def recall(store: Store, provider: Provider) -> None:
 
 
 def server_notes(servers: Sequence[ModelServer], known: Mapping[str, runs.KnownServer]) -> dict[str, Json]:
-    """Return the facts about these servers to store, by address. `known` has those of earlier runs."""
+    """Return the facts to store about these servers, by address. `known` contains the facts from earlier runs."""
     notes: dict[str, Json] = {}
     for server in servers:
         before = known.get(server.url or "")
@@ -41,10 +43,11 @@ def server_notes(servers: Sequence[ModelServer], known: Mapping[str, runs.KnownS
 def names_allowed(
     store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]
 ) -> ModelNames | None:
-    """Return the model names that replies of the run may carry; None if any name is accepted.
+    """Return the model names that the run's replies may carry, or None if any name is accepted.
 
-    `facts` are those of `Provider.describe`. A server that is restarted with other weights during a run must not add
-    their answers to it. A vendor's own server is exempt, because its alias may move on to a new model.
+    `facts` comes from `Provider.describe`. If a server is restarted with different weights during a run,
+    answers from these weights must not be added to the run. A vendor's own server is exempt, because its
+    alias may move to a new model.
     """
     opened, replicas_named, url = plan.opened, facts.get("replicas"), facts.get("base_url")
     was_asked = opened is None or opened.calls > 0

@@ -1,4 +1,4 @@
-"""Build requests with the hashes that identify them, and parse the replies to labels."""
+"""Build requests with the hashes that identify them, and parse the replies into labels."""
 
 from __future__ import annotations
 
@@ -39,10 +39,12 @@ class Sampling:
     answers: str = "auto"
     label_order: str = "declared"
     orders: int = 1
-    """In how many orders the labels are shown, one call each; the distributions are averaged against position bias."""
+    """Number of orders in which the labels are shown, with one call for each order. The distributions are
+    averaged to reduce position bias.
+    """
 
     def as_options(self) -> dict[str, Json]:
-        """Return the options as stored with the run."""
+        """Return the options in the form that is stored with the run."""
         return {
             **({"orders": self.orders} if self.orders > 1 else {}),
             **attributes(self, "temperature", "seed", "max_output_tokens", "answers", "label_order"),
@@ -52,11 +54,11 @@ class Sampling:
 class Asker:
     """Turns units into requests and replies into labels, for one task, model and sampling.
 
-    With several label orders, a unit takes one request for each: `request` makes the first one, `in_other_orders` the
-    others, and `average` combines their answers to one label.
+    With several label orders, a unit takes one request for each order: `request` makes the first request,
+    `in_other_orders` makes the others, and `average` combines their answers into one label.
 
-    `mode` is the answer mode of a resumed run (None: the one that suits the provider); `mask` is the server's restriction
-    of answers to the choices. `options` are the options with which a new run is stored.
+    `mode` is the answer mode of a resumed run (None: the mode that suits the provider); `mask` is the
+    server's restriction of answers to the choices. `options` contains the options to store with a new run.
     """
 
     def __init__(
@@ -154,7 +156,7 @@ class Asker:
         return _View(renderer, prefix, hashing)
 
     def _shown(self, request: Request) -> _View:
-        """Return the view with the label order that a request shows."""
+        """Return the view for the label order that a request shows."""
         if len(self._views) == 1:
             return self._views[0]
         prefix = request.messages[: request.prefix]
@@ -180,7 +182,7 @@ class Asker:
         return request, self.record(request)
 
     def record(self, request: Request) -> RequestRecord:
-        """Return the request as stored, with its hash."""
+        """Return the request in its stored form, with its hash."""
         unit_turns = _canonical_turns(request.messages[request.prefix :])
         view = self._shown(request)
         return RequestRecord(
@@ -195,7 +197,9 @@ class Asker:
 
     @property
     def repairs(self) -> bool:
-        """Whether an unreadable reply is repaired by a second call. A raw task is sent as it is, so it never is."""
+        """Whether an unreadable reply is repaired by a second call. This is never done for a raw task, which
+        is sent unchanged.
+        """
         return not self.task.spec.raw
 
     def repair(self, request: Request, reply: Reply, reason: str) -> Request:
@@ -206,7 +210,9 @@ class Asker:
         return replace(request, messages=(*request.messages, *turns))
 
     def conclude(self, request: Request, reply: Reply) -> Request:
-        """Return the request after the reasoning: the same messages with the reasoning, for the letter or the label."""
+        """Return the request that follows the reasoning: the same messages plus the reasoning, asking for the
+        letter or the label.
+        """
         turns = (Message("assistant", reply.text), Message("user", self.renderer.then_answer))
         codes, words = self.renderer.codes, self.renderer.words
         return replace(request, messages=(*request.messages, *turns), codes=codes, words=words)
@@ -225,9 +231,10 @@ class Asker:
         ]
 
     def for_one_order(self, parsed: Parsed, number: int) -> Parsed:
-        """Return the stored result for one label order (`number` from 1): its probabilities as the reason, and no label.
+        """Return the result to store for one label order (`number` from 1): its probabilities as the reason,
+        and no label.
 
-        Without probabilities there is no average, and so the unit gets no label.
+        Without probabilities there is no average, so the unit does not get a label.
         """
         if parsed.status is not Status.OK:
             return parsed
@@ -256,9 +263,10 @@ class Asker:
         return Parsed(Status.OK, (Answered(answers[0].labels[0].field, mean.argmax(), mean),))
 
     def parse(self, reply: Reply, request: Request | None = None) -> Parsed:
-        """Return the labels of a reply, or the reason why there are none. Reasoning before a letter is ok without labels.
+        """Return the labels in a reply, or the reason why there are none. Reasoning before a letter has
+        status `ok` and no labels.
 
-        If the model reasons first, `request` shows which of the two calls the reply answers.
+        If the model reasons first, `request` determines which of the two calls the reply answers.
         """
         try:
             return self._parse_reply(reply, request)
@@ -292,9 +300,10 @@ class Asker:
         return replace(parsed, labels=tuple(replace(label, rationale=why) for label in parsed.labels))
 
     def _checked(self, parsed: Parsed, quote: str | None, request: Request | None) -> Parsed:
-        """Return no label if the task requires a quote and it is not in the unit's passages, else the same result.
+        """Return the result unchanged, or without a label if the task requires a quote and the quote is not
+        in the unit's passages.
 
-        An invented quote shows that the label does not rest on the passages.
+        An invented quote shows that the label is not based on the passages.
         """
         if self.task.spec.rationale != "quote" or parsed.status is not Status.OK or request is None:
             return parsed
@@ -303,7 +312,7 @@ class Asker:
         return Parsed(Status.UNPARSED, reason=f"the quote is not in the passages: {quote!r:.200}")
 
     def _choice(self, reply: Reply, view: _View, letters: str | None = None) -> Parsed:
-        """Parse one choice. `letters` are the unit's options if the labels are letters of options."""
+        """Parse one choice. `letters` contains the unit's options if the labels are the letters of options."""
         codes, labels = view.renderer.codes or "", view.renderer.labels
         if letters is not None:
             codes, labels = letters, list(letters)
@@ -366,7 +375,7 @@ def _reasoning(reply: Reply) -> Parsed:
 
 
 REASONING = "reasoning; the answer is the next attempt"
-"""The reason of an attempt that is ok without a label."""
+"""The reason stored with an attempt that has status `ok` but no label."""
 
 
 def estimate_tokens(request: Request) -> int:

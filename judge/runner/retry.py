@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 from judge.errors import ProviderError, RateLimited, ServerFault, Unreachable
 
 CHANCE = 1e-7
-"""The chance that a unit fails, by bad luck alone, on every try that it gets: one in ten million."""
+"""The probability that a unit fails on all of its tries by chance alone: one in ten million."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
     """The retry policy. Times are in seconds; tries count from the first call.
 
-    The wait after try n is drawn from the upper half of `base * 2**(n - 1)`, at most `longest`, and is never shorter than
-    the server's Retry-After. Refused calls have a larger number of tries of their own, because the rate controller
-    already spaces them, and are retried for at least `refused_for`: many limits are per minute. If a Retry-After exceeds `longest_retry_after`, the run ends and can be resumed later. `outage` is
-    how long a run waits for a server that is down, or for a study that another program has locked.
+    The wait after try n is drawn from the upper half of `base * 2**(n - 1)`, at most `longest`, and is never
+    shorter than the server's Retry-After. Refused calls have their own, larger maximum number of tries,
+    because the rate controller already spaces them. They are retried for at least `refused_for`, because many
+    limits are per minute. If a Retry-After exceeds `longest_retry_after`, the run ends and can be resumed
+    later. `outage` is how long a run waits for a server that is down, or for a study that another program has
+    locked.
     """
 
     tries: int = 6
@@ -28,7 +30,7 @@ class Patience:
     refused_for: float = 120.0
     outage: float = 1800.0
     draw: random.Random = field(default_factory=random.Random)
-    """The jitter: clients that were refused together must not come back together."""
+    """The source of jitter: clients that were refused together must not retry together."""
 
     def wait(
         self,
@@ -38,13 +40,14 @@ class Patience:
         failing: float = 0.0,
         elapsed: float = math.inf,
     ) -> float | None:
-        """Return the seconds to wait after the failed try number `tries`; None to give up.
+        """Return the seconds to wait after failed try number `tries`, or None to give up.
 
-        `elapsed`: the seconds since the first try.
+        `elapsed` is the time in seconds since the first try.
 
-        `flow`: how many seconds the server took for its last few answers to other calls. A refused call waits no longer
-        than that, and a call whose connection was lost no longer than that or `base`. `failing`: the share of units whose
-        first call failed at this server. If many fail, a unit gets more tries, because its failures say little about it.
+        `flow` is the time in seconds that the server took for its last few answers to other calls. A refused
+        call waits at most that long, and a call whose connection was lost waits at most the longer of `flow`
+        and `base`. `failing` is the share of units whose first call failed at this server. If many fail, a
+        unit gets more tries, because its failures say little about it.
         """
         most = self.rate_limit_tries if isinstance(error, RateLimited) else self.tries
         if failing > 0.0:
@@ -67,5 +70,5 @@ class Patience:
 
 
 def retry_after_of(error: ProviderError) -> float:
-    """Return the seconds of the server's Retry-After, 0 without one."""
+    """Return the server's Retry-After in seconds, or 0 if there is none."""
     return (error.retry_after or 0.0) if isinstance(error, RateLimited | ServerFault) else 0.0

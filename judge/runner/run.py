@@ -36,18 +36,21 @@ from judge.store.study import Store, explained
 from judge.types import Json, Status
 
 GRACE_SECONDS = 10.0
-"""How long calls in flight may take after an interrupt or an error: their replies are paid for."""
+"""How long calls in flight may take after an interrupt or an error, because their replies are paid for."""
 TICK_SECONDS = 0.5
 """Seconds between two updates of the progress line."""
 COUNTED_FIRST = 20_000
-"""In a larger study the units are counted in a thread while the run goes on, so that its first call is not delayed."""
+"""In a study with more units than this, they are counted in a thread during the run, so that the first call
+is not delayed.
+"""
 AHEAD = 32
 """Units that are rendered and looked up together, so that the next call is ready when a slot is free."""
 MOST_UNSAVED = 2000
 """Maximum number of units that wait for a commit or for an identical request: it bounds the memory of a run."""
 MOST_YOUNG = 20_000
-"""New objects before a garbage collection. Each one visits the objects of all calls in flight, so Python's default of 700
-is too low."""
+"""Number of new objects before a garbage collection. Each collection visits the objects of all calls in
+flight, so Python's default of 700 is too low.
+"""
 MOST_RESTING = 256
 """Maximum number of calls that wait for a retry. With a server that refuses many calls they would pile up."""
 
@@ -57,9 +60,9 @@ async def run_task(
 ) -> RunReport:
     """Judge the plan's pending units with an open provider. Return the report.
 
-    A study that cannot be written, a refused key or a dead server ends the run. The report then has the error, and
-    everything that was acknowledged before is in the study. `watch` is called at the beginning, after every commit, and
-    twice a second in between.
+    The run ends if the study cannot be written, the key is refused or the server is dead. The report then has
+    the error, and everything that was acknowledged earlier is in the study. `watch` is called at the
+    beginning, after every commit, and twice a second in between.
     """
     # First of all: units whose answers an earlier run could not store must not be paid for again.
     taken = take_in(store)
@@ -90,7 +93,8 @@ async def _begun(
 ) -> RunReport:
     """Start the run in the study, run it, and close it.
 
-    `selected`: how many units are selected and left out, and whether they are counted later.
+    `selected` states how many units are selected and how many are left out, and whether they are counted
+    later.
     """
     units, left_out, late = selected
     facts = dict(provider.describe())
@@ -167,12 +171,12 @@ class _Run:
         self.entries = Entries(plan.task, report.run_id, report.derived)
         self.room = asyncio.Event()
         self.begun = asyncio.Event()
-        """Set when the first units were sent, or if there are none."""
+        """Set when the first units have been sent, or if there are none."""
         patience = plan.patience.outage
         self.writer = Writer(store, self._acknowledged, self._fail, patience=patience, stalled=self._stalled)
 
     async def go(self) -> None:
-        """Feed units, wait for their calls, and commit; interrupts and errors stop the feeding only."""
+        """Feed units, wait for their calls, and commit. Interrupts and errors only stop the feeding."""
         # Imported modules stay until the end, and every full garbage collection would visit them again.
         gc.freeze()
         young = gc.get_threshold()
@@ -241,7 +245,7 @@ class _Run:
         await asyncio.sleep(0)
 
     def _crowded(self) -> bool:
-        """Return whether too many units wait: for a commit, for an identical request, or for a retry."""
+        """Return whether too many units are waiting for a commit, for an identical request, or for a retry."""
         unsaved = self.identical.waiting + self.writer.unsaved
         return unsaved >= MOST_UNSAVED or len(self.tasks) > self.dispatcher.ceiling + MOST_RESTING
 
@@ -284,7 +288,9 @@ class _Run:
             self.watch(self.live)
 
     def _keep_learnt(self) -> None:
-        """Store new facts about the server, such as a refused parameter: a kill must not lose them."""
+        """Store new facts about the server, such as a refused parameter, at once, so that a kill does not
+        lose them.
+        """
         facts = dict(self.provider.describe())
         if facts == self.facts:
             return
@@ -295,11 +301,11 @@ class _Run:
             self.facts = facts
 
     def servers(self) -> dict[str, Json]:
-        """Return the facts about the servers to store, so that the next run need not probe them."""
+        """Return the facts to store about the servers, so that the next run does not need to probe them."""
         return server_notes(self.dispatcher.servers, self.known)
 
     def _stalled(self, error: AdjudgeError | None) -> None:
-        """Pause the sending while commits fail; received replies wait."""
+        """Pause sending while commits fail; replies already received wait."""
         self.live.stalled = None if error is None else (time.monotonic(), error)
         self.dispatcher.pause(error is not None)
 
@@ -311,7 +317,9 @@ class _Run:
     # Stopping
 
     def _stop_in_time(self) -> list[asyncio.TimerHandle]:
-        """With a limit of time, stop sending shortly before it, and cancel the calls that are in flight at it."""
+        """If there is a time limit, stop sending shortly before it is reached, and cancel the calls that are
+        still in flight when it is reached.
+        """
         most = self.plan.max_time
         if most is None:
             return []
@@ -321,7 +329,7 @@ class _Run:
         return [self.loop.call_later(before, self._stop, reason), self.loop.call_later(most, self._cancel)]
 
     def interrupt(self) -> None:
-        """Stop sending and let calls in flight end; a second interrupt cancels these, too."""
+        """Stop sending and let calls in flight end. A second interrupt cancels these calls as well."""
         if self.report.interrupted:
             self._cancel()
         self.report.interrupted = True
@@ -334,7 +342,7 @@ class _Run:
         self._stop(str(error), GRACE_SECONDS)
 
     def _stop(self, reason: str, grace: float | None = None) -> None:
-        """Stop sending; calls in flight have `grace` seconds to end, None = no limit."""
+        """Stop sending. Calls in flight have `grace` seconds to end (None = no limit)."""
         self.report.stopped = self.report.stopped or reason
         self.dispatcher.shut()
         if self.feeder is not None:

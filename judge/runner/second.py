@@ -8,8 +8,9 @@ RUN is the first pass, whose probabilities are renormalised over the options of 
 - `--shown RUN:wrong-second` exchanges those of the two most probable options. The paper exchanges the first with "a
   lower one" and does not say which.
 
-Of options with equal probabilities the first one counts. A question with one option, or with equal probabilities for
-all, has nothing to exchange and is left out of both. The right option is never used.
+Among options with equal probabilities, the first is used. A question with only one option, or with equal
+probabilities for all options, has nothing to exchange and is left out of both exchanged passes. The correct
+option is never taken into account.
 """
 
 import json
@@ -28,19 +29,21 @@ KINDS = ("self", "wrong", "wrong-second")
 
 @dataclass(frozen=True, slots=True)
 class ShownProbabilities:
-    """Item -> the text that shows its probabilities. `name` is part of the run's identity: RUN:KIND."""
+    """A mapping from each item to the text that shows its probabilities. `name` (RUN:KIND) is part of the
+    run's identity.
+    """
 
     name: str
     texts: dict[str, str]
 
     @property
     def mark(self) -> str:
-        """The ending of the answers' condition: `+self-aware`, `+wrong-aware` or `+wrong-second-aware`."""
+        """The suffix of the answers' condition: `+self-aware`, `+wrong-aware` or `+wrong-second-aware`."""
         return f"+{self.name.rpartition(':')[2]}-aware"
 
 
 def read_probabilities(store: Store, text: str) -> ShownProbabilities:
-    """Parse a `--shown`. Raises UsageError for an invalid one, and for a run without label probabilities."""
+    """Parse a `--shown`. Raises UsageError if it is invalid or if the run has no label probabilities."""
     of, _, kind = text.rpartition(":")
     if kind not in KINDS or not of:
         raise UsageError(
@@ -74,7 +77,9 @@ def read_probabilities(store: Store, text: str) -> ShownProbabilities:
 
 
 def renormalised(masses: Mapping[str, float], options: Mapping[str, str]) -> dict[str, float] | None:
-    """Return the probabilities of a question's options, which sum to 1; None if one is unknown or all are 0."""
+    """Return the probabilities of a question's options, which sum to 1. Return None if one of them is unknown
+    or all are 0.
+    """
     of_options = [masses.get(letter) for letter in options]
     known = [mass for mass in of_options if mass is not None]
     total = math.fsum(known)
@@ -85,7 +90,7 @@ def renormalised(masses: Mapping[str, float], options: Mapping[str, str]) -> dic
 
 
 def exchanged(probabilities: Mapping[str, float], *, second: bool = False) -> dict[str, float] | None:
-    """Exchange the highest probability with the lowest or second highest one; None if the two are equal."""
+    """Exchange the highest probability with the lowest or the second highest. Return None if the two are equal."""
     ordered = sorted(probabilities, key=lambda letter: -probabilities[letter])
     first = ordered[0]
     # Of options with the same probability the first one counts.
@@ -97,5 +102,5 @@ def exchanged(probabilities: Mapping[str, float], *, second: bool = False) -> di
 
 
 def as_text(probabilities: Mapping[str, float]) -> str:
-    """Return one option a line, in the order of the options: `A. 0.700`."""
+    """Return one line for each option, in the order of the options: `A. 0.700`."""
     return "\n".join(f"{letter}. {mass:.3f}" for letter, mass in probabilities.items())

@@ -19,27 +19,31 @@ from judge.runner.rate import RateController
 from judge.runner.retry import retry_after_of
 
 SUSPECTS, IN_A_ROW = 3, 16
-"""A server counts as down when it accepts no connection, or when calls of this many new units have failed and so many
-calls in a row. After three calls in a row a server that closes every second connection was taken for one that is down:
-300 units of 0.5 s took 14 s
-then, and 3 s without these outages and with shorter pauses (simulated)."""
+"""A server counts as down when it accepts no connection, or when calls for SUSPECTS new units have failed and at
+least IN_A_ROW calls in a row have failed. With a limit of three calls in a row, a server that closes every second
+connection was considered down: 300 units of 0.5 s then took 14 s, and 3 s without these outages and with shorter
+pauses (simulated).
+"""
 REFUSALS, REFUSED_SECONDS = 64, 5.0
-"""A server also counts as down when it has refused this many calls in a row, for at least so many seconds. With 16 calls,
-a server that refuses 90 % at random was taken for one that is down (0.9 ** 16 = 0.19, 0.9 ** 64 = 0.001)."""
+"""A server also counts as down when it has refused this many calls in a row over at least this many seconds.
+With 16 calls, a server that refuses 90 % at random was considered down (0.9 ** 16 = 0.19,
+0.9 ** 64 = 0.001).
+"""
 FLOW = 8
-"""A refused call waits at most as long as the server took for its last answers of this number. With 32 answers,
-600 units against 50 % random refusals took up to 20 s, and with 8 at most 5 s (simulated)."""
+"""A refused call waits at most as long as the server took for this many of its last answers. With 32 answers,
+600 units against 50 % random refusals took up to 20 s, and with 8 at most 5 s (simulated).
+"""
 RECENT_FLOWS, LEAST_FLOW = 64, 0.5
-"""Such times that are compared, and the seconds below which the shortest of them counts no more."""
+"""How many of these times are compared, and the minimum in seconds for the shortest of them."""
 FIRST_CALLS, FEWEST_FIRST_CALLS = 100, 16
 """The share of units whose first call failed is that of the last 100 units, once there are 16. Retries are left out:
 a few units that always fail would otherwise look like a server that fails often."""
 FIRST_PROBE, LAST_PROBE = 0.5, 30.0
-"""Seconds between the calls that look whether a server is back: doubled, up to the last."""
+"""Seconds between the calls that check whether a server is back: doubled each time, up to the second value."""
 
 
 class End(Enum):
-    """How a call ended, as evidence about the server's capacity."""
+    """The outcome of a call, as evidence about the server's capacity."""
 
     REPLY = "reply"
     REFUSED = "refused"
@@ -48,7 +52,9 @@ class End(Enum):
 
 
 class Slot(NamedTuple):
-    """Permission for one call: to which server, when it was given, the server's limit then, and the call's tokens."""
+    """Permission for one call: the server, the time at which it was given, the server's limit at that time,
+    and the call's tokens.
+    """
 
     server: ModelServer
     at: float
@@ -58,7 +64,7 @@ class Slot(NamedTuple):
 
 @dataclass(slots=True)
 class FirstCall:
-    """The first call of a unit. `is_failed` is None until it has ended."""
+    """The first call for a unit. `is_failed` is None until the call has ended."""
 
     is_failed: bool | None = None
 
@@ -93,17 +99,17 @@ class ModelServer:
 
     @property
     def is_down(self) -> bool:
-        """Whether the server is being waited for."""
+        """Whether the server is down and calls wait for it."""
         return self.down_since is not None
 
     @property
     def in_flight(self) -> int:
-        """Calls under way."""
+        """Number of calls in flight."""
         return self.rate.in_flight
 
     @property
     def limit(self) -> int:
-        """Calls that may be in flight; one, while the server is down."""
+        """Maximum number of calls in flight; 1 while the server is down."""
         return 1 if self.is_down else self.rate.limit
 
     @property
@@ -112,7 +118,7 @@ class ModelServer:
         return not self._probing if self.is_down else self.rate.in_flight < self.rate.limit
 
     def delay(self, now: float, tokens: int = 0) -> float:
-        """Seconds for which a call of this many tokens is held back, if a slot is free."""
+        """Return for how many seconds a call with this many tokens is held back, provided that a slot is free."""
         return max(0.0, self._probe_at - now) if self.is_down else self.rate.delay(now, tokens)
 
     def take(self, now: float, tokens: int = 0) -> Slot:
@@ -122,7 +128,7 @@ class ModelServer:
         return Slot(self, now, self.rate.limit, tokens)
 
     def leave(self, slot: Slot, now: float, end: End) -> None:
-        """Note that the call of a slot has ended."""
+        """Record that the call in a slot has ended."""
         # Calls that were sent before the outage began are no probes.
         if self.down_since is not None and slot.at >= self.down_since:
             self._probing = False
@@ -134,32 +140,34 @@ class ModelServer:
             self.rate.refused(now, slot.at)
 
     def flow(self, now: float) -> float:
-        """Return how many seconds the server took for its last FLOW answers, infinite before there are so many.
+        """Return how many seconds the server took for its last FLOW answers, or infinity if there are fewer answers.
 
-        At most the shortest such time of the last answers, or LEAST_FLOW. At the end of a run, answers become rarer
-        because the last units wait; without this bound they would wait the longer for that.
+        The result is at most the larger of LEAST_FLOW and the shortest such time among the last answers. At
+        the end of a run, answers become rarer because the last units wait. Without this bound they would
+        therefore wait even longer.
         """
         if len(self._answers) < FLOW:
             return math.inf
         return min(now - self._answers[0], max(LEAST_FLOW, min(self._flows)))
 
     def failing(self) -> float:
-        """Return the share of the last FIRST_CALLS units whose first call failed; 0 if there are only a few."""
+        """Return the share of the last FIRST_CALLS units whose first call failed, or 0 if there are too few units."""
         ended = [call.is_failed for call in self._first_calls if call.is_failed is not None]
         # The + 1 keeps it below 1 if all failed, so that a unit that never succeeds is given up at last.
         return sum(ended) / (len(ended) + 1) if len(ended) >= FEWEST_FIRST_CALLS else 0.0
 
     def first_call(self) -> FirstCall:
-        """Note that the first call of a unit is sent. Return the record in which the caller notes how it ends.
+        """Record that the first call for a unit is being sent. Return the record in which the caller stores
+        how it ends.
 
-        Calls count in the order in which they were sent. In the order of their ends, refusals would come first because
-        they are faster than answers.
+        Calls are counted in the order in which they were sent. If they were counted in the order in which
+        they ended, refusals would come first because they are faster than answers.
         """
         self._first_calls.append(FirstCall())
         return self._first_calls[-1]
 
     def failed(self, slot: Slot, now: float, begun: float, unit: str, error: ProviderError) -> bool:
-        """Note a temporary failure of a call; the first call of its unit was sent at `begun`.
+        """Record a temporary failure of a call. The first call for its unit was sent at `begun`.
 
         Return whether it counts as one of the unit's tries. It does not if the server is down or overloaded.
         """
@@ -193,7 +201,7 @@ class ModelServer:
         return not (timed_out and self.rate.timed_out(now, slot.at))
 
     def went_down(self, now: float, error: ProviderError) -> None:
-        """Mark the server as down from now on."""
+        """Mark the server as down from this time on."""
         self.down_since, self.error = now, error
         self._probing, self._probes = False, 0
         self._probe_at = now + max(FIRST_PROBE / 4, retry_after_of(error))
@@ -214,7 +222,7 @@ class ModelServer:
 
 
 def ending(error: BaseException | None) -> End:
-    """Return how a call ended that raised this error (None = no error)."""
+    """Return the outcome of a call that raised this error (None = no error)."""
     # A server that refuses the content of a request has capacity for others.
     if error is None or isinstance(error, Rejected):
         return End.REPLY

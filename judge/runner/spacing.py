@@ -1,44 +1,50 @@
-"""The time between calls to a server that refuses more of them (429, 503) than it should: a search for its rate limit."""
+"""Spacing of calls to a server that refuses too many of them (429, 503): a search for its rate limit."""
 
 from __future__ import annotations
 
 import math
 
 TOLERATED_SHARE, TOLERATED_CALLS = 0.15, 10.0
-"""Refusals beyond this share of the calls and this many more are evidence of a rate limit. Fewer are retried and slow
-nothing down: 5 % random refusals must not cost a fast server its rate."""
+"""Refusals are evidence of a rate limit if they exceed this share of the calls by more than this number.
+Fewer refusals are retried without slowing other calls down: 5 % random refusals must not reduce the rate
+of a fast server.
+"""
 WINDOW_CALLS = 200
-"""Calls after which the share of refusals is counted anew."""
+"""Number of calls after which counting the share of refusals starts again."""
 TRIAL_CALLS = 32
-"""Calls by which a slower rate is judged. At one call a second that is half a minute."""
+"""Number of calls after which a slower rate is evaluated. At one call a second that takes half a minute."""
 FEW_ACCEPTED = 0.1
 """If fewer calls than this share are accepted, the rate is quartered instead of halved."""
 BURST_SECONDS = 0.1
-"""The shortest time from which a rate is computed: calls sent in less time are a burst."""
+"""The shortest period from which a rate is computed. Calls sent within less time are a burst."""
 TARGET_SHARE, TARGET_SHARE_LATE = 0.13, 0.06
-"""Share of refusals at which a rate that follows a limit settles: with fewer, some of the limit would be unused. It is
-less where a refusal comes back too late for its slot to be tried again."""
+"""Share of refusals at which a rate that follows a limit settles: with fewer, some of the limit would be
+unused. The share is smaller if a refusal arrives too late for its slot to be used again.
+"""
 NEAR_SHARE = 0.5
-"""A refusal that is back within this part of the time between two calls is in time for that."""
+"""A refusal that arrives within this fraction of the time between two calls is early enough for that."""
 STEP = 0.04
-"""What one refusal takes off the logarithm of a rate that follows a limit."""
+"""The amount by which one refusal lowers the logarithm of a rate that follows a limit."""
 SLOWEST_RATE = 1 / 30
-"""Calls per second below which no rate falls: two calls a minute show soon enough that a limit has gone."""
+"""The lowest rate, in calls per second: two calls a minute are enough to find out soon that a limit has been
+lifted.
+"""
 TIMER_SECONDS = 0.002
-"""How late a timer may be. Where calls are hardly further apart than that, later ones make up for it."""
+"""How late a timer may fire. If calls are hardly further apart than that, later calls make up for the delay."""
 
 
 class Spacing:
-    """The time between calls to a server that refuses more of them than it should.
+    """Computes the time between calls to a server that refuses too many of them.
 
-    Single refusals say nothing. When more than `TOLERATED_SHARE` of the calls are refused, the rate is halved until that
-    helps. From there it rises a little with every call and falls with every refusal, and so settles where `TARGET_SHARE` of
-    the calls are refused (the weighted up-down method, Kaernbach 1991, Perception & Psychophysics 49, 227-229). If a
-    slower rate does not help, the server refuses at random: that share is tolerated, and calls go out freely again.
+    Single refusals are not evidence. When more than `TOLERATED_SHARE` of the calls are refused, the rate is
+    halved until fewer are refused. From there it rises a little with every call and falls with every refusal,
+    and so settles where `TARGET_SHARE` of the calls are refused (the weighted up-down method, Kaernbach 1991,
+    Perception & Psychophysics 49, 227-229). If a slower rate does not help, the server refuses at random:
+    that share is tolerated, and calls go out freely again.
     """
 
     def __init__(self, since: float = -math.inf) -> None:
-        """`since`: the time from which calls count. Refusals of calls that were sent before it are ignored."""
+        """`since` is the time from which calls count. Refusals of calls that were sent earlier are ignored."""
         self.rate: float | None = None
         """Calls per second; None = as many as the concurrency allows."""
         self._background = 0.0
@@ -83,11 +89,11 @@ class Spacing:
         self._next = max(self._next, now - late) + gap
 
     def accepted(self) -> None:
-        """Note that a call was answered."""
+        """Record that a call was answered."""
         self._refused_in_a_row = 0
 
     def refused(self, now: float, sent_at: float) -> bool:
-        """Note that a call was refused. Return whether a search for a slower rate begins."""
+        """Record that a call was refused. Return whether a search for a slower rate begins."""
         self._refusal_seconds = max(now - sent_at, 0.95 * self._refusal_seconds)
         if not self._counted_from <= sent_at <= self._counted_until:
             # It was sent at another rate.
@@ -114,7 +120,7 @@ class Spacing:
 
     @property
     def _target(self) -> float:
-        """The share of refusals at which the rate settles."""
+        """The target share of refusals, at which the rate settles."""
         near = (
             TARGET_SHARE
             if self.rate and self._refusal_seconds * self.rate < NEAR_SHARE
@@ -134,13 +140,15 @@ class Spacing:
         self._fastest = max(self._fastest, self.rate)
 
     def _search(self, now: float, rate: float) -> None:
-        """Search for a rate at which fewer calls are refused, from this one downwards."""
+        """Search downwards from this rate for a rate at which fewer calls are refused."""
         self._trial = _Trial()
         self.rate = max(SLOWEST_RATE, rate)
         self._begin(now)
 
     def _end_trial(self, trial: _Trial, now: float) -> None:
-        """Decide whether the slower rate has helped: keep it, go slower, or send freely again."""
+        """Decide, by whether the slower rate has helped, to keep it, to slow down further, or to stop spacing
+        calls.
+        """
         assert self.rate is not None
         taken = 1 - self._refused / self._sent
         gained = 1.0 if trial.accepted is None else (taken - trial.accepted) / (1.001 - trial.accepted)
@@ -164,7 +172,9 @@ class Spacing:
 
 
 class _Trial:
-    """A search for a slower rate: the share of accepted calls at its start, and what a rate limit would accept now."""
+    """A search for a slower rate: the share of accepted calls at its start, and the share that a rate limit
+    would accept now.
+    """
 
     def __init__(self) -> None:
         self.accepted: float | None = None

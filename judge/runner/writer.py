@@ -1,4 +1,6 @@
-"""The only thread that writes judgements: several per commit, and none is counted before its commit."""
+"""The only thread that writes judgements. It writes several per commit, and a judgement is only counted after
+its commit.
+"""
 
 import asyncio
 import threading
@@ -12,15 +14,15 @@ from judge.store.judgements import Entry, add_judgements
 from judge.store.study import Store
 
 AGAIN_SECONDS = 1.0
-"""Seconds between two tries of a failed commit."""
+"""Seconds before a failed commit is tried again."""
 GATHER_SECONDS = 0.015
-"""How long the first queued reply waits for others to share its commit, which starts within 20 ms.
+"""How long the first queued reply waits for others to join its commit, which starts within 20 ms.
 
 The test machine made 6,400 durable commits of single rows a second, and 40,000 rows a second in batches of 10.
 """
 
 BUSY_SECONDS = 0.25
-"""How long a commit waits for a locked study before the run pauses and sends nothing more."""
+"""How long a commit waits for a locked study before the run pauses sending."""
 LOOK_SECONDS = 0.05
 """While a commit fails: seconds between two checks for newly received replies."""
 
@@ -29,16 +31,17 @@ Attempts = Sequence[Entry]
 
 
 class Writer:
-    """Commits queued attempts on a connection of its own.
+    """Commits queued attempts over its own connection.
 
-    `acknowledged` is called in the event loop with the attempts of each finished commit. A commit that fails for now
-    (the study is locked, the disk is full) is retried for `patience` seconds. `stalled` is called in the loop with the
-    error when that begins, and with None when it is over. `failed` is called there once, with the error, if a commit
-    fails for good: nothing of that batch or of a later one is acknowledged. `unsaved` counts the units that are queued
-    and not acknowledged.
+    `acknowledged` is called in the event loop with the attempts of each finished commit. A commit that fails
+    temporarily (the study is locked, the disk is full) is retried for `patience` seconds. `stalled` is called
+    in the loop with the error when the retries begin, and with None when they have succeeded. `failed` is
+    called in the loop once, with the error, if a commit fails permanently: nothing in that batch or in a
+    later one is acknowledged. `unsaved` counts the units that are queued but not acknowledged.
 
-    From the first failed commit on, received replies are also written to a file beside the study. So no reply is lost
-    if the run ends or is killed before the study can be written again. After `close`, `left` describes that file.
+    From the first failed commit on, received replies are also written to a file beside the study, so that no
+    reply is lost if the run ends or is killed before the study can be written again. After `close`, `left`
+    describes that file.
     """
 
     def __init__(
@@ -69,11 +72,11 @@ class Writer:
         self._queue.put((self._clock(), attempts))
 
     def hurry(self) -> None:
-        """Try a failing commit only once more: the run is ending."""
+        """Try a failing commit only once more, because the run is ending."""
         self._hurried.set()
 
     async def close(self) -> None:
-        """Commit what is queued and end the thread."""
+        """Commit the queued attempts and end the thread."""
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
         # The last acknowledgement was scheduled by the thread; let the loop run it.
@@ -166,7 +169,7 @@ class Writer:
         return False, True
 
     def _wait(self, seconds: float, batch: list[Attempts], closing: bool, aside: Aside) -> bool:
-        """Wait before the next try; new replies join the batch. Return whether the queue is closed."""
+        """Wait before the next try, while new replies join the batch. Return whether the queue is closed."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not self._hurried.wait(min(left, LOOK_SECONDS)):
             if not closing:
