@@ -16,10 +16,10 @@ ITERATIONS, TOLERANCE, CYCLES = 20_000, 1e-9, 5
 
 
 def vote(counts: IntArray) -> tuple[IntArray, BoolArray]:
-    """Return the label with most votes for each unit, and which units are tied.
+    """Return the label with the most votes for each unit, and which units are tied.
 
-    `counts` are votes [units, labels] (`Ratings.counts`, `tally_votes`). The label is -1 where nobody voted or the vote is
-    tied: a tie is left open.
+    `counts` are votes [units, labels] (`Ratings.counts`, `tally_votes`). The label is -1 if nobody voted or
+    the vote is tied; ties are not broken.
     """
     most = counts.max(axis=1)
     tied = ((counts == most[:, None]).sum(axis=1) > 1) & (most > 0)
@@ -56,7 +56,9 @@ class DawidSkene:
 
     @property
     def right(self) -> list[list[float | None]]:
-        """[a][j]: the probability that annotator a gives class j its own label; None where the class has no weight."""
+        """[a][j]: the probability that annotator a labels a unit of class j correctly; None if the class has
+        no weight.
+        """
         chances = np.einsum("ajj->aj", self.confusion).tolist()
         return [[None if math.isnan(p) else p for p in row] for row in chances]
 
@@ -73,10 +75,11 @@ class DawidSkene:
 def dawid_skene(ratings: Ratings) -> DawidSkene:
     """Estimate prevalences and annotators' error rates by maximum likelihood (EM).
 
-    Dawid & Skene 1979, Applied Statistics 28(1), eq. 2.3-2.5, started from the shares of votes (3.1).
-    The model assumes that annotators are independent given the true class, which judges with similar prompts are not.
-    The iteration stops when no prevalence or rate moves by TOLERANCE. Weighted units count by their design weight, so
-    that prevalences and rates are those of all units. Raises BadInput when nothing is labelled.
+    Dawid & Skene 1979, Applied Statistics 28(1), eq. 2.3-2.5, starting from the shares of votes (3.1). The
+    model assumes that annotators are independent given the true class, which judges with similar prompts are
+    not. The iteration stops when no prevalence or rate moves by TOLERANCE. Weighted units count by their
+    design weight, so that prevalences and rates estimate those of all units. Raises BadInput if nothing is
+    labelled.
     """
     patterns = collapse(ratings.codes)
     weight: FloatArray = patterns.count.astype(np.float64)
@@ -106,7 +109,9 @@ def dawid_skene_counts(counts: FloatArray, weight: FloatArray | None = None) -> 
     flat, w = flat[labelled], weight[labelled]
 
     def fitted(posterior: FloatArray) -> FloatArray:
-        """Return prevalences [q] and, beside them, the label counts of each annotator by class: [q, 1 + a q]."""
+        """Return the prevalences [q], followed in further columns by each annotator's label counts by class:
+        [q, 1 + a q].
+        """
         weighted = posterior * w[:, None]
         confusion = (weighted.T @ flat).reshape(q, n_annotators, q)
         return np.column_stack([weighted.sum(axis=0), confusion.reshape(q, -1)])
@@ -118,7 +123,7 @@ def dawid_skene_counts(counts: FloatArray, weight: FloatArray | None = None) -> 
         return np.column_stack([theta[:, 0] / theta[:, 0].sum(), confusion.reshape(q, -1)])
 
     def expected(theta: FloatArray) -> tuple[FloatArray, float]:
-        """Return the posterior of every unit's class, and the log-likelihood."""
+        """Return the posterior distribution of every unit's class, and the log-likelihood."""
         # The floor stands for log 0: such a class cannot win against one that is possible.
         logs = np.log(np.maximum(theta, 1e-300))
         log_joint = flat @ logs[:, 1:].T + logs[:, 0]
@@ -158,8 +163,9 @@ def _converge(
 ) -> tuple[FloatArray, FloatArray, float, int, bool]:
     """Run EM from `theta` to convergence: return theta, posterior, log-likelihood, steps taken and whether it converged.
 
-    Steps are extrapolated by SQUAREM (Varadhan and Roland 2008, scheme S3) where that does not lower the likelihood.
-    Convergence means that CYCLES extrapolated cycles in a row move nothing by more than TOLERANCE.
+    Steps are extrapolated by SQUAREM (Varadhan and Roland 2008, scheme S3) where that does not lower the
+    likelihood. The run has converged when CYCLES extrapolated cycles in a row change no value by more than
+    TOLERANCE.
     """
     posterior, value = expected(theta)
     # A cycle evaluates the likelihood three times, so it counts as three steps.

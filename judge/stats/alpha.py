@@ -45,11 +45,11 @@ def package_alpha(counts: IntArray, numbers: FloatArray, level: str) -> float | 
 
 @dataclass(frozen=True)
 class Alpha:
-    """Krippendorff's alpha = 1 - D_o / D_e over the pairable values; missing labels allowed.
+    """Krippendorff's alpha = 1 - D_o / D_e over the pairable values; missing labels are allowed.
 
     D_o = (1/n) sum_u sum_ck n_uc n_uk d_ck / (m_u - 1), D_e = sum_ck n_c n_k d_ck / (n (n - 1)), where d is
     [c != k] (nominal), (sum_{g=c..k} n_g - (n_c + n_k)/2)^2 (ordinal, in declared order), (c - k)^2
-    (interval) or ((c - k)/(c + k))^2 (ratio). Undefined when no unit has two labels, or only one
+    (interval) or ((c - k)/(c + k))^2 (ratio). Alpha is undefined if no unit has two labels, or if only one
     label was used.
     """
 
@@ -127,7 +127,9 @@ def _distance(level: str, numbers: FloatArray) -> FloatArray:
 
 
 def _mid_ranks(n_label: FloatArray) -> FloatArray:
-    """Return the mid-ranks of the labels: the ordinal distance is the difference of two of them."""
+    """Return the mid-ranks of the labels. The ordinal distance between two labels is the difference between
+    their mid-ranks.
+    """
     return np.cumsum(n_label, axis=1) - n_label / 2
 
 
@@ -142,7 +144,7 @@ def _moments(counts: FloatArray, numbers: FloatArray, share: FloatArray) -> Floa
 
 
 def halved(numbers: FloatArray) -> FloatArray:
-    """Divide the numbers by a power of two, so that no square or sum overflows; this loses no digit."""
+    """Divide the numbers by a power of two, so that no square or sum overflows. No precision is lost."""
     largest = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
     scaled: FloatArray = np.ldexp(numbers, -int(np.frexp(largest)[1]))
     return scaled
@@ -151,8 +153,8 @@ def halved(numbers: FloatArray) -> FloatArray:
 def moment_disagreements(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return observed and expected interval disagreement from sums of (2(m q - s^2)/(m-1), m, s, q) per unit.
 
-    Do = (1/n) sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). No table of distinct values is needed, so
-    continuous scores cost no more than labels.
+    Do = (1/n) sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). No table of distinct values is
+    needed, so continuous scores take no longer than labels.
     """
     within, n, s, squares = sums.T
     expected = 2 * (n * squares - s * s)

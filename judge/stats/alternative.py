@@ -23,7 +23,7 @@ FEWEST_FOR_T_TEST = 30
 
 
 def epsilon_of(given: str | float) -> tuple[float, str]:
-    """Return epsilon, and the word that it was given as ("" for a number). Raises UsageError."""
+    """Return epsilon, and the word that specified it ("" for a number). Raises UsageError for an invalid epsilon."""
     try:
         value = EPSILON[given] if isinstance(given, str) and given in EPSILON else float(given)
     except (TypeError, ValueError):
@@ -45,12 +45,13 @@ ALL_SIGNS = 13
 
 @dataclass(frozen=True)
 class Compared:
-    """The judge compared with one annotator.
+    """The comparison of the judge with one annotator.
 
-    `judge_wins` and `annotator_wins` are the shares of units on which one is at least as close to the remaining annotators
-    as the other (ties count for both). `adjusted` is the Benjamini-Yekutieli p-value. `test` is "t" or "wilcoxon", and
-    "none" without a p-value: weighted units are not tested. `error` is the standard error of annotator_wins - judge_wins.
-    `lost` is the mirrored test, which is not in the paper: the annotator wins by more than epsilon.
+    `judge_wins` and `annotator_wins` are the shares of units on which one is at least as close to the
+    remaining annotators as the other (ties count for both). `adjusted` is the Benjamini-Yekutieli p-value.
+    `test` is "t" or "wilcoxon", or "none" if there is no p-value, because weighted units are not tested.
+    `error` is the standard error of annotator_wins - judge_wins. `lost` is the mirrored test, which is not in
+    the paper: the annotator wins by more than epsilon.
     """
 
     annotator: str
@@ -70,10 +71,10 @@ class Compared:
 class AltTest:
     """The result of the test.
 
-    `winning_rate` is the share of tested annotators that the judge beats, and `advantage` the mean of `judge_wins`; both
-    are None, with a reason, when nobody could be tested. `skipped` lists the annotators who were not tested, each with the
-    reason. `least_others` is the number of other annotators that a unit needs. `notes` say where that, or the test, differs
-    from the paper.
+    `winning_rate` is the share of tested annotators that the judge beats, and `advantage` the mean of
+    `judge_wins`; both are None, with a reason, if no annotator could be tested. `skipped` lists the
+    annotators who were not tested, each with the reason. `least_others` is the number of other annotators
+    that a unit needs. `notes` say where this number or the test differs from the paper.
     """
 
     judge: str
@@ -103,15 +104,16 @@ def alt_test(
     """Test for each annotator whether the judge is at least as close to the others as that annotator, within epsilon.
 
     Closeness is the share of equal labels (nominal) or minus the root mean square distance of positions
-    (ordinal) or numbers (interval). H1: judge_wins > annotator_wins - epsilon, by a one-sided t-test of
-    the differences; with fewer than 30 clusters by Wilcoxon's signed-rank test of the cluster means.
-    The judge passes when, after Benjamini-Yekutieli at `q`, it wins against half of the annotators.
-    `epsilon` is the cost of a human annotator: 0.2 for experts, 0.15 for skilled annotators, 0.1 for a crowd. A unit counts
-    if the judge, the annotator and `least_others` others labelled it.
-    Where the table has clusters the t-test is cluster-robust. With `clustered` False (or without clusters) it is
-    the authors' test, which treats units as independent.
+    (ordinal) or numbers (interval). H1: judge_wins > annotator_wins - epsilon, tested with a one-sided t-test
+    of the differences, or with Wilcoxon's signed-rank test of the cluster means if there are fewer than 30
+    clusters. The judge passes when, after Benjamini-Yekutieli at `q`, it wins against half of the annotators.
+    `epsilon` is the cost of a human annotator: 0.2 for experts, 0.15 for skilled annotators, 0.1 for a crowd.
+    A unit counts if the judge, the annotator and `least_others` others labelled it. Where the table has
+    clusters the t-test is cluster-robust. With `clustered` False (or without clusters) it is the authors'
+    test, which treats units as independent.
 
-    Raises BadInput for an unknown judge, fewer than two annotators, epsilon or q outside 0..1.
+    Raises BadInput if the judge is unknown, there are fewer than two annotators, or epsilon or q is outside
+    0..1.
     """
     names = [name for name in (annotators or ratings.annotators) if name != judge]
     if len(names) < 2:
@@ -216,7 +218,7 @@ def _values(ratings: Ratings, level: str) -> FloatArray | None:
 
 
 def _closeness(codes: IntArray, rest: FloatArray, values: FloatArray | None) -> FloatArray:
-    """Return the closeness of one label per unit to the counts of the others' labels."""
+    """Return, for each unit, how close one label is to the other annotators' labels (given as counts)."""
     m = rest.sum(axis=1)
     if values is None:
         share: FloatArray = rest[np.arange(len(codes)), codes] / m
@@ -251,7 +253,9 @@ def _p_value(difference: FloatArray, clusters: IntArray, error: float, epsilon: 
 
 
 def _p_lost(difference: FloatArray, error: float, epsilon: float, g: int) -> float:
-    """Return the one-sided p-value of H1: mean difference > epsilon, by the t-test; 1 with too few questions for it."""
+    """Return the one-sided p-value of H1: mean difference > epsilon, by the t-test; 1 if there are too few
+    questions for the test.
+    """
     # The signed-rank test rejects too often on few questions, so it must not call a judge worse.
     if g < FEWEST_FOR_T_TEST:
         return 1.0
@@ -271,7 +275,7 @@ def _t_below_zero(distance: float, error: float, g: int) -> float:
 def _exact_signed_rank(values: FloatArray) -> float:
     """Return P(sum of the positive ranks <= the observed sum) when every sign is as likely as its opposite.
 
-    The result is that of scipy's `wilcoxon` for few values, ties and zeros (left out) included.
+    The result equals scipy's `wilcoxon` for small samples. Ties are allowed, and zeros are left out.
     """
     from scipy.stats import rankdata
 

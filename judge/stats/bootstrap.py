@@ -54,7 +54,8 @@ class How(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class IntervalSettings:
-    """How intervals are computed; with `interval` None there are none. The same seed gives the same interval.
+    """How intervals are computed. If `interval` is None, no intervals are computed. The same seed gives the
+    same interval.
 
     Raises BadInput for a confidence outside (0, 1), replicates outside 100..1,000,000, a negative seed or
     an unknown method.
@@ -83,7 +84,9 @@ class IntervalSettings:
 
 @dataclass(frozen=True)
 class Interval:
-    """The bounds of an interval, None where none can be given; `notes` say why, or how it was made."""
+    """The bounds of an interval, or None if there is no interval; `notes` say why, or how the interval was
+    computed.
+    """
 
     low: float | None
     high: float | None
@@ -93,7 +96,8 @@ class Interval:
 def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[FloatArray]:
     """Return the sums of all resamples for each tally: a list of arrays `[replicates, p]`.
 
-    All tallies must have the same counts (`Tally.key`). They share the random draws, which saves time and changes nothing.
+    All tallies must have the same counts (`Tally.key`). They share the random draws, which saves time and
+    does not change the results.
     """
     count = tallies[0].count
     replicates = settings.replicates
@@ -145,16 +149,19 @@ def _drawn(rng: np.random.Generator, n: int) -> NDArray[np.integer]:
 
 @lru_cache(maxsize=8)
 def _lots(seed: int, n: int, replicates: int) -> NDArray[np.integer]:
-    """Return which of `n` units are in each resample: `[replicates, n]`, the same for every measure on as many units."""
+    """Return which of `n` units are in each resample: `[replicates, n]`. The result is the same for every
+    measure on `n` units.
+    """
     rng = np.random.default_rng(seed)
     return np.stack([_drawn(rng, n) for _ in range(replicates)])
 
 
 @lru_cache(maxsize=2)
 def _each_once(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.uint16]:
-    """Return how often each of `n` clusters is in each resample, the same for every measure on as many clusters.
+    """Return how often each of `n` clusters is in each resample. The result is the same for every measure on
+    `n` clusters.
 
-    `dealt` is the number of clusters that were pooled into blocks, 0 for none.
+    `dealt` is the number of clusters that were pooled into blocks, or 0 if they were not pooled.
     """
     # Drawing takes most of the time of a small statistic's interval, so the draws are cached.
     rng = np.random.default_rng(seed)
@@ -167,7 +174,9 @@ def _each_once(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.uin
 
 
 def _pooled(rows: FloatArray, count: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    """Return the sums of BLOCKS random blocks of clusters, whose sizes differ by at most one, and their counts (1)."""
+    """Pool the clusters into BLOCKS random blocks whose sizes differ by at most one. Return the blocks' sums
+    and counts (1 each).
+    """
     drawn = rng.permutation(np.repeat(np.arange(len(count)), count))
     blocks = np.arange(len(drawn)) % BLOCKS
     sums = [np.bincount(blocks, weights=column[drawn], minlength=BLOCKS) for column in rows.T]
@@ -175,7 +184,7 @@ def _pooled(rows: FloatArray, count: IntArray, rng: np.random.Generator) -> tupl
 
 
 def _are_small_integers(rows: FloatArray, n: int) -> bool:
-    """Return whether any n of these rows have sums that single precision represents exactly."""
+    """Return whether single precision represents the sum of any n of these rows exactly."""
     # Single precision takes half the time, and whole numbers up to 2^24 lose no digit in it.
     largest = float(np.abs(rows).max(initial=0.0))
     return n * largest <= 2**24 and bool((rows == np.rint(rows)).all())
@@ -184,7 +193,7 @@ def _are_small_integers(rows: FloatArray, n: int) -> bool:
 def bootstrap(
     tally: Tally, value: Value, settings: IntervalSettings, sums: FloatArray | None = None
 ) -> Interval:
-    """Return the interval of `value(sums)`, where `value` maps `[B, p]` to `[B]` with nan for undefined.
+    """Return the interval of `value(sums)`, where `value` maps `[B, p]` to `[B]`, with nan for undefined values.
 
     `sums` are resamples drawn before (by `resample`, shared with other statistics).
     BCa: z0 = Phi^-1(share of resamples below the value, ties half), a = sum d^3 / (6 (sum d^2)^1.5)
@@ -250,7 +259,7 @@ def _acceleration(tally: Tally, value: Value) -> float | None:
 
 
 def sample_notes(n_units: int, n_clusters: int, clustered: bool) -> tuple[str, ...]:
-    """Return the notes that a reader needs before trusting the interval of a small sample."""
+    """Return the notes that a reader needs before trusting the interval from a small sample."""
     notes = []
     if clustered and n_clusters < FEW_CLUSTERS:
         notes.append(Note("few_questions", n=n_clusters, least=FEW_CLUSTERS))

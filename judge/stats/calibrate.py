@@ -22,13 +22,15 @@ ENOUGH = 200_000
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted calibration: `temperature` and `bias` (in nats, one per label, mean 0), or `steps` (x, y) of isotonic."""
+    """A fitted calibration: `temperature` and `bias` (in nats, one per label, mean 0), or the `steps` (x, y)
+    of isotonic regression.
+    """
 
     temperature: float = 1.0
     bias: tuple[float, ...] = ()
     steps: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     why: str = ""
-    """Why nothing could be fitted, so that `apply` changes nothing."""
+    """Why no calibration could be fitted; `apply` then returns the probabilities unchanged."""
 
     def apply(self, probabilities: FloatArray) -> FloatArray:
         """Return the calibrated probabilities."""
@@ -50,7 +52,7 @@ def most_probable(probabilities: FloatArray, otherwise: IntArray | int) -> IntAr
 
 
 def fit_batch(probabilities: FloatArray, prior: FloatArray) -> Fit:
-    """Fit batch calibration: ln p minus the log of the mean of all p, plus the log of a target `prior`.
+    """Fit batch calibration: subtract the log of the mean of all p from ln p, and add the log of a target `prior`.
 
     Zhou et al. 2023, arXiv 2309.17249, eq. 3-5.
     """
@@ -123,7 +125,7 @@ def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
 
 
 def fit_temperature(probabilities: FloatArray, codes: IntArray) -> Fit:
-    """Temperature scaling (Guo et al. 2017, arXiv 1706.04599): it changes no label."""
+    """Fit temperature scaling (Guo et al. 2017, arXiv 1706.04599). It does not change the most probable label."""
     fitted, why = temperature(*_some(probabilities, codes))
     return Fit(why=why or "") if fitted is None else Fit(fitted)
 
@@ -161,10 +163,11 @@ def cross_fitted(
     fold: IntArray,
     fit: Callable[[FloatArray, IntArray], Fit],
 ) -> tuple[FloatArray, Fit]:
-    """Return calibrated probabilities of all units, and the fit on all labels.
+    """Return cross-fitted probabilities for all units, and the fit on all labels.
 
-    A unit with fold k >= 0 gets probabilities from a fit on the labels of the other folds. A unit with fold -1, which nothing
-    is fitted on, gets those of the fit on all labels. `codes`: -1 for unknown.
+    A unit with fold k >= 0 gets probabilities from a fit on the labels of the other folds. A unit with fold
+    -1 is not used for fitting and gets probabilities from the fit on all labels. `codes` is -1 for unknown
+    labels.
     """
     usable = (codes >= 0) & (fold >= 0) & ~np.isnan(probabilities[:, 0])
     fit_on_all = fit(probabilities[usable], codes[usable])
@@ -184,9 +187,11 @@ def cross_fitted(
 
 
 def information(probabilities: FloatArray, codes: IntArray, fold: IntArray) -> FloatArray:
-    """Return how many nats of each unit's label the probabilities predict beyond the label's share in the other folds.
+    """Return the information in nats that the probabilities give on each unit's label, beyond the label's
+    share in the other folds.
 
-    nan where a probability or the label is unknown. A mean above 0 on cross-fitted probabilities is a signal.
+    The value is nan if a probability or the label is unknown. Cross-fitted probabilities with a mean above 0
+    are informative.
     """
     nats = np.full(len(codes), np.nan)
     k = probabilities.shape[1]

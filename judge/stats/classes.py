@@ -19,9 +19,10 @@ from judge.types import Measure
 class Confusion:
     """A confusion matrix: `matrix[i, j]` units have `labels[i]` from `reference` and `labels[j]` from `predicted`.
 
-    Rows and columns are the declared domain in its order, used or not. `n_asked` counts all units of
-    the table; units that one of the two did not label are in no cell. Where units were drawn with unequal probabilities,
-    `shares[i, j]` is the estimated share of all units in a cell; else None.
+    Rows and columns are the labels of the declared domain in order, including unused labels. `n_asked` counts
+    all units of the table; units that one of the two did not label are not in any cell. Where units were
+    drawn with unequal probabilities, `shares[i, j]` is the estimated share of all units in a cell; otherwise
+    `shares` is None.
     """
 
     reference: str
@@ -37,7 +38,7 @@ class Confusion:
 
 
 def confusion(ratings: Ratings, predicted: str, reference: str) -> Confusion:
-    """Return the confusion matrix of two annotators. Raises BadInput when one of them is not in the table."""
+    """Return the confusion matrix of two annotators. Raises BadInput if one of them is not in the table."""
     q = len(ratings.domain)
     rows, columns = ratings.column(reference), ratings.column(predicted)
     both = (rows >= 0) & (columns >= 0)
@@ -55,11 +56,12 @@ def class_scores(
 ) -> list[Measure]:
     """Return accuracy, macro F1, and for each label precision, recall and F1 of one annotator against another.
 
-    Named `accuracy`, `macro_f1`, `precision:LABEL`, `recall:LABEL`, `f1:LABEL`. Precision = TP / predicted,
-    recall = TP / reference, F1 = 2 TP / (predicted + reference). n is the number of units in the denominator; the
-    coverage is that of the pair. A zero denominator gives None with a reason, never 0. macro_f1 is the mean F1 of the
-    labels that either of the two used. The values are scikit-learn's (`precision_recall_fscore_support`, zero_division=nan).
-    `how` as in `measures`. Raises BadInput when an annotator is not in the table.
+    The measures are named `accuracy`, `macro_f1`, `precision:LABEL`, `recall:LABEL`, `f1:LABEL`. Precision =
+    TP / predicted, recall = TP / reference, F1 = 2 TP / (predicted + reference). n is the number of units in
+    the denominator; the coverage is that of the pair. A zero denominator gives None with a reason, never 0.
+    macro_f1 is the mean F1 over the labels that either annotator used. The values are those of scikit-learn
+    (`precision_recall_fscore_support`, zero_division=nan). `how` as in `measures`. Raises BadInput when an
+    annotator is not in the table.
     """
     settings = IntervalSettings(**how)
     table = ratings.select([predicted, reference])
@@ -114,7 +116,9 @@ def class_scores(
 
 
 def _of_label(every: Measure, table: Ratings, mine: BoolArray) -> Measure:
-    """Return the measure on the units of one label, with their number as n. The coverage stays that of all labels."""
+    """Return the measure on the units with one label, with their number as n. The coverage remains that of
+    all labels.
+    """
     return replace(every, n_units=int(mine.sum()), n_clusters=n_present(table.clusters[mine]))
 
 
@@ -157,10 +161,10 @@ def _package_scores(matrix: Confusion) -> dict[str, float]:
 def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack[How]) -> list[Measure]:
     """Return the specific agreement of each label, over all pairs of annotators: `class_agreement:LABEL`.
 
-    sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): how often another annotator gives label k where one annotator gave it.
-    With two annotators this is 2a / (2a + b + c) (Cicchetti & Feinstein 1990); for more, Fleiss 1981, section
-    13.1. n counts the units with the label, and the coverage is that of all labels. The value is None for a label that no
-    pairable unit has. `how` as in `measures`.
+    sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): how often another annotator gives label k where one
+    annotator gave it. With two annotators this is 2a / (2a + b + c) (Cicchetti & Feinstein 1990); for more,
+    Fleiss 1981, section 13.1. n is the number of units with the label, and the coverage is that of all
+    labels. The value is None if no pairable unit has the label. `how` as in `measures`.
     """
     settings = IntervalSettings(**how)
     patterns = collapse(ratings.counts)
@@ -202,7 +206,7 @@ def _reason(label: str, n_units: int) -> Callable[[], str]:
 
 
 def label_shares(ratings: Ratings) -> dict[str, dict[str, float] | None]:
-    """Return each annotator's share of each label among the labels given; None for an annotator who gave none."""
+    """Return the share of each label among the labels of each annotator; None for an annotator who gave no labels."""
     shares: dict[str, dict[str, float] | None] = {}
     for name in ratings.annotators:
         codes = ratings.column(name)

@@ -1,7 +1,8 @@
-"""Agreement coefficients as functions of sums: each unit adds a row, and the value is computed from the sums.
+"""Agreement coefficients as functions of sums: each unit contributes a row, and the value is computed from
+the sums of rows.
 
-This form makes the bootstrap cheap (`patterns.Tally`), and it is the same for one table
-and for two thousand resamples of it: `sums` is always `[B, p]` and the value `[B]`, nan where undefined.
+This form makes the bootstrap cheap (`patterns.Tally`), and handles one table and thousands of resamples in
+the same way: `sums` is always `[B, p]` and the value `[B]`, nan where undefined.
 """
 
 from abc import ABC, abstractmethod
@@ -15,12 +16,13 @@ from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
 
 class Coefficient(Protocol):
-    """One coefficient. `pair` says what a pattern is: the two codes of a pair, or counts per label.
+    """One coefficient. If `pair` is true, a pattern is the two codes of a pair of annotators, otherwise the
+    counts per label.
 
-    `features` turns patterns `[K, w]` into rows `[K, p]`; `used` says which patterns take part and
-    `pairable` which of them the number of units counts. `chance` is the disagreement expected by
-    chance, on the scale on which the largest disagreement is 1: value = 1 - observed / chance. `least`
-    is a bound below which no value lies. `TITLES`, if present, maps a measure's name to its title in reports.
+    `features` turns patterns `[K, w]` into rows `[K, p]`; `used` says which patterns take part, and
+    `pairable` says which of them count towards the number of units. `chance` is the disagreement expected by
+    chance, scaled so that the largest disagreement is 1: value = 1 - observed / chance. `least` is a lower
+    bound of the value. `TITLES`, if present, maps a measure's name to its title in reports.
     """
 
     @property
@@ -41,7 +43,9 @@ class Coefficient(Protocol):
 
 
 def disagreement(q: int, weights: str | None) -> FloatArray:
-    """Return the disagreement between two of `q` ordered labels, 0..1: [i != j], |i - j| / (q - 1) or its square."""
+    """Return the disagreement between any two of `q` ordered labels, 0..1: [i != j], |i - j| / (q - 1) or its
+    square.
+    """
     if weights is None:
         unequal: FloatArray = 1 - np.eye(q)
         return unequal
@@ -65,7 +69,7 @@ def pairable(counts: IntArray) -> BoolArray:
 
 
 def _pair_agreement(counts: IntArray, weights: str | None) -> FloatArray:
-    """Return the share of agreeing pairs of annotators within each unit, 0 where there is no pair."""
+    """Return the share of agreeing pairs of annotators within each unit, or 0 if the unit has no pair."""
     m = counts.sum(axis=1)
     similar = 1 - disagreement(counts.shape[1], weights)
     agreeing = ((counts @ similar - 1) * counts).sum(axis=1)
@@ -100,7 +104,7 @@ class Percent:
 
 @dataclass(frozen=True)
 class Pabak(Percent):
-    """Prevalence-adjusted, bias-adjusted kappa: (q p_o - 1) / (q - 1), q labels in the domain.
+    """Prevalence-adjusted, bias-adjusted kappa: (q p_o - 1) / (q - 1), with q labels in the domain.
 
     Byrt, Bishop & Carlin 1993 (q = 2); Brennan & Prediger 1981 for any q.
     """
@@ -150,7 +154,7 @@ class _SharesByUnit(ABC):
 
     @abstractmethod
     def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
-        """Return the disagreement expected by chance, the only thing in which Fleiss and Gwet differ."""
+        """Return the disagreement expected by chance. Fleiss and Gwet differ only in this."""
 
 
 @dataclass(frozen=True)
@@ -194,9 +198,9 @@ class Gwet(_SharesByUnit):
 class Cohen:
     """Cohen's kappa of two annotators: 1 - sum w o / sum w e over the confusion matrix.
 
-    w is the disagreement [i != j], |i - j| or (i - j)^2, over positions in the declared domain, and
-    e the product of the margins. Cohen 1960; Cohen 1968 with weights. Undefined when either annotator
-    gave a single label: kappa would be 0 whatever the agreement.
+    w is the disagreement [i != j], |i - j| or (i - j)^2, over positions in the declared domain, and e the
+    product of the margins. Cohen 1960; Cohen 1968 with weights. Kappa is undefined if either annotator used
+    only one label: it would be 0 whatever the agreement.
     """
 
     TITLES: ClassVar[Mapping[str, str]] = {

@@ -24,7 +24,7 @@ from judge.stats.verdict_inputs import (
 DIGITS = 10
 NO_SPREAD = 1e-9
 LABELS = 3
-"""Index of the first statistic by label."""
+"""The index of the first per-label statistic."""
 # With fewer questions, (a) takes its degrees of freedom from the questions that carry its variance. Without this a judge
 # at the margin was trusted in 6 to 8 % of studies of 30 units and five annotators.
 SMALL = 50
@@ -65,13 +65,15 @@ class Estimates:
 
     @property
     def information(self) -> FloatArray:
-        """1 / (standard error)^2 of the statistic that decides, [studies]; infinite where no question differs from another."""
+        """1 / (standard error)^2 of the deciding statistic, [studies]; infinite if all questions have the
+        same value.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             precision: FloatArray = 1 / self.error[:, 1 if self.alone else 0] ** 2
         return precision
 
     def interval(self, column: int, confidence: float | FloatArray) -> IntervalArrays:
-        """Return the interval of one statistic; `confidence` is one number, or one for each study."""
+        """Return the interval for one statistic; `confidence` is one number, or one number for each study."""
         few, error = self.few[:, column], self.error[:, column]
         with np.errstate(divide="ignore", invalid="ignore"):
             # No question differs from another, so the standard error is 0; the exact binomial bound still applies.
@@ -82,7 +84,9 @@ class Estimates:
 
 
 def estimates(question_sums: Sums, limits: Limits, weights: IntArray | None = None) -> Estimates:
-    """Return the statistics of each study with jackknife errors by question; of `limits` only those of (c) are used."""
+    """Return the statistics of each study with jackknife errors by question. Only the limits of (c) in
+    `limits` are used.
+    """
     w = np.ones(question_sums.units.shape) if weights is None else weights.astype(np.float64)
     # A question without a unit that counts is no question for the degrees of freedom.
     w = np.where(question_sums.units > 0, w, 0.0)
@@ -143,7 +147,9 @@ def estimates(question_sums: Sums, limits: Limits, weights: IntArray | None = No
 
 
 def _statistics(total: FloatArray, agreement: FloatArray) -> FloatArray:
-    """Return (a), judge-human and human-human agreement, (d) recall and precision by label, and human-human chance agreement."""
+    """Return the statistics: (a), judge-human and human-human agreement; (d), recall and precision by label;
+    and human-human chance agreement.
+    """
     n = len(agreement)
     units = total[..., :1]
     shares, judge_shares = total[..., 3 : 3 + n] / units, total[..., 3 + n : 3 + 2 * n] / units
@@ -176,7 +182,7 @@ def _effective(parts: FloatArray, w: FloatArray) -> FloatArray:
 
 
 def _over_questions(w: FloatArray, parts: FloatArray) -> FloatArray:
-    """Return sums over the questions, each counted w [studies, questions] times: [studies, columns]."""
+    """Return sums over the questions, [studies, columns]. Each question counts w [studies, questions] times."""
     # A plan weights one study in many ways, so `parts` has the questions of that study once.
     return np.asarray(w @ parts[0] if len(parts) != len(w) else np.einsum("sg,sgf->sf", w, parts))
 
@@ -189,7 +195,9 @@ def _interval(value: FloatArray, reach: FloatArray) -> IntervalArrays:
 
 
 def _unseen(questions: FloatArray, confidence: float | FloatArray) -> FloatArray:
-    """Return the upper bound on the share of questions with another value where none was seen: the exact binomial bound."""
+    """Return the exact binomial upper bound on the share of questions with another value, if no such question
+    was observed.
+    """
     bound: FloatArray = 1 - ((1 - confidence) / 2) ** (1 / np.maximum(questions, 1))
     return bound
 
@@ -208,9 +216,9 @@ def _quantile(questions: FloatArray, confidence: float | FloatArray) -> FloatArr
 def alt_state(question_sums: Sums, limits: Limits, weights: IntArray | None) -> IntArray:
     """Return the state of (c): HOLDS when the judge wins against half of the annotators tested, FAILS when it loses to half.
 
-    Both are t-tests against epsilon with Benjamini and Yekutieli's limits, of annotators who share thirty questions.
-    Three annotators must be tested. With fewer, the state is OPEN if three share ten questions, else HOLDS: the condition
-    does not apply.
+    Both use t-tests against epsilon with Benjamini and Yekutieli's limits, for annotators who share thirty
+    questions with the judge. Three annotators must be tested. With fewer, the state is OPEN if three share
+    ten questions, else HOLDS: the condition does not apply.
     """
     studies = len(question_sums.units) if weights is None else len(weights)
     k = question_sums.apart.shape[2]
@@ -222,7 +230,9 @@ def alt_state(question_sums: Sums, limits: Limits, weights: IntArray | None) -> 
     d, n = question_sums.apart, question_sums.apart_units
 
     def total(x: FloatArray) -> FloatArray:
-        """Return sums over the questions, [studies, people]. They are whole numbers, so the order of adding does not matter."""
+        """Return sums over the questions, [studies, people]. The sums are whole numbers, so the order of
+        addition does not matter.
+        """
         if weights is None:
             return np.asarray(x.sum(axis=1))
         return np.asarray(weights @ x[0] if len(x) == 1 else np.einsum("sg,sgk->sk", weights, x))

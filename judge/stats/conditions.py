@@ -1,4 +1,5 @@
-"""The conditions of the verdict, for many studies at once: sums of questions in, intervals and decisions out.
+"""The conditions of the verdict, for many studies at once. The input is sums by question; the output is
+intervals and decisions.
 
 Everything is a function of sums over questions: agreement is averaged within the units that the judge and two annotators
 labelled, chance comes from the pooled shares, and the intervals are jackknife intervals by question with quantiles of
@@ -31,9 +32,9 @@ from judge.stats.verdict_inputs import (
 class ConditionArrays:
     """The result of the conditions, arrays over studies (labels as a second axis).
 
-    `difference` (a) is None with one source of labels; `skill` (b) has its own confidence; `agreement` is the judge's with
-    the annotators at the usual confidence; `ceiling` (e); `finds` and `means` (d) by label, with `recall_states` and
-    `precision_states`. States are HOLDS, OPEN, FAILS.
+    `difference` (a) is None if there is only one source of labels; `skill` (b) has its own confidence;
+    `agreement` is the judge's agreement with the annotators at the usual confidence; `ceiling` (e); `finds`
+    and `means` (d) by label, with `recall_states` and `precision_states`. States are HOLDS, OPEN, FAILS.
     """
 
     of: Estimates
@@ -50,12 +51,12 @@ class ConditionArrays:
 
 
 def rule(question_sums: Sums, limits: Limits, weights: IntArray | None = None) -> ConditionArrays:
-    """Decide each study. `weights` [studies, questions] count questions several times, for plans."""
+    """Decide each study. `weights` [studies, questions] say how often each question counts, for plans."""
     return decide(estimates(question_sums, limits, weights), limits)
 
 
 def decide(of: Estimates, limits: Limits, confidence: FloatArray | None = None) -> ConditionArrays:
-    """Decide each study from its estimates; `confidence` [studies] replaces that of the limits."""
+    """Decide each study from its estimates; `confidence` [studies] replaces the confidence of the limits."""
     sure: float | FloatArray = limits.confidence if confidence is None else confidence
     n = of.by_label.shape[1]
     difference = None if of.alone else of.interval(0, sure)
@@ -114,7 +115,7 @@ def _together(intervals: list[IntervalArrays]) -> IntervalArrays:
 
 
 def _shown(difference: IntervalArrays, units: FloatArray, better: BoolArray, limits: Limits) -> IntArray:
-    """Return HOLDS where a label is shown, FAILS where it is missed, else OPEN."""
+    """Return HOLDS if a label is shown, FAILS if it is missed, and OPEN otherwise."""
     counted = units >= FEWEST_OTHER - 1e-9
     with np.errstate(invalid="ignore"):
         shown = counted & better & (difference.low > limits.label_margin)

@@ -1,11 +1,11 @@
-"""Conformal label sets: sets of labels that contain the true one with a promised probability.
+"""Conformal label sets: sets of labels that contain the true label with a promised probability.
 
 Calibrate on one half (`thresholds`), form sets of {k: score(k) <= threshold} on the other (`members`); `judge.scores.urag`
 measures them. The caller splits by question, so that no question is in both halves: the promise holds for exchangeable
 questions. `exact` may leave sets empty.
 
 LAC: Sadinle, Lei & Wasserman 2019. APS: Romano, Sesia & Candes 2020 (arXiv 2006.02544), not randomised.
-`urag_repo` repeats what the code of URAG (arXiv 2603.19281) does, to compare with its tables.
+`urag_repo` reproduces the code of URAG (arXiv 2603.19281), for comparison with its tables.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,8 @@ ENOUGH_CALIBRATION = 100
 def few_questions(
     questions: IntArray, codes: IntArray, labels: Sequence[object] = (), alpha: float = 0.1
 ) -> tuple[str, ...]:
-    """Return notes on calibration with fewer than ENOUGH_CALIBRATION questions, one for each of `labels` calibrated alone.
+    """Return notes on calibration with fewer than ENOUGH_CALIBRATION questions: one note for each of the
+    `labels` that are calibrated separately.
 
     The coverage of sets from n calibration questions is Beta(k, n + 1 - k) over calibrations (Vovk 2012).
     """
@@ -61,7 +62,7 @@ def few_questions(
 
 
 def _rank(n: int, alpha: float) -> int:
-    """Return which of n sorted calibration scores is the threshold, counted from 1."""
+    """Return the rank of the threshold among n sorted calibration scores, counting from 1."""
     # (n + 1)(1 - alpha) is a whole number for the usual n, and 1 - 0.1 is not exact.
     return int(np.ceil((n + 1) * (1 - alpha) - 1e-9))
 
@@ -75,11 +76,12 @@ def thresholds(
     *,
     by_class: bool = False,
 ) -> FloatArray:
-    """Return the threshold of each label, `[labels]`: one for all, or with `by_class` from the units of each label alone.
+    """Return the threshold for each label, `[labels]`: the same for all, or with `by_class` computed
+    separately from the units with each label.
 
-    Probabilities are `[units, labels]`, codes the true labels. With `by_class` the promise holds for every label and not only
-    on average (Vovk 2012, arXiv 1209.2673); a label with too few calibration units is in every set.
-    Raises BadInput as `threshold` does, and for `by_class` under another convention than exact.
+    Probabilities are `[units, labels]`, codes the true labels. With `by_class` the promise holds for each
+    label, not only on average (Vovk 2012, arXiv 1209.2673); a label with too few calibration units is in
+    every set. Raises BadInput as `threshold` does, and for `by_class` with a convention other than exact.
     """
     n_labels = probabilities.shape[1]
     if not by_class:
@@ -115,7 +117,7 @@ def members(
     score: Score = "lac",
     convention: Convention = "exact",
 ) -> BoolArray:
-    """Return the sets `[units, labels]` of a threshold, or of one threshold per label."""
+    """Return the sets `[units, labels]` for one threshold, or for one threshold per label."""
     inside: BoolArray = nonconformity(probabilities, score, convention) <= limit + TOLERANCE
     if convention == "urag_repo" and score == "aps" and len(inside):
         # The repository puts the most probable label into an empty set.
@@ -147,12 +149,13 @@ def nonconformity(
 
 
 def threshold(scores: ArrayLike, alpha: float = 0.1, convention: Convention = "exact") -> float:
-    """Return the score up to which labels enter the set, from calibration scores of the true labels.
+    """Return the largest score with which a label enters the set, computed from the calibration scores of the
+    true labels.
 
-    `exact`: the k-th smallest, k = ceil((n + 1)(1 - alpha)); inf (the full set) when k > n, that is
-    when n < 1/alpha - 1. `urag_repo`: numpy's quantile(ceil((n + 1)(1 - alpha)) / n, method="higher"), one
-    rank higher; beyond the largest score, the largest is taken.
-    Raises BadInput for no scores, alpha outside (0, 1) or an unknown convention.
+    `exact`: the k-th smallest, k = ceil((n + 1)(1 - alpha)); inf (the full set) when k > n, that is when n <
+    1/alpha - 1. `urag_repo`: numpy's quantile(ceil((n + 1)(1 - alpha)) / n, method="higher"), one rank
+    higher; if that exceeds the number of scores, the largest score is used. Raises BadInput if there are no
+    scores, alpha is outside (0, 1), or the convention is unknown.
     """
     s = np.sort(np.asarray(scores, dtype=np.float64))
     n = len(s)

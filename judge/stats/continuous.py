@@ -24,11 +24,11 @@ def scores_alpha(
     field: str | None = None,
     **how: Unpack[How],
 ) -> Measure:
-    """Return Krippendorff's interval alpha of `scores` `[units, annotators]`, nan for missing.
+    """Return Krippendorff's interval alpha of `scores` `[units, annotators]`, with nan for missing scores.
 
-    From m, the sum and the sum of squares of each unit: Do = (1/n) sum_u 2(m q - s^2)/(m - 1),
-    De = 2(n Q - S^2)/(n(n - 1)). `clusters` has one value per unit; `how` as in `measures`.
-    Raises BadInput for anything but a two-dimensional table of finite numbers and nan.
+    It is computed from m (the number of scores), the sum and the sum of squares of each unit: Do = (1/n)
+    sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). `clusters` has one value per unit; `how` as in
+    `measures`. Raises BadInput for anything but a two-dimensional table of finite numbers and nan.
     """
     settings = IntervalSettings(**how)
     table = numbers(scores, "scores", dimensions=2)
@@ -74,7 +74,7 @@ def mean(
     weights: FloatArray | None = None,
     **how: Unpack[How],
 ) -> Measure:
-    """Return the mean of one value per unit, nan for units without one, with an interval by cluster.
+    """Return the mean of one value per unit, with an interval by cluster. The value is nan for units without one.
 
     For per-unit means such as accuracy or a class share: pass 0 / 1. `n_units` counts the values. `weights` are design
     weights, one for each value.
@@ -105,7 +105,9 @@ def mean(
 
 
 def numbers(values: ArrayLike, name: str, dimensions: int) -> FloatArray:
-    """Return `values` as floats. Raises BadInput for text, booleans in object arrays, infinities or another shape."""
+    """Return `values` as floats. Raises BadInput for strings, booleans in object arrays, infinities or a
+    wrong shape.
+    """
     array = np.asarray(values)
     if array.dtype.kind not in "iufb":
         raise BadInput(f"{name} must be numbers with nan for missing, not {array.dtype}")
@@ -129,7 +131,7 @@ def cluster_numbers(clusters: ArrayLike | None, n: int) -> tuple[IntArray, bool]
 
 
 def unit_sums(rows: FloatArray, clusters: IntArray, clustered: bool) -> Tally:
-    """Return the Tally of rows that each belong to one unit."""
+    """Return the Tally of rows, each of which belongs to one unit."""
     if clustered:
         return tally_units(rows, np.arange(len(rows)), clusters)
     # Equal rows are worth collapsing only when there are few of them, as with 0 / 1 values.

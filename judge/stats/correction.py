@@ -1,4 +1,4 @@
-"""Correct the mean of a judge's values by a sample with human labels: prediction-powered inference (PPI++)."""
+"""Correct the mean of a judge's values with a sample of human labels: prediction-powered inference (PPI++)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from judge.types import Json, Measure
 
 @dataclass(frozen=True)
 class Corrected:
-    """Three estimates of one mean. `lam` is the weight of the judge in `ppi`: 0 means human labels only, None undefined."""
+    """Three estimates of one mean. `lam` is the weight of the judge in `ppi`: 0 means human labels only, and
+    None means undefined.
+    """
 
     judge_only: Measure
     human_only: Measure
@@ -46,12 +48,12 @@ def corrected_mean(
 ) -> Corrected:
     """Return the prediction-powered mean: the judge on all units, corrected by the units with human labels.
 
-    theta = lam mean_N(judge) + mean_n(human - lam judge), over n units with a human label and N without. `lam` None takes
-    Cov_n(human, judge) / ((1 + n/N) Var_n+N(judge)), cut to 0..1, which has the least variance; a constant judge gives 0,
-    that is human labels only.
-    Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453, section 6. Standard errors are
-    robust to clusters, with quantiles of t(g - 1), g clusters with human labels. With lam=1 the interval
-    can be wider than without the judge. The sample must be random among the judged units.
+    theta = lam mean_N(judge) + mean_n(human - lam judge), over n units with a human label and N without. If
+    `lam` is None, it is Cov_n(human, judge) / ((1 + n/N) Var_n+N(judge)), cut to 0..1, which minimises the
+    variance. For a constant judge it is 0: human labels only. Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv
+    2311.01453, section 6. Standard errors are robust to clusters, with quantiles of t(g - 1), g clusters with
+    human labels. With lam=1 the interval can be wider than without the judge. The sample must be random among
+    the judged units.
 
     `weights`, one per unit: the number of judged units that a labelled one represents, where units were drawn with
     unequal probabilities. Means over labelled units are then weighted (Hajek), and mean_N(judge) - mean_n(judge)
@@ -59,9 +61,10 @@ def corrected_mean(
     ignore stratification, so they are conservative.
     `bounds` are the least and the greatest possible value; estimates and intervals are cut to them.
 
-    The judge was asked about every unit of the arrays. Where it gave no value (refused, unparsed), `ppi` uses the mean of
-    its other values. `judge_only` covers only units with a value of the judge. `judge` and `human` have one number per unit,
-    nan for none. Raises BadInput for another shape, infinities, lam outside 0..1, a labelled unit without a weight above 0.
+    The judge was asked about every unit of the arrays. Where it gave no value (refused, unparsed), `ppi` uses
+    the mean of its other values. `judge_only` covers only units for which the judge gave a value. `judge` and
+    `human` have one number per unit, or nan. Raises BadInput for a wrong shape, infinities, lam outside 0..1,
+    or a labelled unit whose weight is not above 0.
     """
     f, y = numbers(judge, "judge", dimensions=1), numbers(human, "human", dimensions=1)
     if f.shape != y.shape:
@@ -132,7 +135,9 @@ def design_weights(given: ArrayLike | None, labelled: BoolArray) -> FloatArray:
 def _shift(
     sample: _Sample, f: FloatArray, labelled: BoolArray, weights: FloatArray | None
 ) -> tuple[float, FloatArray]:
-    """Return the judge's mean elsewhere minus its mean on the labelled units, and minus each cluster's influence on it."""
+    """Return the judge's mean on the other units minus its mean on the labelled units, and minus each
+    cluster's influence on it.
+    """
     ones = np.ones(len(f))
     if labelled.all():
         return 0.0, np.zeros(int(sample.groups.max()) + 1)
@@ -181,7 +186,9 @@ class _Sample:
         return replace(with_t_interval, low=low, high=high)
 
     def _wilson(self, values: FloatArray, weights: FloatArray, g: int) -> tuple[float, float]:
-        """Return Wilson's bounds of a share, with its effective number of independent units and quantiles of t(g - 1)."""
+        """Return Wilson's bounds for a share, with its effective number of independent units and quantiles of
+        t(g - 1).
+        """
         from scipy.special import stdtrit
 
         # A standard error computed from few successes is too small exactly when there are fewest: with p = .05 and 100
@@ -195,7 +202,7 @@ class _Sample:
     def with_interval(
         self, base: Measure, value: float, influence: FloatArray, g: int, residuals: int = 0
     ) -> Measure:
-        """Return the measure with its value and t interval.
+        """Return the measure with the given value and a t interval.
 
         `residuals` labelled units with values in `bounds` get two pseudo-residuals, one error in each direction.
         """
@@ -227,7 +234,9 @@ class _Sample:
         )
 
     def _constant(self, base: Measure, value: float, g: int, notes: tuple[str, ...]) -> Measure:
-        """Bound a mean whose values are all equal: they have no standard error, and yet the next value may differ."""
+        """Bound a mean whose values are all equal: their standard error is zero, although the next value may
+        differ.
+        """
         if self.bounds is None or min(abs(value - bound) for bound in self.bounds) > SAME:
             return replace(base, notes=(*notes, Note("all_same", bounded=False)))
         # No cluster has another value: the bound is the exact binomial one on the share of clusters that do.
@@ -239,9 +248,10 @@ class _Sample:
 
 
 def effective_share(values: FloatArray, weights: FloatArray, clusters: IntArray) -> tuple[float, float]:
-    """Return a weighted share of 0 / 1 values, and how many independent units would have the same variance by cluster.
+    """Return a weighted share of 0 / 1 values, and the number of independent units that would have the same
+    variance as the clusters.
 
-    The number is at most the number of units. Where all values are equal it is the number of clusters.
+    This number is at most the number of units. If all values are equal, it is the number of clusters.
     """
     there = weights > 0
     share = float(np.average(values[there], weights=weights[there]))

@@ -1,7 +1,7 @@
-"""May this judge be trusted? One rule, with its conditions tested in both directions.
+"""Decide whether a judge can be trusted: one rule, whose conditions are tested in both directions.
 
-docs/verdict.md explains the rule. `conditions` computes it, `looks` sets how strict each look is, `outlook` estimates
-how many labels are still needed. `curve` applies the rule to the same labels at other limits.
+docs/verdict.md explains the rule. `conditions` computes it, `looks` sets how strict each look is, `outlook`
+estimates how many labels are still needed. `curve` applies the rule to the same labels with other limits.
 """
 
 from collections.abc import Sequence
@@ -31,13 +31,15 @@ DECISIONS: tuple[Decision, ...] = ("undecided", "trust", "trust in part", "do no
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict with everything that it rests on.
+    """A verdict with the numbers on which it is based.
 
-    `rule` is the rule in words, `because` its numbers. `more_clusters` and `more_units` are labels still needed (None when
-    decided, or where no number would do: `outlook` has the reason). `people` took part; `source` is the single source of labels. `draw` is how units came to be
-    labelled; `of` and `limits` are the input of the rule. `copies` are annotators with nearly the judge's labels: with them
-    no judge is trusted. `held_up` is any reason why the sample cannot support trust. `refused`: the numbers are estimates,
-    and no verdict rests on them.
+    `rule` is the rule in words, and `because` the numbers behind the decision. `more_clusters` and
+    `more_units` are the questions and units still needed (None if decided, or if no number suffices:
+    `outlook` has the reason). `people` are the annotators who took part; `source` is the single source of
+    labels. `draw` describes how the labelled units were selected; `of` and `limits` are the input of the
+    rule. `copies` are annotators with nearly the judge's labels: with them no judge is trusted. `held_up` is
+    the reason why the sample cannot support trust, if there is one. `refused`: the numbers are estimates, and
+    no verdict rests on them.
     """
 
     judge: str
@@ -63,7 +65,7 @@ class Verdict:
 
     @property
     def refused(self) -> str:
-        """Why no verdict can rest on these units; empty where one can."""
+        """Why no verdict can rest on these units; empty if a verdict can."""
         return self.draw.refused
 
 
@@ -88,13 +90,14 @@ def verdict(
 ) -> Verdict:
     """Decide whether a judge can be trusted, compared with `people`, or with `reference` (one person, gold, decided) alone.
 
-    Agreement is pooled: averaged within the units that the judge and two annotators labelled, with chance from the pooled
-    shares; `name` and `level` give the weights of near labels. `draw` is how the units were drawn. With its looks the
-    verdict is on the units of the last look, as strict as the boundary requires; without, this is one look at all units.
-    `gold` is a column of gold labels: where annotators contradict it the verdict is undecided. With `power` None the number
-    of labels still needed is not computed. Of `how` only `confidence` is used, as the intervals are jackknife intervals;
-    above .95 (b) and (c) become as much stricter.
-    Raises BadInput without anybody to compare with, for unknown names, limits out of range, and for interval=None.
+    Agreement is pooled: averaged within the units that the judge and two annotators labelled, with chance
+    from the pooled shares; `name` and `level` determine the weights of near labels. `draw` is how the units
+    were drawn. If it has looks, the verdict is on the units of the last look, at the confidence that the
+    boundary requires; otherwise it is a single look at all units. `gold` is a column of gold labels: if
+    annotators contradict it, the verdict is undecided. With `power` None the number of labels still needed is
+    not computed. Of `how` only `confidence` is used, as the intervals are jackknife intervals; above .95, (b)
+    and (c) become stricter to the same extent. Raises BadInput if there is no annotator or reference to
+    compare with, for unknown names, for limits out of range, and for interval=None.
     """
     if how.get("interval", "bca") is None:
         raise BadInput("a verdict needs intervals")
@@ -218,7 +221,8 @@ def _objections(
     limits: Limits,
     questions: int,
 ) -> tuple[tuple[Condition, ...], str]:
-    """Return what rules out trust whatever the judge's agreement is: the conditions to add, and the first reason or "".
+    """Return what rules out trust regardless of the judge's agreement: the conditions to add, and the first
+    reason or "".
 
     The reasons are, in this order: annotators who copied the judge, gold labels that annotators contradict, and a sample
     that somebody may have chosen.
@@ -242,7 +246,9 @@ def _objections(
 
 
 def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float) -> float:
-    """Return the confidence of the intervals that decide: at a look the boundary's, for a single look the usual one."""
+    """Return the confidence of the deciding intervals: the boundary's for interim looks, and the usual one
+    for a single look.
+    """
     if draw.looks is None or not information:
         return 1 - (1 - confidence) * draw.share
     from scipy.special import ndtr
@@ -253,9 +259,9 @@ def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float
 
 
 def _ahead(draw: Draw, information: Sequence[FloatArray], of: Case) -> list[LookAhead]:
-    """Return the looks to come, each with its boundary if information grows in proportion to the units.
+    """Return the remaining looks, each with its boundary if information grows in proportion to the units.
 
-    For units that were drawn with unequal probabilities they are the looks at a plain draw.
+    For units that were drawn with unequal probabilities, return the looks for a simple random draw.
     """
     from scipy.special import ndtr
 
@@ -308,8 +314,9 @@ class Point:
 def curve(computed: Verdict) -> tuple[Point, ...]:
     """Apply the rule to the same labels with other limits, including those of the verdict itself.
 
-    Epsilon has an effect where the alt-test applies (three annotators who share ten questions), the threshold where there is
-    one source of labels. A limit chosen after looking at this curve is no test any more: the caller says so.
+    Epsilon has an effect where the alt-test applies (three annotators who share ten questions), the threshold
+    where there is one source of labels. With a limit that was chosen after looking at this curve, the rule is
+    no longer a test: the caller says so.
     """
     limits = computed.limits
 

@@ -1,14 +1,15 @@
 """Test whether a judge still answers as it did at the beginning: an exact permutation test by unit.
 
-Each anchor has replies from the beginning and replies of today. If the judge has not changed, the replies of one anchor come
-from one distribution, however noisy: which of them are today's is random. The statistic is the number of pairs (one reply
-of the beginning, one of today) that differ, summed over the anchors. Its distribution under random assignment is known
-exactly, so the test keeps its level for every judge and every noise, and needs no estimate of the noise (a permutation test
-with blocks: Pesarin and Salmaso, Permutation Tests for Complex Data, 2010).
+Each anchor has replies from the beginning and replies from today. If the judge has not changed, the replies
+of one anchor come from one distribution, however noisy: which of them are from today is random. The statistic
+is the number of pairs (one reply from the beginning, one from today) that differ, summed over the anchors.
+Its distribution under random assignment is known exactly, so the test keeps its level for every judge and
+every noise, and needs no estimate of the noise (a permutation test with blocks: Pesarin and Salmaso,
+Permutation Tests for Complex Data, 2010).
 
-A set of anchors is checked many times. `LEVEL` of one check is .05 / 52: by Bonferroni's inequality all 52 weekly checks of a
-year together raise a false alarm in at most 5 %, although they share the replies of the beginning, and the checks need not be
-counted.
+A set of anchors is checked many times. `LEVEL` of one check is .05 / 52: by Bonferroni's inequality all 52
+weekly checks of a year together raise a false alarm in at most 5 %, although they share the replies from the
+beginning, and the checks need not be counted.
 """
 
 from collections import Counter
@@ -28,7 +29,8 @@ LEVEL = 0.05 / CHECKS
 def drift_p(first: IntArray, now: IntArray) -> float:
     """Return the p value of "the judge has not changed", one-sided towards more difference.
 
-    `first` [units, replies] and `now` [units, replies] are codes of labels; a reply without a label has a code, too.
+    `first` [units, replies] and `now` [units, replies] are codes of labels; a reply without a label has a
+    code of its own.
     """
     seen = 0
     null: FloatArray = np.ones(1)
@@ -110,6 +112,6 @@ def noise_of(first: IntArray) -> float:
 
 
 def as_codes(rows: Sequence[Sequence[str]]) -> IntArray:
-    """Return labels as codes, [units, replies]."""
+    """Return the labels as codes, [units, replies]."""
     places: dict[str, int] = {}
     return np.array([[places.setdefault(v, len(places)) for v in row] for row in rows], dtype=np.int64)

@@ -12,11 +12,12 @@ from judge.types import Measure
 
 @dataclass(frozen=True, eq=False)
 class Estimand:
-    """A mean over units: one value per unit by the judge and by human annotators, nan for none, and the unit's question.
+    """A mean over units: for each unit, one value by the judge, one by human annotators (nan if missing), and
+    the unit's question.
 
-    `weights`: how many units a labelled one represents (see `corrected_mean`), None for equal weights. `rate`: the values
-    are 0 and 1. `bounds`: the least and the greatest possible value. `refused`: why the human labels give no value, although
-    there are some.
+    `weights`: how many units each labelled unit represents (see `corrected_mean`), or None for equal weights.
+    `rate`: the values are 0 and 1. `bounds`: the least and the greatest possible value. `refused`: why the
+    existing human labels give no value.
     """
 
     measure: str
@@ -40,7 +41,7 @@ class Estimand:
         return int((~np.isnan(self.human)).sum())
 
     def corrected(self, confidence: float = 0.95) -> Corrected:
-        """Return judge only, human only and PPI++, with the weight of the judge."""
+        """Return the judge-only, human-only and PPI++ estimates, with the weight of the judge."""
         result = corrected_mean(
             self.judge,
             self.human,
@@ -56,7 +57,7 @@ class Estimand:
         return replace(result, human_only=human, ppi=ppi)
 
     def by_rates(self, confidence: float = 0.95) -> Measure | None:
-        """Return Rogan and Gladen's estimate; None where the values are no rate."""
+        """Return Rogan and Gladen's estimate, or None if the values are not 0 and 1."""
         if not self.rate:
             return None
         measure = rogan_gladen(

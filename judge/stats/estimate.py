@@ -22,10 +22,11 @@ SAME_END = 1e-9
 class Estimate:
     """A statistic of sums, before it becomes a Measure.
 
-    `about` has the fields that do not depend on the value: name, annotators, n_units, n_clusters, coverage. `undefined`
-    returns the reason when the value is nan. value = 1 - share / scale, where `share` is the share of failures
-    in `trials` independent trials: 1 means that no failure was seen, 1 - 1 / scale
-    that only failures were. None where that does not apply. `least` is the smallest possible value.
+    `about` has the fields that do not depend on the value: name, annotators, n_units, n_clusters, coverage.
+    `undefined` returns the reason when the value is nan. value = 1 - share / scale, where `share` is the
+    share of failures in `trials` independent trials: the value is 1 if no failure was seen, and 1 - 1 / scale
+    if only failures were seen. These fields are None if the statistic has no such form. `least` is the
+    smallest possible value.
     """
 
     about: Measure
@@ -41,7 +42,7 @@ class Estimate:
 
     @property
     def point(self) -> float | None:
-        """The value, or None where it is undefined. A package's own value replaces ours."""
+        """The value, or None if it is undefined. If a package computed the value, it replaces ours."""
         if not self.tally.n_clusters or not self.about.n_units:
             return None
         value = float(self.value(self.tally.total[None, :])[0])
@@ -72,7 +73,9 @@ class Estimate:
         return replace(about, value=point, low=interval.low, high=interval.high, notes=notes)
 
     def _of_weighted(self, point: float, confidence: float) -> tuple[float, float] | None:
-        """Return the jackknife interval of weighted units, by cluster, with Student's t; None where it covers less than .93."""
+        """Return the jackknife interval for weighted units, by cluster, with Student's t; None if its
+        coverage would be below .93.
+        """
         from scipy.special import stdtrit
 
         left_out = self.value(self.tally.total[None, :] - self.tally.rows)
@@ -104,7 +107,9 @@ class Estimate:
 
 
 def unseen_share(trials: int, confidence: float) -> float:
-    """Return the upper bound on a share that was not seen in this many trials: the exact (Clopper-Pearson) bound."""
+    """Return the exact (Clopper-Pearson) upper bound on the rate of an event that was not observed in this
+    many trials.
+    """
     return float(1 - ((1 - confidence) / 2) ** (1 / trials))
 
 

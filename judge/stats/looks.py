@@ -1,8 +1,8 @@
-"""When a growing sample is looked at, and how strict each look is.
+"""The schedule of interim looks at a growing sample, and the significance level of each look.
 
-The verdict is computed at fixed places only. All looks of one sequence of units share one level: each place has its share
-of it (an alpha-spending function, Lan & DeMets 1983, Biometrika 70(3)), and the boundary takes account of how many
-labels two places have in common. docs/verdict.md explains the rule.
+The verdict is computed at fixed places only. All looks of one sequence of units share one level: each place
+has a share of it (an alpha-spending function, Lan & DeMets 1983, Biometrika 70(3)), and the boundary takes
+into account how many labels two places share. docs/verdict.md explains the rule.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,12 +18,12 @@ PLACES = (100, 200, 300, 450, 650, 1000)
 """Numbers of units after which the verdict is computed."""
 # Most of the level is spent by 300 units: O'Brien and Fleming's boundary for 1,000 would lose .58 of the power there.
 SPENT = (0.10, 0.35, 0.65, 0.85, 0.95, 1.0)
-"""Share of the level that is spent up to each place."""
+"""The share of the level that is spent up to each place."""
 # The one-sided level of all looks together. The usual .025 is lowered because the jackknife's standard errors are a little
 # too small on few units. With .0225 a judge at the margin is trusted at some look in about 4 % of simulated studies.
 LEVEL = 0.0225
 ONE_LOOK = 0.025
-"""One-sided level of a verdict that is computed once: that of a 95 % interval."""
+"""The one-sided level of a verdict that is computed once: the level of a 95 % interval."""
 # Largest share of drawn units that annotators may skip or have labelled before the draw, or that the judge leaves
 # unlabelled: somebody may have chosen them, and the remaining units may be easier.
 MOST_MISSING = 0.2
@@ -35,12 +35,13 @@ _LOWEST = -8.0
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """The interim looks at one sequence of units: those so far, the last of which decides, and those that may follow.
+    """The interim looks at one sequence of units: the looks so far, the last of which decides, and the looks
+    that may follow.
 
-    `masks` are over the units of a table, each within the next; `places` are the units drawn up to each, labelled or not.
-    `spent[k]` is the one-sided level that is spent up to look k, continued over `ahead`, the places to come. `size` is the
-    number of units drawn so far, `chosen` the share of units up to the last place that annotators skipped or had labelled
-    before.
+    `masks` are over the units of a table, each within the next; `places` are the units drawn up to each,
+    labelled or not. `spent[k]` is the one-sided level that is spent up to look k, continued over `ahead`, the
+    remaining places. `size` is the number of units drawn so far, `chosen` the share of units up to the last
+    place that annotators skipped or had labelled before the draw.
     """
 
     masks: tuple[BoolArray, ...]
@@ -53,19 +54,19 @@ class Looks:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """How units came to be labelled, as far as a verdict may rest on it.
+    """How the labelled units were selected, as far as it matters for a verdict.
 
-    `words` end the sentence "on 300 units ..."; `refused` says why no verdict can rest on them, with what to do, and is
-    empty where one can. Without `looks` there is one look.
+    `words` end the sentence "on 300 units ..."; `refused` says why no verdict can rest on these units and
+    what to do; it is empty if a verdict can. Without `looks` there is a single look.
     """
 
     words: str = "as they are in the table; how they were chosen is not recorded: one look"
     refused: str = ""
     looks: Looks | None = None
     unlabelled: str = ""
-    """Why no trust can rest on these units: too many have no label of the judge. Empty where enough have one."""
+    """Why these units cannot support trust: too many have no label by the judge. Empty if enough of them have one."""
     share: float = 1.0
-    """The share of the level that this judge is tested at, where a family of judges shares it (Holm)."""
+    """The share of the level at which this judge is tested, if a family of judges shares the level (Holm)."""
     family: tuple[str, ...] = ()
     """The judges that share the level."""
     no_labels: bool = False
@@ -78,24 +79,27 @@ class Draw:
 
 
 def spent_at(places: Sequence[int], end: int) -> tuple[float, ...]:
-    """Return the level that is spent up to each of these places, where a sequence ends with `end` units at the latest."""
+    """Return the level that is spent up to each of these places in a sequence of at most `end` units."""
     share = dict(zip(PLACES, SPENT, strict=True))
     # No look follows the end of the sequence, so the whole level is spent there.
     return tuple(LEVEL if place >= end else LEVEL * share[place] for place in places)
 
 
 def places_until(end: int) -> tuple[int, ...]:
-    """Return the places of a sequence that ends with `end` units: the fixed ones before it, and its end, at most 1,000."""
+    """Return the places of a sequence of `end` units: the fixed places before its end, and the end itself, at
+    most 1,000.
+    """
     last = min(end, PLACES[-1])
     return (*(place for place in PLACES if place < last), last) if last > 0 else ()
 
 
 def boundary(information: FloatArray, spent: Sequence[float]) -> FloatArray:
-    """Return the value of z [studies] that the last look has to pass.
+    """Return the value of z [studies] that the last look must exceed.
 
-    `information` [studies, looks] is 1 / (standard error)^2 at each look, `spent` the one-sided level up to each of them.
-    The z of look k makes the probability under the null hypothesis to pass there, and at no look before, equal to
-    spent[k] - spent[k - 1], by numerical integration over the estimate of the look before (Armitage, McPherson & Rowe 1969).
+    `information` [studies, looks] is 1 / (standard error)^2 at each look, `spent` the one-sided level up to
+    each of them. The z of look k is such that, under the null hypothesis, the probability of passing at look
+    k and at no earlier look is spent[k] - spent[k - 1]. It is found by numerical integration over the
+    estimate at the previous look (Armitage, McPherson & Rowe 1969).
     """
     from scipy.special import ndtr, ndtri
 
@@ -132,7 +136,7 @@ def _normal(z: FloatArray) -> FloatArray:
 def _carried_on(
     nodes: FloatArray, mass: FloatArray, pull: FloatArray, free: FloatArray
 ) -> Callable[[FloatArray], FloatArray]:
-    """Return the density of z at the next look, of studies that have passed no look yet."""
+    """Return the density of z at the next look, for studies that have not passed a look yet."""
 
     def density(z: FloatArray) -> FloatArray:
         apart = (z[:, :, None] - (pull * nodes)[:, None, :]) / free[:, :, None]

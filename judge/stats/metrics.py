@@ -1,4 +1,4 @@
-"""The dict of coefficients, and `measures`: a table in, values with intervals or reasons out."""
+"""The dict of coefficients, and `measures`, which takes a table and returns values with intervals or reasons."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -83,7 +83,7 @@ MOST_ORDINAL_LABELS = 64
 
 
 def shown(name: str) -> str:
-    """Return a measure's title in the tables of a report: its own if it has one, else its name."""
+    """Return a measure's title for the tables of a report: its entry in TITLES if it has one, otherwise its name."""
     key = next((key for key in METRICS if key == name or key.startswith(f"{name}:")), name)
     titles: Mapping[str, str] = getattr(METRICS.get(key), "TITLES", {})
     return titles.get(name, name)
@@ -104,19 +104,19 @@ def measures(
     field: str | None = None,
     **how: Unpack[How],
 ) -> list[Measure]:
-    """Return the agreement of all annotators of the table; coefficients of two annotators for every pair.
+    """Return the agreement among all annotators in the table. Coefficients for two annotators are returned
+    for every pair.
 
     `names` are keys of METRICS; `krippendorff_alpha` takes its level from `level`, and `gwet_ac2` is
-    quadratic. None selects the usual ones of the level. `pairwise=False` leaves out the coefficients
-    of pairs where there are more than two annotators.
-    `how`: interval="bca" | "percentile" | None, confidence=0.95, replicates=2000, seed=0. Clusters are
-    resampled where the table has them, units otherwise.
+    quadratic. None selects the usual measures for the level. `pairwise=False` leaves out the coefficients for
+    pairs if there are more than two annotators. `how`: interval="bca" | "percentile" | None, confidence=0.95,
+    replicates=2000, seed=0. Clusters are resampled if the table has them, otherwise units.
 
-    `value` is None exactly when `reason` is set; `n_units` counts the units that at least two (of
-    a pair: both) annotators labelled, and `coverage` is their share of all units of the table.
+    `value` is None exactly when `reason` is set; `n_units` counts the units that at least two annotators
+    labelled (for a pair: both), and `coverage` is their share of all units of the table.
 
-    Raises BadInput for an unknown name, labels that are no numbers on an interval or ratio level,
-    more than 64 labels on an ordinal level, and settings out of range.
+    Raises BadInput for an unknown name, labels that are not numbers on an interval or ratio level, more than
+    64 labels on an ordinal level, and settings out of range.
     """
     if level not in LEVELS:
         raise BadInput(f"unknown level '{level}'; available: {', '.join(LEVELS)}")
@@ -159,7 +159,9 @@ def metric_key(name: str, level: str) -> str:
 def estimate(
     coefficient: Coefficient, ratings: Ratings, patterns: Patterns, field: str | None = None
 ) -> Estimate:
-    """Return one coefficient of one table. `patterns` collapses its counts, or the codes of its two annotators."""
+    """Return one coefficient for one table. `patterns` has the distinct rows of its counts, or of the codes
+    of its two annotators.
+    """
     numbers = domain_numbers(coefficient, ratings)
     rows = patterns.rows
     used = coefficient.used(rows)
@@ -191,7 +193,7 @@ def estimate(
 
 
 def domain_numbers(coefficient: Coefficient, ratings: Ratings) -> FloatArray:
-    """Return the domain as numbers on an interval or ratio level, else positions."""
+    """Return the domain as numbers on an interval or ratio level, otherwise as positions."""
     level, q = coefficient.level, len(ratings.domain)
     if level in ("interval", "ratio"):
         numbers, used = ratings.numbers(level), ratings.counts[pairable(ratings.counts)].any(axis=0)
@@ -205,7 +207,9 @@ def domain_numbers(coefficient: Coefficient, ratings: Ratings) -> FloatArray:
 
 
 def finish(estimates: Sequence[Estimate], settings: IntervalSettings) -> list[Measure]:
-    """Return the measures in the order of `estimates`. Those over the same clusters share their resamples, which saves time."""
+    """Return the measures in the order of `estimates`. Measures over the same clusters share their resamples,
+    which saves time.
+    """
     drawn: dict[int, FloatArray] = {}
     if settings.interval is not None:
         groups: dict[bytes, list[int]] = {}

@@ -10,7 +10,8 @@ from judge.stats.ratings import FloatArray
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
-    """Return Holm's step-down adjusted p-values, in the order given: reject where adjusted <= alpha.
+    """Return Holm's step-down adjusted p-values, in the order given. Reject a hypothesis if its adjusted
+    p-value <= alpha.
 
     adjusted_(i) = max_{j <= i} min(1, (m - j + 1) p_(j)). Holm 1979. Controls the family-wise error rate.
     Raises BadInput for values outside 0..1.
@@ -27,7 +28,9 @@ TAIL = 1.75
 
 
 def share_of(size: int) -> float:
-    """Return the share of one level at which each of `size` judges is decided, so that all of them together keep the level."""
+    """Return the share of the level at which each of `size` judges is tested, so that all of them together
+    keep the level.
+    """
     # Exact tests would use 1 / size (Holm). The verdict's statistic is skewed on a few hundred units, and Student's t has
     # thinner tails: with 1 / size, ten judges at the margin were trusted too often at some look. With this share they are
     # trusted in a mean of .027 and at most .062 of 1,000 studies in 12 cells (benchmarks/verdict_families.csv).
@@ -35,10 +38,10 @@ def share_of(size: int) -> float:
 
 
 def holm_steps(names: Sequence[str], size: int, decided: Callable[[str, float], bool]) -> dict[str, float]:
-    """Return the share of one level at which each of a family of `size` judges is decided, by Holm's steps.
+    """Return the share of the level at which each judge in a family of `size` judges is decided, by Holm's procedure.
 
-    `decided(name, share)` tests one judge at a share. All begin with `share_of(size)`; those that are decided leave the level
-    to the others.
+    `decided(name, share)` tests one judge at a share. All judges begin with `share_of(size)`; decided judges
+    leave their part of the level to the others.
     """
     left, shares, open_size = list(names), dict.fromkeys(names, share_of(size)), size
     while left:
@@ -51,7 +54,8 @@ def holm_steps(names: Sequence[str], size: int, decided: Callable[[str, float], 
 
 
 def benjamini_yekutieli(p_values: ArrayLike) -> FloatArray:
-    """Return Benjamini & Yekutieli's adjusted p-values, in the order given: reject where adjusted <= q.
+    """Return Benjamini & Yekutieli's adjusted p-values, in the order given. Reject a hypothesis if its
+    adjusted p-value <= q.
 
     adjusted_(i) = min_{j >= i} min(1, p_(j) m H_m / j) with H_m = 1 + 1/2 + ... + 1/m. Ann. Stat. 29(4), 2001.
     Controls the false discovery rate under any dependence. Raises BadInput for values outside 0..1.

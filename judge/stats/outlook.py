@@ -1,4 +1,4 @@
-"""Plan a verdict: the probability that it is decided, by the number of questions added.
+"""Plan a verdict: compute the probability that it is decided as a function of the number of added questions.
 
 The truth is drawn from what the pilot leaves open (the Bayesian bootstrap, Rubin 1981: shares of the pilot's questions
 from a flat Dirichlet distribution). New questions are drawn from that truth, and the verdict's own rule
@@ -40,8 +40,9 @@ class Chance:
 class Outlook:
     """The probability of a decision as the study grows (`curve`), and the size at which it is `power`.
 
-    `more_clusters` and `more_units` are the smallest numbers with that probability, None where no number on the curve
-    suffices. `half` and `most` are units for 50 % and 90 %. `why` is the reason for no number.
+    `more_clusters` and `more_units` are the smallest numbers with that probability, None if no number on the
+    curve suffices. `half` and `most` are the units for 50 % and 90 %. `why` is the reason if there is no
+    number.
     """
 
     power: float
@@ -55,7 +56,9 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class LookAhead:
-    """A look to come: the pilot with `growth` times its units added, `more_units` of them not drawn yet, at this confidence."""
+    """A future look: the pilot with `growth` times its units added, of which `more_units` are not drawn yet,
+    at this confidence.
+    """
 
     growth: float
     more_units: int
@@ -72,11 +75,12 @@ def outlook(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Outlook:
-    """Return the curve of one study (arrays with one study). The caller handles studies that are decided already.
+    """Return the curve for one study (arrays with one study). The caller handles studies that are already decided.
 
-    With `looks` a study is decided at the first look that decides it, and the curve has the looks alone. `anew`: the pilot's
-    units were drawn with unequal probabilities and weighted; it shows what units are like, and new ones are drawn without it.
-    With fewer than ten questions there is no pilot: `why` says so, and no number is given.
+    With `looks` a study is decided at the first look that decides it, and the curve has only the looks.
+    `anew`: the pilot's units were drawn with unequal probabilities and weighted. They then only show what
+    units are like, and the planned sample does not include them. With fewer than ten questions there is no
+    pilot: `why` says so, and no number is returned.
     """
     questions, units = int((sums.units[0] > 0).sum()), float(sums.units.sum())
     if questions < FEWEST_QUESTIONS:
@@ -123,7 +127,7 @@ def outlook(
 
 @dataclass(frozen=True, eq=False)
 class _Grown:
-    """Studies that grow by new questions, one for each of the truths [draws, patterns]."""
+    """Studies that grow by new questions: one study for each of the truths [draws, patterns]."""
 
     pilot: Sums
     count: IntArray
@@ -139,7 +143,7 @@ class _Grown:
         return _chance(more, max(1, round(more * self.units_per_question)), decision)
 
     def at_looks(self, looks: Sequence[LookAhead], questions: int, seed: int) -> list[Chance]:
-        """Return the probabilities up to each look, of the same studies as they grow."""
+        """Return the probabilities of a decision by each look, for the same studies as they grow."""
         rng = np.random.default_rng(seed + 1)
         drawn, before = np.zeros(self.truths.shape, dtype=np.int64), 0
         decision = np.full(len(self.truths), UNDECIDED)
@@ -154,7 +158,7 @@ class _Grown:
         return curve
 
     def crossing(self, curve: Sequence[Chance], power: float) -> Chance | None:
-        """Return the smallest number of questions with this probability, between two points of the curve."""
+        """Return the smallest number of questions with this probability, searched between two points on the curve."""
         # Found by trying, not by interpolating: a condition that needs ten units of a kind makes a step in the curve.
         over = next((i for i, point in enumerate(curve) if point.decided >= power - 1e-9), None)
         if over is None:
@@ -176,7 +180,8 @@ def _chance(more_clusters: int, more_units: int, decision: IntArray) -> Chance:
 
 
 def _patterns(sums: Sums) -> tuple[Sums, IntArray, FloatArray]:
-    """Count equal questions as one pattern, in an order that no name influences; also return the weight of each pattern.
+    """Collapse equal questions into patterns, in an order that does not depend on names. Also return the
+    weight of each pattern.
 
     Weighted units are scaled back to one unit each. The weights (all 1 without design weights) sum to the effective number
     of questions (Kish 1965).

@@ -1,9 +1,10 @@
-"""Compare annotators with one reference: the one paired test that every command uses.
+"""Compare annotators with one reference, by the paired test that every command uses.
 
-Agreement is a function of sums over questions (or units, where there are no questions). A question's pseudo-value is its
-contribution to the estimate (Tukey 1958; Efron and Tibshirani, An Introduction to the Bootstrap, chapter 11). The paired
-t-test of pseudo-values by question is then the test of the difference, and its interval and p value agree. For plain means
-the pseudo-values are the questions' own values (times their share of units), and it is the ordinary paired t-test.
+Agreement is a function of sums over questions (or units, where there are no questions). A question's
+pseudo-value is its contribution to the estimate (Tukey 1958; Efron and Tibshirani, An Introduction to the
+Bootstrap, chapter 11). The difference is tested with a paired t-test of the pseudo-values by question, so the
+interval and the p value agree. For plain means the pseudo-values are the questions' own values (times their
+share of units), and the test is the ordinary paired t-test.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,12 +26,12 @@ from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Rating
 from judge.types import Measure
 
 FEWEST = 2
-"""Smallest number of questions for a test."""
+"""The smallest number of questions for a test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """The difference second - first, with the t interval and the two-sided p value of the same test.
+    """The difference second - first, with its t interval and two-sided p value from the same test.
 
     None means undefined, and `reason` says why.
     """
@@ -44,9 +45,10 @@ class Paired:
 
 
 def pseudo_values(sums: FloatArray, value: Callable[[FloatArray], FloatArray]) -> tuple[float, FloatArray]:
-    """Return the estimate on all G questions, and G pseudo-values G·all - (G - 1)·(all but g); nan where undefined.
+    """Return the estimate on all G questions, and the G pseudo-values G·all - (G - 1)·(all but g); nan if undefined.
 
-    `sums` [G, p + 1] are a question's sums, the last column its units; `value` maps such rows to numbers.
+    Each row of `sums` [G, p + 1] has a question's sums and, in the last column, its number of units; `value`
+    maps such rows to numbers.
     """
     total = sums.sum(axis=0, keepdims=True)
     whole = float(value(total)[0])
@@ -62,10 +64,12 @@ def paired_difference(
     exact: bool = False,
     most: float | None = None,
 ) -> Paired:
-    """Return second - first of two estimates with their pseudo-values on the same questions in the same order.
+    """Return the difference second - first between two estimates, from their pseudo-values on the same
+    questions in the same order.
 
-    With `exact` the p value of two 0/1 outcomes is that of McNemar's exact test. `most` is the largest possible difference,
-    if known: the interval ends there. Raises BadInput for different numbers of questions.
+    With `exact` the p value is that of McNemar's exact test, for two 0/1 outcomes. `most` is the largest
+    possible difference, if known; the interval is cut there. Raises BadInput if the numbers of questions
+    differ.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -98,10 +102,11 @@ def paired_difference(
 
 
 def _mcnemar(first: FloatArray, second: FloatArray) -> float | None:
-    """Return the exact two-sided p value of McNemar's test, for one 0/1 outcome per question on both sides; None for others.
+    """Return the exact two-sided p value of McNemar's test for one 0/1 outcome per question on both sides;
+    None for other outcomes.
 
-    Of the questions on which the two differ, each side wins half under the null: p = 2 P(X <= the fewer wins), with X
-    binomial with 1/2 (McNemar 1947; Fagerland et al. 2013).
+    Under the null hypothesis, each side wins half of the questions on which the two differ: p = 2 P(X <= the
+    smaller number of wins), where X is binomial with probability 1/2 (McNemar 1947; Fagerland et al. 2013).
     """
     from scipy.special import bdtr
 
@@ -115,8 +120,8 @@ def _mcnemar(first: FloatArray, second: FloatArray) -> float | None:
 class Comparison:
     """The agreement of `second` with the reference minus that of `first`.
 
-    `p_value` is two-sided and of the same test as the interval; None where the difference is undefined. `adjusted` is
-    Holm's, over all pairs that were compared at once.
+    `p_value` is two-sided and comes from the same test as the interval; None where the difference is
+    undefined. `adjusted` is Holm's adjusted p value over all pairs that were compared at once.
     """
 
     first: str
@@ -136,12 +141,14 @@ def compare(
     field: str | None = None,
     **how: Unpack[How],
 ) -> list[Comparison]:
-    """Compare every two annotators by their agreement with the reference, on the units that all of them and it labelled.
+    """Compare each pair of annotators by agreement with the reference, on the units that all annotators and
+    the reference labelled.
 
-    `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. Of `how` only `confidence` is used, and
-    interval=None, which leaves out the bounds: nothing is drawn at random. An annotator with a single label counts with a
-    kappa of 0, no skill. `coverage` is the share of the table's units that are shared. Raises BadInput for other
-    measures, fewer than two annotators, and names that are not in the table.
+    `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. Of `how` only `confidence`
+    is used, and interval=None, which leaves out the bounds. Nothing is drawn at random. An annotator who used
+    only one label counts with a kappa of 0 (no skill). `coverage` is the share of the table's units that are
+    shared. Raises BadInput for other measures, for fewer than two annotators, and for names that are not in
+    the table.
     """
     settings = IntervalSettings(**how)
     key = metric_key(name, level)
@@ -229,7 +236,8 @@ def kappa_sums(
     weights: str | None = None,
     design: FloatArray | None = None,
 ) -> FloatArray:
-    """Return for each cluster the agreement, the first's labels, the second's labels, and last the units [G, 2 + 2 q].
+    """Return for each cluster the agreement, the label counts of the first and the second annotator, and the
+    units [G, 2 + 2 q].
 
     `design` [units] are the weights of units drawn with unequal probabilities. `weights` as in
     `disagreement`. All units count: the caller leaves out units that one of the two did not label.
@@ -247,7 +255,7 @@ def kappa_sums(
 
 
 def kappa_of(sums: FloatArray, weights: str | None = None) -> FloatArray:
-    """Return Cohen's kappa of rows of such sums; nan where chance alone would agree on everything."""
+    """Return Cohen's kappa for rows of `kappa_sums`; nan if chance alone would give full agreement."""
     q = (sums.shape[1] - 2) // 2
     n = sums[:, -1]
     first, second = sums[:, 1 : 1 + q], sums[:, 1 + q : 1 + 2 * q]
@@ -259,7 +267,7 @@ def kappa_of(sums: FloatArray, weights: str | None = None) -> FloatArray:
 
 
 def agreement_of(sums: FloatArray) -> FloatArray:
-    """Return the share of equal labels (with weights: the mean similarity)."""
+    """Return the share of equal labels, or with weights the mean similarity."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share: FloatArray = sums[:, 0] / sums[:, -1]
     return share
@@ -268,8 +276,9 @@ def agreement_of(sums: FloatArray) -> FloatArray:
 def difference_spread(first: FloatArray, second: FloatArray) -> float | None:
     """Return the standard deviation, over questions, of the contributions to the difference of two kappas.
 
-    `first` and `second` are `kappa_sums` of two judges with the same reference on the same units. Divided by sqrt G it is the
-    standard error of the paired difference on G questions. None where a kappa is undefined.
+    `first` and `second` are `kappa_sums` of two judges with the same reference on the same units. The result
+    divided by sqrt G is the standard error of the paired difference on G questions. It is None if a kappa is
+    undefined.
     """
     apart = pseudo_values(second, kappa_of)[1] - pseudo_values(first, kappa_of)[1]
     if len(apart) < 2 or not np.isfinite(apart).all():
@@ -279,9 +288,10 @@ def difference_spread(first: FloatArray, second: FloatArray) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """Two judges, by their positions: `kappa` and `agreement` are second - first.
+    """The comparison of two judges, identified by their positions: `kappa` and `agreement` are second - first.
 
-    `both`, `only_first`, `only_second` and `neither` count the units where they are right, by label of the reference [q].
+    `both`, `only_first`, `only_second` and `neither` count the units on which they are right, by the
+    reference's label [q].
     """
 
     first: int
@@ -302,7 +312,9 @@ def contest(
     level: str = "nominal",
     confidence: float = 0.95,
 ) -> list[Duel]:
-    """Compare every two of the other annotators against `reference`, everything labelled; `name` as in `compare`."""
+    """Compare each pair of the other annotators with `reference`. Every unit must be fully labelled; `name`
+    as in `compare`.
+    """
     judges = [who for who in table.annotators if who != reference]
     truth, q = table.column(reference), len(table.domain)
     right = [table.column(who) == truth for who in judges]

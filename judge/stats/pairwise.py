@@ -1,4 +1,6 @@
-"""All pairs of annotators at once: who agrees with nobody, and who has the same labels as somebody else."""
+"""Compare all pairs of annotators at once: find annotators who agree with nobody, or have the same labels as
+somebody else.
+"""
 
 from dataclasses import dataclass
 
@@ -18,7 +20,9 @@ ALIKE = 0.9
 
 
 def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return (units shared, share of equal labels, Cohen's kappa), each [people, people]; nan where there is none."""
+    """Return (units shared, share of equal labels, Cohen's kappa), each [people, people]; undefined values
+    are nan.
+    """
     codes = people.codes
     there = (codes != MISSING).astype(np.float64)
     shared = there.T @ there
@@ -35,7 +39,9 @@ def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def lone(people: Ratings, least: float) -> tuple[str, ...]:
-    """Return the annotators whose kappa is above `least` with nobody, of those who share ten units with somebody."""
+    """Return the annotators who share ten units with somebody, but have a kappa above `least` with none of
+    these people.
+    """
     shared, _, kappa = pair_tables(people)
     known: BoolArray = (shared >= FEWEST) & ~np.eye(len(shared), dtype=bool)
     near = known & (np.nan_to_num(kappa, nan=-1.0) > least)
@@ -44,10 +50,11 @@ def lone(people: Ratings, least: float) -> tuple[str, ...]:
 
 
 def identical(people: Ratings) -> tuple[str, ...]:
-    """Return a warning where two annotators gave the same labels throughout.
+    """Return a warning that lists the pairs of annotators who gave identical labels throughout; empty if
+    there are none.
 
-    One person who is counted twice raises the agreement among annotators, and any judge looks worse: one duplicate moves a
-    good judge by -.11.
+    If one person is counted twice, the agreement among annotators rises and any judge looks worse: one
+    duplicate lowers the result of a good judge by .11.
     """
     shared, share, _ = pair_tables(people)
     # Two annotators who each used one label only are not suspicious: nothing in their labels could differ.
@@ -69,7 +76,9 @@ def identical(people: Ratings) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A person whose labels are nearly the judge's: of `units` that both labelled, they differ on `apart`."""
+    """A person whose labels are nearly the judge's: on `apart` of the `units` that both labelled, the labels
+    differ.
+    """
 
     person: str
     units: int
@@ -77,10 +86,12 @@ class Copy:
 
 
 def copied(people: Ratings, labels: IntArray) -> tuple[Copy, ...]:
-    """Return the annotators with nearly the judge's labels: such a person is no check on it. `labels` [units] are its codes.
+    """Return the annotators whose labels are nearly the judge's and so cannot serve as a check on it.
+    `labels` [units] are the judge's codes.
 
-    An annotator is returned who differs from the judge on at most NEARLY of ten units or more (a single annotator: on none),
-    where somebody who agrees with it as often as the others do (single: on ALIKE of the units) would do so with a
+    An annotator is returned under two conditions. They share at least ten units with the judge and differ on
+    at most a share of NEARLY of them (a single annotator: on none). And an annotator who agrees with the
+    judge as often as the others do (a single annotator: on a share of ALIKE) would differ that rarely with a
     probability below BY_CHANCE.
     """
     from scipy.special import bdtr

@@ -1,4 +1,6 @@
-"""Split questions into parts at random, evenly over strata; and the difference that a test of so many units detects."""
+"""Split questions into parts at random, evenly over strata, and compute the difference that a test of a given
+size detects.
+"""
 
 from collections.abc import Sequence
 
@@ -17,12 +19,14 @@ _POWER = 0.8
 
 
 def spread_parts(strata: Sequence[tuple[float, ...]], shares: Sequence[float], seed: int) -> IntArray:
-    """Return a part for each item `[N]`, 0 .. len(shares) - 1: at random, with about the requested shares in every stratum.
+    """Return a random part for each item `[N]`, 0 .. len(shares) - 1, with about the requested shares in
+    every stratum.
 
-    Items are put in order of their stratum, shuffled within it; item i of that order goes to the part that
-    frac(u + i (sqrt 5 - 1) / 2) falls in, u uniform. Each item's probability of a part is exactly the part's share, and any
-    stretch of the order contains the parts as evenly as a sequence can (the golden ratio's has the least discrepancy;
-    Niederreiter, Random Number Generation and Quasi-Monte Carlo Methods, 1992, section 3.1).
+    Items are ordered by stratum and shuffled within it. Item i in that order goes to the part in which frac(u
+    + i (sqrt 5 - 1) / 2) falls, where u is uniform. Each item's probability of a part is exactly the part's
+    share, and any stretch of the order contains the parts as evenly as a sequence can (the golden ratio's has
+    the least discrepancy; Niederreiter, Random Number Generation and Quasi-Monte Carlo Methods, 1992, section
+    3.1).
 
     Raises BadInput for shares that are not positive or do not sum to one.
     """
@@ -39,10 +43,11 @@ def spread_parts(strata: Sequence[tuple[float, ...]], shares: Sequence[float], s
 
 
 def assumed_spread(n_units: int, n_clusters: int, chance: float) -> float:
-    """Return the spread of a paired difference, over questions, before any two judges have been compared.
+    """Return the assumed spread of a paired difference over questions, for use before any two judges have
+    been compared.
 
-    Two judges that differ on a share of the units have that share as the variance of their paired difference (McNemar).
-    Kappa stretches agreement by 1 / (1 - chance).
+    If two judges differ on a share of the units, that share is the variance of their paired difference
+    (McNemar). Kappa scales agreement by 1 / (1 - chance).
     """
     each = n_units / n_clusters
     variance = _DIFFER * (1 + (each - 1) * _ICC) / each

@@ -12,7 +12,7 @@ from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings, effect
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Distinct rows `[K, w]` and, for each unit, the index of its row `[U]`."""
+    """The distinct rows `[K, w]` and, for each unit, the index of its row `[U]`."""
 
     rows: IntArray
     of_unit: IntArray
@@ -61,9 +61,9 @@ class Tally:
     """Contributions of resampled clusters to the sums that a statistic is computed from.
 
     `rows[k]` is the contribution of one cluster, and `count[k]` the number of clusters with exactly that
-    contribution. A statistic is a function of `count @ rows`, so resampling clusters means drawing
-    the counts. Tallies with the same `key` count the same clusters in the same order. Where units are weighted, `effective` is
-    Kish's effective sample size, and `carrying` that of the clusters.
+    contribution. A statistic is a function of `count @ rows`, so resampling clusters means drawing the
+    counts. Tallies with the same `key` count the same clusters in the same order. If units are weighted,
+    `effective` is Kish's effective sample size of the units, and `carrying` that of the clusters.
     """
 
     rows: FloatArray
@@ -83,10 +83,10 @@ class Tally:
 
 
 def tally(features: FloatArray, patterns: Patterns, used: BoolArray, ratings: Ratings) -> Tally:
-    """Sum the features `[K, p]` of the patterns over units, or over clusters where the table has them.
+    """Sum the features `[K, p]` of the patterns over units, or over clusters if the table has them.
 
-    Only units whose pattern is `used` `[K]` take part: a unit that a statistic cannot use must not
-    be drawn for it.
+    Only units whose pattern is `used` `[K]` take part, because the bootstrap must not draw units that the
+    statistic cannot use.
     """
     of_unit = patterns.of_unit
     keep = used[of_unit]
@@ -99,7 +99,7 @@ def tally(features: FloatArray, patterns: Patterns, used: BoolArray, ratings: Ra
 
 
 def tally_units(features: FloatArray, of_unit: IntArray, clusters: IntArray) -> Tally:
-    """Sum as `tally` does, for units that all count: `features[of_unit[u]]` belongs to `clusters[u]`."""
+    """Sum as `tally` does if all units count: `features[of_unit[u]]` belongs to `clusters[u]`."""
     n = int(clusters.max()) + 1 if len(clusters) else 0
     k = len(features)
     # Counting how often each cluster has each pattern takes one pass instead of one per column.
@@ -113,7 +113,7 @@ def tally_units(features: FloatArray, of_unit: IntArray, clusters: IntArray) -> 
 
 
 def weighted_sums(rows: FloatArray, clusters: IntArray, weights: FloatArray) -> Tally:
-    """Return the Tally of rows [U, p] that each belong to one unit with a design weight [U]."""
+    """Return the Tally of rows [U, p], each of which belongs to one unit with a design weight [U]."""
     if not len(rows):
         return Tally(np.zeros((0, rows.shape[1])), np.zeros(0, dtype=np.int64), b"")
     sums = of_clusters(
@@ -125,14 +125,17 @@ def weighted_sums(rows: FloatArray, clusters: IntArray, weights: FloatArray) -> 
 
 
 def of_clusters(rows: FloatArray, clusters: IntArray) -> Tally:
-    """Return sums by cluster number as a Tally, without numbers that no unit has. `clusters` [U] are those of the units."""
+    """Return sums by cluster number as a Tally, without cluster numbers that no unit has. `clusters` [U] are
+    the units' cluster numbers.
+    """
     present = np.bincount(clusters, minlength=len(rows)) > 0
     each = np.ones(int(present.sum()), dtype=np.int64)
     return Tally(rows[present], each, b"clusters" + np.packbits(present).tobytes())
 
 
 def canonical(rows: FloatArray, count: IntArray) -> IntArray:
-    """Return an order of `rows` [K, p] with multiplicities `count`, fewest first, that depends on their contents only.
+    """Return an order of `rows` [K, p] with multiplicities `count`, smallest multiplicity first, that depends
+    only on their contents.
 
     The names of questions, labels and annotators decide the order of rows and columns. They must not influence what is drawn.
     Colours are refined in turn: a column's colour is the sum of its rows' colours, a row's that of its columns' (Weisfeiler

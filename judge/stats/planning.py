@@ -1,8 +1,8 @@
 """Plan the number of questions and units to label, for an interval of a given width or for a decision.
 
 Variance of a mean over clusters of m units: sd^2 (1 + (m - 1) icc) / n (Kish 1965, Survey Sampling, section
-5.4). Coefficients are planned by their influence values, of which they are the mean to first
-order. Existing labels count with the variance that they have, whatever the sizes of their questions.
+5.4). To first order a coefficient is the mean of its influence values, so plans use their variance. Existing
+labels count with their actual variance, whatever the sizes of their questions.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,12 +27,12 @@ MOST_UNITS = 10**12
 
 @dataclass(frozen=True)
 class Design:
-    """The input of a plan: value and spread of one unit, and the correlation of units within a question.
+    """The input of a plan: the value, the spread of one unit, and the correlation of units within a question.
 
-    `n_units` and `n_clusters` are labelled already (0 without a pilot), and `effect` is their variance
-    over that of as many independent units, sd^2 / n_units (None: 1 + (m - 1) icc, questions of one size m).
-    `least` is the smallest possible value; the largest is 1. `sd_at` returns the spread at another value,
-    where a model gives it.
+    `n_units` and `n_clusters` are already labelled (0 without a pilot), and `effect` is their variance
+    divided by that of the same number of independent units, sd^2 / n_units (None: 1 + (m - 1) icc, questions
+    of one size m). `least` is the smallest possible value; the largest is 1. `sd_at` returns the spread at
+    another value, if a model gives it.
     """
 
     value: float
@@ -47,10 +47,10 @@ class Design:
 
 @dataclass(frozen=True)
 class SampleSize:
-    """Label `n_clusters` questions with `per_cluster` units each, without a pilot.
+    """A plan: without a pilot, label `n_clusters` questions with `per_cluster` units each.
 
-    `more_*` is what is missing beside a pilot, in questions of that size; `notes` are for the
-    reader of the numbers.
+    `more_*` are the labels still needed in addition to the pilot, in questions of that size; `notes` explain
+    the numbers.
     """
 
     per_cluster: int
@@ -63,10 +63,12 @@ class SampleSize:
 
 
 def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal") -> Design:
-    """Return the design of one coefficient, from existing labels: for a pair coefficient two annotators.
+    """Return the design for one coefficient from existing labels. A pair coefficient needs the labels of two
+    annotators.
 
-    Unit values are jackknife pseudo-values; icc is the analysis-of-variance estimate, not below 0.
-    Raises BadInput when the coefficient is undefined here, or takes two annotators and gets more.
+    Unit values are jackknife pseudo-values; icc is the analysis-of-variance estimate, not below 0. Raises
+    BadInput if the coefficient is undefined on these labels, or if it needs two annotators and the table has
+    more.
     """
     coefficient = METRICS[metric_key(name, level)]
     if coefficient.pair and len(ratings.annotators) != 2:
@@ -93,7 +95,7 @@ def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal"
 
 
 def expected_rate(rate: float, *, icc: float = 0.0) -> Design:
-    """Return the design of a share of units, without a pilot. Raises BadInput for a rate or icc outside 0..1."""
+    """Return the design for a share of units, without a pilot. Raises BadInput for a rate or icc outside 0..1."""
     _check_icc(icc)
     if not 0 < rate < 1:
         raise BadInput(f"a rate to plan for lies between 0 and 1, not {rate}")
@@ -107,10 +109,12 @@ def expected_rate(rate: float, *, icc: float = 0.0) -> Design:
 def expected_kappa(
     kappa: float, shares: Sequence[float], *, weights: str | None = None, icc: float = 0.0
 ) -> Design:
-    """Return the design of Cohen's kappa, without a pilot: both annotators use labels with these `shares`.
+    """Return the design for Cohen's kappa, without a pilot. Both annotators are assumed to use the labels
+    with these `shares`.
 
-    The cells are kappa share_i [i = j] + (1 - kappa) share_i share_j, and the variance is that of the delta method
-    (Fleiss, Cohen & Everitt 1969). Raises BadInput unless shares are positive and sum to 1, and 0 <= kappa < 1.
+    The cells are kappa share_i [i = j] + (1 - kappa) share_i share_j, and the variance comes from the delta
+    method (Fleiss, Cohen & Everitt 1969). Raises BadInput unless shares are positive and sum to 1, and 0 <=
+    kappa < 1.
     """
     _check_icc(icc)
     p = np.asarray(shares, dtype=np.float64)
@@ -161,13 +165,14 @@ def plan_decision(
     confidence: float = 0.95,
     power: float = 0.8,
 ) -> list[SampleSize]:
-    """Return the labels needed for the interval to clear `threshold` with this probability, if the value stays.
+    """Return the labels needed for the interval to clear `threshold` with this probability, if the value does
+    not change.
 
     n = ((z_confidence sd_threshold + z_power sd) / (value - threshold))^2, with the spread at the threshold
-    where the design has one: the interval is wider on the side of smaller values. Never fewer than the ten
-    questions that a verdict needs. Where the pilot's own interval includes the threshold, a note says that the probability
-    does not cover all values that the pilot leaves open. Raises BadInput for a threshold off the scale, and when the value
-    is the threshold: no number of labels decides that.
+    where the design has one: the interval is wider on the side of smaller values. The plan never has fewer
+    than the ten questions that a verdict needs. If the pilot's own interval includes the threshold, a note
+    says that the probability does not cover all values that the pilot leaves open. Raises BadInput if the
+    threshold is outside the scale, or equals the value, because no number of labels decides that case.
     """
     if not isfinite(threshold) or not design.least <= threshold <= 1:
         lowest = f"between {design.least:g} and 1" if isfinite(design.least) else "below 1"
@@ -191,7 +196,9 @@ def plan_decision(
 
 
 def _quantile(level: float, clusters: int) -> float:
-    """Return the quantile of Student's t with clusters - 1 degrees of freedom; the normal one from 30 clusters."""
+    """Return the quantile of Student's t with clusters - 1 degrees of freedom; from 30 clusters on, the
+    normal quantile.
+    """
     if clusters >= FEW_CLUSTERS:
         return _NORMAL.inv_cdf(level)
     # The import takes a while, and large plans do not need it.
@@ -201,7 +208,9 @@ def _quantile(level: float, clusters: int) -> float:
 
 
 def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: int) -> SampleSize:
-    """Return the plan for questions of m units; `independent(g)` is the number of independent units needed with g clusters."""
+    """Return the plan for questions with m units each; `independent(g)` is the number of independent units
+    needed with g clusters.
+    """
     if m < 1:
         raise BadInput(f"a question has at least one unit, not {m}")
     # A pilot without any disagreement would plan for no labels at all.
@@ -212,7 +221,9 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
         raise BadInput(f"that takes more than {MOST_UNITS:,} units: ask for less")
 
     def missing(there: int, units: int, pilot_effect: float, fewest: int) -> int:
-        """Return the number of questions to add to `there` clusters of `units` units."""
+        """Return the number of questions to add to the `there` existing clusters, which have `units` units in
+        total.
+        """
         more = max(0, fewest - there)
         while True:
             needed = independent(max(2, there + more))
@@ -232,7 +243,7 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
 
 
 def _pilot_effect(design: Design) -> float:
-    """Return the variance of the pilot over that of as many independent units."""
+    """Return the variance of the pilot divided by that of the same number of independent units."""
     if design.effect is not None:
         return design.effect
     per_pilot = design.n_units / design.n_clusters if design.n_clusters else 1.0

@@ -31,12 +31,12 @@ def rogan_gladen(
 ) -> Measure:
     """Return a rate corrected for the judge's sensitivity and specificity: (p + spec - 1) / (sens + spec - 1).
 
-    p is the judge's rate on all units it judged; sens and spec come from the units with a human
-    label. Rogan & Gladen 1978; for judges Lee et al. 2025, arXiv 2511.21140, section 3. The value is cut
-    to 0..1. The interval is Lang and Reiczigel's (2014, Preventive Veterinary Medicine 113(1), 13-22). Each of the three
-    shares counts with its effective number of independent units.
-    None when a class has no human label, or sens + spec <= 1.
-    `weights` as in `corrected_mean`: sens and spec are then weighted shares.
+    p is the judge's rate on all units that it judged; sens and spec come from the units with a human label.
+    Rogan & Gladen 1978; for judges Lee et al. 2025, arXiv 2511.21140, section 3. The value is cut to 0..1.
+    The interval is Lang and Reiczigel's (2014, Preventive Veterinary Medicine 113(1), 13-22). Each of the
+    three shares counts with its effective number of independent units. The value is None if a class has no
+    human label, or if sens + spec <= 1. `weights` as in `corrected_mean`: sens and spec are then weighted
+    shares.
 
     `judge` and `human` are 0, 1 or nan. Raises BadInput for other values. `how` as in `measures`; only
     `interval` (None for no interval) and `confidence` are used.
@@ -90,10 +90,11 @@ def lang_reiczigel(
     *,
     confidence: float = 0.95,
 ) -> tuple[float, float]:
-    """Return the bounds of a prevalence from three independent (share, units). Lang & Reiczigel 2014, section 2.
+    """Return the bounds of a prevalence from three independent pairs (share, units). Lang & Reiczigel 2014,
+    section 2.
 
-    One success and one failure are added to the sensitivity and to the specificity, and z^2 units, half of them positive,
-    to the judge's rate. The bounds are 0 and 1 where the judge carries no information.
+    One success and one failure are added to the sensitivity and to the specificity, and z^2 units, half of
+    them positive, to the judge's rate. The bounds are 0 and 1 if the judge carries no information.
     """
     z = NormalDist().inv_cdf(1 - (1 - confidence) / 2)
     (p, n), (se, n_se), (sp, n_sp) = positive, sensitivity, specificity

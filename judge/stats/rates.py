@@ -16,7 +16,7 @@ GUESSING = ("random", "uniform", "constant")
 
 @dataclass(frozen=True)
 class World:
-    """A kind of study, as benchmarks/verdict.py simulates them."""
+    """A kind of study that benchmarks/verdict.py simulates."""
 
     labels: int
     people: int
@@ -28,7 +28,9 @@ class World:
 
 @lru_cache
 def table() -> Mapping[World, Mapping[str, tuple[int, float, float]]]:
-    """Return cell -> judge -> (studies, share of trust, of distrust), without cells with guessers among the annotators."""
+    """Return cell -> judge -> (studies, share of trust, share of distrust), without cells in which some
+    annotators guess.
+    """
     cells: dict[World, dict[str, tuple[int, float, float]]] = {}
     with TABLE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -48,7 +50,9 @@ def table() -> Mapping[World, Mapping[str, tuple[int, float, float]]]:
 
 
 def nearest(verdict: Verdict) -> World | None:
-    """Return the cell nearest to the study, towards less evidence; None below the smallest."""
+    """Return the cell nearest to the study among those with no more evidence; None if the study is smaller
+    than every cell.
+    """
     evidence = verdict.conditions[0]
     units, questions = evidence.n_units, evidence.n_clusters
     if not units or units < UNITS[0]:
@@ -75,12 +79,12 @@ def nearest(verdict: Verdict) -> World | None:
 
 
 def rarest(labels: int, minority: float) -> float:
-    """Return the share of the rarest label of a cell: one label has `minority`, the others share the rest equally."""
+    """Return the share of the rarest label in a cell: one label has `minority`, the others share the rest equally."""
     return min(minority, (1 - minority) / (labels - 1))
 
 
 def like_this(verdict: Verdict) -> str:
-    """Return a sentence with the error rates of the nearest cell; empty where there is none."""
+    """Return a sentence with the error rates of the nearest cell; empty if there is no such cell."""
     cell = nearest(verdict)
     if cell is None or cell not in table():
         return ""

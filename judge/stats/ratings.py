@@ -1,4 +1,4 @@
-"""The input table of the package: units x annotators, integer codes over a declared domain."""
+"""The input table of the package: units x annotators, with integer codes over a declared domain."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Ratings:
     """Labels of units by annotators.
 
     `codes[u, a]` is the position in `domain` of the label that annotator `a` gave to unit `u`, or -1.
-    `domain` is the task's declared list of labels, in order, with those that nobody used. `clusters[u]` numbers the question that
-    unit `u` belongs to; `clustered` is False when every unit is its own cluster.
+    `domain` is the task's declared list of labels, in order, including labels that nobody used. `clusters[u]`
+    numbers the question that unit `u` belongs to; `clustered` is False when every unit is its own cluster.
     Build it with `from_rows` or `from_codes`, which check everything.
 
-    `weights[u]` is the design weight of unit `u`, where units were drawn with unequal probabilities; only
-    proportions matter. None means equal weights. `weighted` adds them.
+    `weights[u]` is the design weight of unit `u`, if units were drawn with unequal probabilities; only
+    proportions matter. None means equal weights. The method `weighted` adds weights.
     """
 
     codes: IntArray
@@ -44,13 +44,15 @@ class Ratings:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[Any]], domain: Sequence[str]) -> Ratings:
-        """Take long rows `(unit, annotator, label)` or `(unit, annotator, label, cluster)`; for files see `judge.labels.tables`.
+        """Build the table from long rows `(unit, annotator, label)` or `(unit, annotator, label, cluster)`.
+        For files see `judge.labels.tables`.
 
         A label of None means "requested, but not given" (an unparsed reply, a skipped unit): the unit counts
-        in the coverage. A cluster of None makes the unit its own cluster. Units and annotators are sorted.
+        towards the coverage. A cluster of None makes the unit its own cluster. Units and annotators are
+        sorted.
 
-        Raises BadInput with the row's number for two rows for one unit and annotator, a label outside the
-        domain and a unit in two clusters; and for an empty table.
+        Raises BadInput with the row's number if two rows have the same unit and annotator, a label is outside
+        the domain, or a unit is in two clusters. Also raises BadInput if the table is empty.
         """
         labels = _domain(domain)
         code_of: dict[Any, int] = {None: MISSING, **{label: code for code, label in enumerate(labels)}}
@@ -86,11 +88,11 @@ class Ratings:
         clusters: ArrayLike | None = None,
         units: Sequence[str] | None = None,
     ) -> Ratings:
-        """Take an integer array, units x annotators, with -1 for missing.
+        """Build the table from an integer array, units x annotators, with -1 for missing labels.
 
         `clusters` has one value per unit.
 
-        Raises BadInput for another shape, dtype (bool, float, object) or a code outside the domain.
+        Raises BadInput for a wrong shape, a wrong dtype (bool, float, object) or a code outside the domain.
         """
         labels, names = _domain(domain), _annotators(annotators)
         array = np.asarray(codes)
@@ -133,7 +135,9 @@ class Ratings:
         return cls(codes, domain, annotators, units, numbered.astype(np.int64), clustered, weights)
 
     def weighted(self, weights: FloatArray) -> Ratings:
-        """Return the table with a weight for each unit. Raises BadInput for another number of them, or one that is not above 0."""
+        """Return the table with a weight for each unit. Raises BadInput if the number of weights is wrong, or
+        a weight is not above 0.
+        """
         if weights.shape != (self.n_units,) or not (np.isfinite(weights) & (weights > 0)).all():
             raise BadInput(f"weights are one number above 0 for each of {self.n_units} units")
         return replace(self, weights=weights)
@@ -156,13 +160,13 @@ class Ratings:
         return table
 
     def column(self, annotator: str) -> IntArray:
-        """Return the codes of one annotator. Raises BadInput when the name is unknown."""
+        """Return the codes of one annotator. Raises BadInput if the name is unknown."""
         if annotator not in self.annotators:
             raise BadInput(f"no annotator '{annotator}'; available: {', '.join(self.annotators)}")
         return self.codes[:, self.annotators.index(annotator)]
 
     def select(self, annotators: Sequence[str]) -> Ratings:
-        """Return the same units with these annotators only, in this order."""
+        """Return the same units with only these annotators, in this order."""
         codes = np.empty((self.n_units, len(annotators)), dtype=np.int64, order="F")
         for j, name in enumerate(annotators):
             codes[:, j] = self.column(name)
@@ -194,7 +198,7 @@ class Ratings:
     def numbers(self, level: str) -> FloatArray:
         """Return the domain as numbers, for interval and ratio measures.
 
-        Raises BadInput when a label is not a finite number, or is negative on a ratio level.
+        Raises BadInput if a label is not a finite number, or is negative on a ratio level.
         """
         numbers = np.empty(len(self.domain))
         for i, label in enumerate(self.domain):

@@ -1,4 +1,4 @@
-"""Reliability of stated probabilities: reliability bins, ECE, temperature scaling."""
+"""The reliability of stated probabilities: reliability bins, ECE and temperature scaling."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,9 @@ from judge.types import Measure
 
 @dataclass(frozen=True)
 class Bin:
-    """Units whose top probability lies in (low, high]; `confidence` and `accuracy`, weighted, are None when empty."""
+    """Units whose top probability lies in (low, high]; `confidence` and `accuracy` are weighted means, and
+    None if the bin is empty.
+    """
 
     low: float
     high: float
@@ -30,7 +32,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Reliability of the top label. `ece`, `brier` and `log_loss` are Measures."""
+    """The reliability of the top label. `ece`, `brier` and `log_loss` are Measures."""
 
     bins: tuple[Bin, ...]
     ece: Measure
@@ -56,12 +58,12 @@ def calibration(
 ) -> Calibration:
     """Measure the calibration of `probabilities` `[units, labels]` against true `codes` `[units]`, -1 for unknown.
 
-    ECE = sum_b (n_b / n) |accuracy_b - confidence_b| over bins of equal width of the top probability
-    (Guo et al. 2017, arXiv 1706.04599, section 2); Brier = mean sum_k (p_k - [k = true])^2; log loss =
-    mean -ln p_true (None with a reason when some true label got probability 0). Rows that are nan,
-    or whose code is -1, are left out and lower the coverage. The ECE of a finite sample is biased
-    upwards; its interval inherits that. `weights` [units] are design weights: with them no measure has an interval.
-    Raises BadInput for rows that do not sum to 1 within 1e-3, codes out of range, bins < 1.
+    ECE = sum_b (n_b / n) |accuracy_b - confidence_b| over bins of equal width of the top probability (Guo et
+    al. 2017, arXiv 1706.04599, section 2); Brier = mean sum_k (p_k - [k = true])^2; log loss = mean -ln
+    p_true (None with a reason if some true label has probability 0). Rows that are nan, or whose code is -1,
+    are left out and lower the coverage. The ECE of a finite sample is biased upwards; its interval has the
+    same bias. `weights` [units] are design weights: with them no measure has an interval. Raises BadInput for
+    rows that do not sum to 1 within 1e-3, codes out of range, bins < 1.
     """
     p, y = checked(probabilities, codes)
     if bins < 1:
@@ -119,11 +121,11 @@ def calibration(
 def temperature(
     probabilities: ArrayLike, codes: ArrayLike, weights: FloatArray | None = None
 ) -> tuple[float | None, str | None]:
-    """Return the temperature T that makes `scaled(probabilities, T)` most likely, and a reason when there is none.
+    """Return the temperature T that makes `scaled(probabilities, T)` most likely, and a reason if there is no such T.
 
-    Minimises the log loss of softmax(ln p / T) (Guo et al. 2017, section 4.2); T > 1 means overconfident. None when there
-    is no minimum between 1/1000 and 1000: every true label is the most probable, or the probabilities carry no information.
-    `weights` [units] are design weights.
+    Minimises the log loss of softmax(ln p / T) (Guo et al. 2017, section 4.2); T > 1 means overconfident. T
+    is None if there is no minimum between 1/1000 and 1000: every true label is the most probable, or the
+    probabilities carry no information. `weights` [units] are design weights.
     """
     p, y = checked(probabilities, codes)
     used = _usable(p, y)
@@ -188,7 +190,9 @@ def checked(probabilities: ArrayLike, codes: ArrayLike) -> tuple[FloatArray, Int
 
 
 def _in_bin(which: IntArray, bins: int, values: FloatArray) -> FloatArray:
-    """Return [units, bins]: the value of each unit in its bin, 0 in the others."""
+    """Return an array [units, bins] with the value of each unit in the column of its bin, and 0 in the other
+    columns.
+    """
     rows = np.zeros((len(which), bins))
     rows[np.arange(len(which)), which] = values
     return rows

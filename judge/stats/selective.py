@@ -1,9 +1,11 @@
-"""Selective labelling with a promise: the units on which a judge may label alone, so that it agrees often enough.
+"""Selective labelling with a guarantee: select the units that a judge may label alone, so that it agrees with
+people often enough.
 
-A path of thresholds is fixed without the labels that test it, from few accepted units to all. Each step is a test of
-"the judge disagrees on at least a = 1 - agree of what it accepts here". The path is followed while tests reject, all at the
-same level (fixed-sequence testing: Angelopoulos, Bates, Candès, Jordan & Lei, Learn then Test, arXiv 2110.01052, section 4). So
-the probability that the step reached breaks the promise is at most that level.
+A path of thresholds, from few accepted units to all units, is fixed without using the labels that test it.
+Each step is a test of "the judge disagrees on at least a = 1 - agree of what it accepts here". The path is
+followed as long as the tests reject, all at the same level (fixed-sequence testing: Angelopoulos, Bates,
+Candès, Jordan & Lei, Learn then Test, arXiv 2110.01052, section 4). So the probability that the last passed
+step breaks the promise is at most that level.
 """
 
 from collections.abc import Sequence
@@ -27,8 +29,8 @@ _STAKES = np.array([0.24, 0.12, 0.12, 0.1, 0.1, 0.08, 0.08, 0.06, 0.05, 0.03, 0.
 class PathStep:
     """One step of the path on the tested units: the accepted units, their questions, and the units on which the judge is wrong.
 
-    `agreement` is weighted where units are. `p` is of the test that the judge is wrong too often; `holds`: this
-    step and all before it passed.
+    `agreement` is weighted if units are. `p` is the p value of the test that the judge is wrong too often.
+    `holds`: this step and all earlier steps passed.
     """
 
     accepted: int
@@ -40,7 +42,9 @@ class PathStep:
 
 
 def first_units(agree: float, level: float) -> int:
-    """Return how many single-unit questions, ERRORS of them wrong, still show an agreement of `agree` at a level."""
+    """Return the number of single-unit questions that show an agreement of `agree` at a level although ERRORS
+    of them are wrong.
+    """
     n = ERRORS + 1
     while bdtr(ERRORS, n, 1 - agree) > level:
         n += 1
@@ -53,11 +57,13 @@ def first_share(
     questions: IntArray,
     tested: int,
 ) -> float:
-    """Return the share of units that the first step accepts, from units that do not test it but were drawn like those.
+    """Return the share of units that the first step accepts, computed from units that do not test it but were
+    drawn in the same way.
 
-    It is the least share whose accepted units are worth `first` of `tested` questions: their number over the most that one
-    question has, which is how the test counts them (single units: just their number). One standard deviation
-    is added. `sure` and `questions` [N] are of those units.
+    It is the smallest share whose accepted units are worth `first` of `tested` questions. Their worth is
+    their number divided by the largest number in one question, as in the test (with one unit per question:
+    just their number). One standard deviation is added. `sure` and `questions` [N] describe the units that do
+    not test the step.
     """
     n = len(np.unique(questions))
     if not n:
@@ -74,10 +80,10 @@ def first_share(
 
 
 def path_of(sure: FloatArray, begin: float, steps: int = STEPS) -> list[float]:
-    """Return thresholds of confidence, the highest first, ending with -inf: everything is accepted.
+    """Return confidence thresholds, the highest first. The last is -inf, which accepts everything.
 
-    `sure` [N] are the confidences of units that are not tested. The first threshold accepts a share `begin` of such
-    units, the others continue to all of them in equal steps.
+    `sure` [N] are the confidences of units that are not tested. The first threshold accepts a share `begin`
+    of these units, and the others increase the share to 1 in equal steps.
     """
     if not len(sure) or begin >= 1:
         return [-np.inf]
@@ -94,10 +100,11 @@ def follow(
     agree: float,
     level: float,
 ) -> list[PathStep]:
-    """Return the path on tested units: `reached[u]` is the first step that accepts unit u (n_steps or more: none does).
+    """Return the path on tested units: `reached[u]` is the first step that accepts unit u (n_steps or more if
+    no step does).
 
-    All units have equal weights: a promise needs a draw with equal probability. Steps after the first failure are computed
-    (for the curve) and never hold.
+    All units have equal weights, because the guarantee needs a draw with equal probability. Steps after the
+    first failure are computed for the curve, and never hold.
     """
     path: list[PathStep] = []
     going = True
@@ -113,13 +120,15 @@ def follow(
 
 
 def disagreement_p(wrong: BoolArray, clusters: IntArray, a: float) -> float:
-    """Return the p value of "the judge is wrong on a share of at least `a`", small when it is wrong on clearly fewer units.
+    """Return the p value of "the judge is wrong on a share of at least `a`", which is small if it is wrong on
+    clearly fewer units.
 
-    One unit per question: the exact binomial one. Otherwise a bet on the sums of (wrong - a) over
-    questions, which lie in [-a m, (1 - a) m], m the most units of a question: the mean over bets b of
-    prod_g (1 - b S_g) has an expectation of at most 1 where the sums' mean is not below 0, so by Markov its inverse is a
-    p value (Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting, JRSS B 86(1), section 4,
-    with constant bets: the order of the questions does not matter).
+    With one unit per question, this is the exact binomial p value. Otherwise it is a bet on the sums S_g of
+    (wrong - a) by question, which lie in [-a m, (1 - a) m], where m is the largest number of units in a
+    question. If the mean of the sums is not below 0, the mean over bets b of prod_g (1 - b S_g) has an
+    expectation of at most 1, so by Markov's inequality its inverse is a p value (Waudby-Smith & Ramdas 2024,
+    Estimating means of bounded random variables by betting, JRSS B 86(1), section 4, with constant bets: the
+    order of the questions does not matter).
     """
     n = len(wrong)
     if not n:

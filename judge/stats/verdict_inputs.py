@@ -27,8 +27,9 @@ FEWEST_OTHER = 10
 class Limits:
     """The limits of the conditions: `margin` (a), `epsilon` and `q` (c), `label_margin` (d), `ceiling` (e).
 
-    `threshold` replaces (a) where there is one source of labels. `clustered` False runs (c) as its authors' code does, with
-    each unit as a question of its own. `near_labels`: near labels agree in part, and (b) and (c) decide as well.
+    `threshold` replaces (a) if there is only one source of labels. If `clustered` is False, (c) treats each
+    unit as a question of its own, as its authors' code does. `near_labels`: near labels agree in part, and
+    (b) and (c) also take part in the decision.
     """
 
     margin: float = -0.1
@@ -45,7 +46,9 @@ class Limits:
     skill_confidence: float = 0.99
 
     def at(self, confidence: float) -> Limits:
-        """Return the limits at another confidence of (a), (d) and (e): where it is stricter, (b) and (c) become as much stricter."""
+        """Return the limits at another confidence of (a), (d) and (e). If it is stricter, (b) and (c) become
+        stricter to the same extent.
+        """
         stricter = min(1.0, (1 - confidence) / (1 - Limits.confidence))
         return replace(
             self,
@@ -59,9 +62,10 @@ class Limits:
 class Sums:
     """Sums over the units of each question, [studies, questions, ...].
 
-    The columns of `rows` are units, judge-human and human-human agreement, and then, with a column for each label, the units
-    with the label by annotators, by the judge, by both, and by two annotators. `apart` and `apart_units`, [..., people], are
-    for the alt-test: the sum of (person wins - judge wins) and the units. `apart_squares` is the sum of its squares.
+    The columns of `rows` are units, judge-human and human-human agreement, and then, with a column for each
+    label, the units with the label by annotators, by the judge, by both, and by two annotators. `apart` and
+    `apart_units`, [..., people], are for the alt-test: the sum of (person wins - judge wins) and the units.
+    `apart_squares` is the sum of the squared differences.
     """
 
     rows: FloatArray
@@ -99,11 +103,13 @@ def sums(
     least_others: int = 1,
     weights: FloatArray | None = None,
 ) -> Sums:
-    """Sum the codes of the judge [studies, units] and of people [studies, units, people], -1 for none; one row of clusters.
+    """Sum the codes of the judge [studies, units] and of people [studies, units, people], -1 for missing;
+    `clusters` is the same for all studies.
 
     `agreement[i, j]` is how much two labels agree, 0 to 1, and `distance` the distance between them in the
-    alt-test. A unit counts if two people labelled it; with one person (or gold) if both did, and `people` stays 0.
-    `weights` [units] apply to every sum but those of the alt-test, which uses the units unweighted.
+    alt-test. A unit counts if two people labelled it; with one person (or gold), if that person and the judge
+    labelled it, and `people` is then 0. `weights` [units] apply to every sum but those of the alt-test, which
+    uses the units unweighted.
     """
     if not len(clusters):
         # No unit is shared. An unlabelled unit gives the same sums, and every array then has the shape that it needs.
@@ -204,11 +210,11 @@ def case(
     level: str = "nominal",
     least_others: int = 1,
 ) -> Case:
-    """Select who takes part, and compute the sums by question.
+    """Select the annotators who take part, and compute the sums by question.
 
-    Two or more people who share ten questions with the judge are compared with each other; else the one source is
-    the only person, or `reference` (gold, decided, the people's majority). Raises BadInput without anybody
-    to compare with, and for unknown names.
+    If two or more people share ten questions with the judge, they are also compared with each other.
+    Otherwise there is one source of labels: the only person, or `reference` (gold, decided, the people's
+    majority). Raises BadInput if there is nobody to compare with, and for unknown names.
     """
     people = [person for person in people if person != judge]
     if not people and reference is None:
@@ -250,7 +256,9 @@ def case(
 
 
 def _shared(ratings: Ratings, *names: str) -> int:
-    """Return the number of questions with a unit that all of these labelled; 0 for a name that labelled nothing."""
+    """Return the number of questions with a unit that all of these annotators labelled; 0 if one of them
+    labelled nothing.
+    """
     if not all(name in ratings.annotators for name in names):
         return 0
     both = np.logical_and.reduce([ratings.column(name) != MISSING for name in names])
@@ -258,7 +266,7 @@ def _shared(ratings: Ratings, *names: str) -> int:
 
 
 def _alone(ratings: Ratings, judge: str, people: Sequence[str], reference: str | None) -> str:
-    """Return the one source of labels: the only person if that person labelled enough, else the reference."""
+    """Return the single source of labels: the only person if that person labelled enough, otherwise the reference."""
     if reference is None or (len(people) == 1 and _shared(ratings, judge, people[0]) >= FEWEST_QUESTIONS):
         return max(people, key=lambda person: _shared(ratings, judge, person))
     return reference

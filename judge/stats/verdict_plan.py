@@ -1,4 +1,6 @@
-"""Plan what a verdict on a judge still needs: how many questions, with what probability, labelled by whom."""
+"""Plan the labels that a verdict on a judge still needs: how many questions, with what probability, and
+labelled by whom.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +15,11 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class VerdictPlan:
-    """What a verdict still needs.
+    """The labels that a verdict still needs.
 
-    `more_*` are the questions and units that people (or the one source) and the judge still have to label: 0 when decided,
-    None where no number suffices (`why`). `half` and `most` are units for a probability of 50 % and 90 %, `curve` the
-    probability by size.
+    `more_*` are the questions and units that people (or the one source) and the judge still have to label: 0
+    if the verdict is decided, None if no number suffices (`why`). `half` and `most` are units for a
+    probability of 50 % and 90 %, and `curve` is the probability by size.
     """
 
     verdict: Verdict
@@ -38,9 +40,9 @@ class VerdictPlan:
 
 
 def plan_of(computed: Verdict, power: float) -> VerdictPlan:
-    """Return what a verdict that was computed with this `power` still needs to be decided with that probability.
+    """Return the labels that a verdict computed with this `power` still needs, to be decided with that probability.
 
-    The probability is over all truths that the existing labels leave open, not at the value that they show.
+    The probability covers all truths that the existing labels leave open, not only the value that they show.
     """
     who = computed.people or ((computed.source,) if computed.source else ())
     ahead = computed.outlook

@@ -1,4 +1,4 @@
-"""The rows of a verdict: its conditions, its labels and its measures, each with numbers and a reason."""
+"""The rows of a verdict: conditions, labels and measures, each with numbers and a reason."""
 
 import math
 from collections.abc import Sequence
@@ -28,8 +28,9 @@ _SHOWN: dict[int, Literal["shown", "missed", "not shown"]] = {1: "shown", 0: "no
 class Condition:
     """One condition: `value` with its interval (at `confidence`) against `limit`; `why` is the reason in words.
 
-    `name` is evidence, non_inferiority (a) or threshold in its place, skill (b), alt_test (c) or people_agree (e);
-    independence where people gave nearly the judge's labels, gold where gold labels contradict people.
+    `name` is evidence, non_inferiority (a) or threshold in its place, skill (b), alt_test (c) or people_agree
+    (e). It is independence if people gave nearly the judge's labels, and gold if gold labels contradict
+    people.
     """
 
     name: str
@@ -46,11 +47,12 @@ class Condition:
 
 @dataclass(frozen=True)
 class LabelRow:
-    """Condition (d) on one label in one direction.
+    """Condition (d) for one label in one direction.
 
-    `finds`: how often the judge gives the label where a person does (recall), beside another person. `means`: how often a
-    person gives it where the judge does (precision), beside where another person does. `n_units` are units with the label by
-    people or by the judge; a unit counts by the share of its people who gave the label. `why` says why it is not shown.
+    `finds`: how often the judge gives the label when a person does (recall), compared with how often another
+    person does. `means`: how often a person gives the label when the judge does (precision), compared with
+    when another person does. `n_units` counts the units with the label by people or by the judge; a unit
+    counts by the share of its people who gave the label. `why` says why the condition is not shown.
     """
 
     label: str
@@ -68,8 +70,8 @@ class LabelRow:
 def _numbers(
     interval: IntervalArrays | None, most: float = 1.0
 ) -> tuple[float | None, float | None, float | None]:
-    """Return value and bounds. A t interval is unbounded, so its bounds are cut to those of an agreement (`most` 1) or of a
-    difference of two (2).
+    """Return the value and its bounds. A t interval is unbounded, so its bounds are cut to the range of an
+    agreement (`most` 1) or of a difference between two agreements (`most` 2).
     """
     if interval is None:
         return None, None, None
@@ -91,7 +93,9 @@ def _span(interval: IntervalArrays, most: float = 1.0) -> str:
 def conditions(
     of: Case, outcome: ConditionArrays, limits: Limits, test: AltTest | None, table: Ratings | None
 ) -> tuple[Condition, ...]:
-    """Return each condition with its interval; `table` are the people's labels, `test` the alt-test of the study."""
+    """Return each condition with its interval; `table` has the people's labels, and `test` is the alt-test of
+    the study.
+    """
     n, g = of.n_units, int(outcome.of.questions[0])
     states = {name: STATES[int(state[0])] for name, state in outcome.states.items()}
     usual, other = limits.confidence, float(outcome.of.other[0])
@@ -129,7 +133,7 @@ def conditions(
 
 
 def independence(copies: Sequence[Copy], questions: int) -> Condition:
-    """Return the condition on people who gave nearly the judge's labels: it is open, whatever the other conditions are."""
+    """Return the condition on people who gave nearly the judge's labels. It is always open."""
     who = "; ".join(f"{copy.person} differs on {copy.apart:,} of {copy.units:,} units" for copy in copies)
     n = max(copy.units for copy in copies)
     why = f"independent labels hardly agree so often: {who}"
@@ -137,7 +141,7 @@ def independence(copies: Sequence[Copy], questions: int) -> Condition:
 
 
 def gold_agrees(gold: ConditionArrays, name: str, limits: Limits) -> Condition:
-    """Return the condition on gold labels that people contradict: judge and people may share an error."""
+    """Return the condition on gold labels that people contradict, because the judge and people may share an error."""
     n, g = round(float(gold.of.units[0])), int(gold.of.questions[0])
     why = f"people's agreement with '{name}' is {_span(gold.agreement)}"
     limit = limits.threshold
@@ -210,7 +214,7 @@ def _not_shown(direction: Direction, n: float, low: float, limits: Limits) -> st
 
 
 def units_text(n: float) -> str:
-    """Return a number of units in words, rounded down: where people differ, a unit counts in part."""
+    """Return a number of units in words, rounded down. If people disagree on a unit, it counts in part."""
     whole = math.floor(n + 1e-9)
     return f"{whole:,} unit" if whole == 1 else f"{whole:,} units"
 
@@ -234,7 +238,7 @@ def measures(
     level: str,
     field: str | None,
 ) -> tuple[Measure, ...]:
-    """Return (a) first, or the agreement with the one source; then the agreements it is computed from."""
+    """Return (a), or the agreement with the one source, followed by the agreements from which it is computed."""
     n, g = of.n_units, int(outcome.of.questions[0])
     who = (judge, of.source) if of.source is not None else (judge, *of.people)
     weights = name.partition(":")[2] or None

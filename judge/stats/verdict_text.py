@@ -10,7 +10,9 @@ UNKNOWN_CEILING = "against a threshold; how well people would agree is unknown"
 
 
 def by_state(rows: Sequence[LabelRow]) -> dict[str, list[str]]:
-    """Return the labels that are shown in both directions, those missed in either, and the others, which are not shown."""
+    """Return the labels that are shown in both directions, the labels missed in either direction, and the
+    remaining labels.
+    """
     states: dict[str, set[str]] = {}
     for row in rows:
         states.setdefault(row.label, set()).add(row.state)
@@ -20,11 +22,15 @@ def by_state(rows: Sequence[LabelRow]) -> dict[str, list[str]]:
 
 
 MOST_NAMED = 6
-"""Largest number of labels that a sentence names; beyond it the sentence counts them, and the table names them."""
+"""The largest number of labels that a sentence names. If there are more, the sentence counts them, and the
+table names them.
+"""
 
 
 def labels_text(rows: Sequence[LabelRow]) -> str:
-    """Return what a verdict allows by label: "for 'A'; to find 'B'; where it says 'C'; not for 'D'; open for 'E'"."""
+    """Return the uses that a verdict allows by label: "for 'A'; to find 'B'; where it says 'C'; not for 'D';
+    open for 'E'".
+    """
     kinds = ("for", "to find", "where it says", "not for", "open for")
     groups: dict[str, list[str]] = {kind: [] for kind in kinds}
     for finds, means in zip(rows[::2], rows[1::2], strict=True):
@@ -47,12 +53,12 @@ def labels_text(rows: Sequence[LabelRow]) -> str:
 
 
 def is_used(finds: LabelRow, means: LabelRow) -> bool:
-    """Return whether a person or the judge gave the label."""
+    """Return whether any person, or the judge, gave the label."""
     return finds.n_units > 0 or means.n_units > 0
 
 
 def _label_numbers(rows: Sequence[LabelRow]) -> str:
-    """Return the units of each label in both directions, with the reason why it is not shown."""
+    """Return the units of each label in both directions, with the reason why a label is not shown."""
     parts = []
     for finds, means in zip(rows[::2], rows[1::2], strict=True):
         if is_used(finds, means):
@@ -69,7 +75,7 @@ def because(
     decision: Decision,
     limits: Limits,
 ) -> str:
-    """Return the numbers of the conditions that made the decision."""
+    """Return the numbers of the conditions that determined the decision."""
     if decision == "do not trust" and bool(outcome.of.one_label[0]):
         return "the judge gives one label only"
     wanted = {"do not trust": ("fails",), "undecided": ("open", "fails")}.get(decision, ("holds",))
@@ -89,7 +95,7 @@ def because(
 
 
 def rule(of: Case, limits: Limits) -> str:
-    """Return the rule in words; docs/verdict.md has it at length."""
+    """Return the rule in words; docs/verdict.md explains it in detail."""
     sure = f"{100 * limits.confidence:.4g} %"
     evidence = (
         f"Undecided with fewer than {FEWEST_QUESTIONS} questions or {FEWEST_OTHER} units with a label other than the "
