@@ -1,4 +1,4 @@
-"""Calibrate a judge's label probabilities: without labels (batch), or by labels, cross-fitted by question."""
+"""Calibrate a judge's label probabilities: without reference labels (batch), or on labels, cross-fitted by question."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,9 +32,7 @@ BEFORE, AFTER, TRUTH = "before", "after", "reference"
 
 @dataclass(frozen=True)
 class Prior:
-    """The label shares that batch calibration aims at: `uniform`, those of the reference (`gold`), or given
-    ones.
-    """
+    """The label shares that batch calibration targets: `uniform`, the reference's shares (`gold`), or given shares."""
 
     word: str
     shares: tuple[float, ...] | None = None
@@ -47,9 +45,9 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """The result of a calibration: labels, the fit, and a comparison on units whose questions the fit had left out.
+    """The result of a calibration: labels, the fit, and a comparison on units of questions that the fit left out.
 
-    `measures`: (before, after, after - before) of each measure; empty without labels. `signal`: the information of
+    `measures`: (before, after, after - before) for each measure; empty without labels. `signal`: the information in
     the probabilities about a label beyond its share, in nats. `shares`: label -> (before, after). `n_plain` units
     have a label without probabilities, which is not changed.
     """
@@ -66,12 +64,12 @@ class Calibrated:
     shares: Mapping[str, tuple[float, float]]
     n_plain: int
     n_changed: int
-    """Labels that calibration has changed, on the units that the reference labels."""
+    """The number of labels that calibration changed, on the units that the reference labels."""
     notes: tuple[str, ...]
 
     @property
     def repaired(self) -> bool | None:
-        """Whether agreement rose (the lower bound of the difference is above 0); None: unknown, no labels."""
+        """Whether agreement rose (the lower bound of the difference is above 0); None if unknown for lack of labels."""
         if not self.measures:
             return None
         difference = self.measures[0][2]
@@ -79,7 +77,7 @@ class Calibrated:
 
     @property
     def has_signal(self) -> bool | None:
-        """Whether the probabilities carry any information about the labels; None: unknown, no labels.
+        """Whether the probabilities carry any information about the labels; None if unknown for lack of labels.
 
         True if the lower bound of their information or of a kappa is above 0.
         """
@@ -100,7 +98,7 @@ def calibrate(
 ) -> Calibrated:
     """Calibrate the only run of `table`. Questions of a sealed test are neither fitted on nor evaluated.
 
-    Raises UsageError if the run has no probabilities or is fitted on labels already, if there are too few labels, or
+    Raises UsageError if the run has no probabilities or was already fitted on labels, if there are too few labels, or
     if the method does not suit the task.
     """
     labels_of_run = table.labels(field)
@@ -112,7 +110,9 @@ def calibrate(
             + command("judge run", table.task.task_id, "-m", "MODEL", "--answers", "codes")
         )
     if method == "isotonic" and len(labels_of_run.domain) != 2:
-        raise UsageError(f"--method isotonic is for two labels; '{field}' has {len(labels_of_run.domain)}")
+        raise UsageError(
+            f"--method isotonic needs a field with two labels; '{field}' has {len(labels_of_run.domain)}"
+        )
     prior = prior or Prior("assumed")
     open_units, sealed_notes = _open(table)
     codes = np.where(open_units, MISSING if truth is None else truth.codes, MISSING)
@@ -122,11 +122,11 @@ def calibrate(
     needs = method != "batch" or prior.word == "gold"
     if needs and truth is None:
         raise UsageError(
-            f"--method {method} is fitted on labels, but '{field}' has no gold and no human labels yet"
+            f"--method {method} is fitted on labels, but '{field}' has no gold or human labels yet"
         )
     if needs and (usable.sum() < FEWEST or len(np.unique(numbers[usable])) < 2):
         raise UsageError(
-            f"--method {method} needs {FEWEST} units with probabilities and a label, in two questions or more; "
+            f"--method {method} needs {FEWEST} units with probabilities and a label, in at least two questions; "
             f"there are {int(usable.sum())}"
         )
     # Random folds would put passages of one question into the fit and the test: one classifier had kappa .51 by random folds
@@ -173,14 +173,14 @@ def calibrate(
 
 
 def _unfitted_yet(table: RunTable) -> None:
-    """Raise UsageError for a run that is fitted on labels, directly or through its parents."""
+    """Raise UsageError if the run was already fitted on labels, directly or through its parents."""
     # Its probabilities on other questions depend on the labels of a left-out question, so cross-fitting would be biased.
     conn, [run] = table.store.conn, table.run_ids
     if derived.folds(conn, run):
         sources = [parent for parent in derived.sources(conn, run) if parent != run]
         raise UsageError(
-            f"run {run} is fitted on labels already, directly or through its parents"
-            + (f"; calibrate a run that it was made from: {' or '.join(sources)}" if sources else "")
+            f"run {run} was already fitted on labels, directly or through its parents"
+            + (f"; calibrate a run that it was derived from: {' or '.join(sources)}" if sources else "")
         )
 
 
@@ -278,7 +278,7 @@ def _signal(
     field: str,
     **how: Unpack[How],
 ) -> Measure | None:
-    """Return the information in nats of cross-fitted probabilities, always those of the bias fit."""
+    """Return the information (in nats) in cross-fitted probabilities, which always come from the bias fit."""
     if usable.sum() < FEWEST or len(np.unique(fold[fold >= 0])) < 2:
         return None
     stated = after if method == "bias" else fits.cross_fitted(p, codes, fold, fits.fit_bias)[0]

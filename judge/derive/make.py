@@ -24,8 +24,8 @@ SHARED = ("context", "system", "relevant", "examples", "shown", "rationale")
 class Made:
     """Labels of one field on the units of a table.
 
-    `codes[u]`, -1 for none, and `probabilities[u, k]`, rows of nan for none. `why`: row -> why it has no label, if
-    the statuses of the parents do not say it.
+    `codes[u]` is -1 if there is no label, and `probabilities[u]` a row of nan if there are none. `why`: row -> the reason
+    for a missing label, if the statuses of the parents do not give it.
     """
 
     codes: IntArray
@@ -50,11 +50,11 @@ def keep(
     only: BoolArray | None = None,
     curve: Sequence[Sequence[Json]] = (),
 ) -> tuple[str, bool]:
-    """Store labels as a derived run of the table's runs. Returns its id, and whether the study already had this very
+    """Store labels as a run derived from the table's runs. Return its id, and whether the study already had exactly this
     run.
 
     `made`: field -> labels; fields that the task derives from it are added. `kind` is calibrated, pooled or routed,
-    `method` names the algorithm. `only`: the units that the run covers. `curve` as in `Derivation`.
+    `method` names the algorithm. `only`: the units that the run covers. `curve`: as in `Derivation`.
     """
     rows = np.arange(len(table.units)) if only is None else np.flatnonzero(only)
     units = [table.units[at] for at in rows.tolist()]
@@ -103,7 +103,7 @@ def _ended(table: RunTable, row: int, why: Mapping[int, str]) -> tuple[Status, s
 def _derived(
     store: Store, table: RunTable, judged_columns: list[FieldLabels], units: list[str]
 ) -> list[FieldLabels]:
-    """Return the columns of the fields that the task's tables derive, over the same units."""
+    """Return the columns of the fields that the task's tables derive, for the same units."""
     values = {column.field: column.values for column in judged_columns}
     columns = []
     for name, rule in table.task.spec.derive.items():

@@ -1,4 +1,4 @@
-"""The parents of a derived judge as arrays, and the labels that it is fitted on."""
+"""The parents of a derived judge as arrays, and the labels that the judge is fitted on."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -23,9 +23,10 @@ from judge.types import GOLD, Json
 
 @dataclass(frozen=True, eq=False)
 class ParentLabels:
-    """Labels of one field: `codes[u, r]` over `domain`, -1 for none, and `probabilities[r][u, k]`, None for a run without.
+    """Labels of one field: `codes[u, r]` over `domain`, and `probabilities[r][u, k]`.
 
-    Probabilities sum to 1 over the domain (mass outside all labels is left out), with rows of nan if none is stored.
+    A code is -1 if there is no label; the probabilities of a run that has none are None. They sum to 1 over the domain
+    (mass outside all labels is left out); the row of a unit without stored probabilities is nan.
     """
 
     domain: tuple[str, ...]
@@ -37,7 +38,7 @@ class ParentLabels:
 class RunTable:
     """Several runs of one task, on all units that any of them has judged, sorted by id.
 
-    `judged[u, r]`: run r has judged unit u. `runs` are rows of the table `runs`.
+    `judged[u, r]`: whether run r has judged unit u. `runs` are rows of the table `runs`.
     """
 
     store: Store
@@ -68,7 +69,7 @@ class RunTable:
         return np.fromiter(map(number.__getitem__, question_ids), np.int64, len(question_ids)), names
 
     def labels(self, field: str, probabilities: bool = True) -> ParentLabels:
-        """Return the labels of a field; without `probabilities` in half the time.
+        """Return the labels of a field. Omitting `probabilities` halves the time.
 
         Raises UsageError for a text field.
         """
@@ -106,10 +107,10 @@ class RunTable:
 
 
 def read_runs(store: Store, names: Sequence[str], field: str | None = None) -> RunTable:
-    """Return the runs of these names (ids, ends of ids, or `last`), which must have the same labels of `field`.
+    """Return the runs with these names (ids, ends of ids, or `last`), which must have the same set of labels for `field`.
 
-    Without `field`, the first one. Raises UsageError for a missing run, a run that is named twice, and
-    different labels.
+    `field` defaults to the first one. Raises UsageError if a run is missing, is named twice, or has different
+    labels.
     """
     runs = [named_run(store, name) for name in names]
     ids = [run["run_id"] for run in runs]
@@ -122,7 +123,7 @@ def read_runs(store: Store, names: Sequence[str], field: str | None = None) -> R
         # Versions of a task may be combined: only their labels have to be the same.
         if field not in other.fields or other.domain(field) != task.domain(field):
             raise UsageError(
-                f"run {run['run_id']} ({other.name}) has no '{field}' with the labels of {task.name}"
+                f"run {run['run_id']} ({other.name}) has no field '{field}' with the same labels as in {task.name}"
             )
     columns, statuses, judged_units = {}, [], []
     for run in runs:
@@ -148,9 +149,9 @@ def read_runs(store: Store, names: Sequence[str], field: str | None = None) -> R
 
 
 def newest(store: Store, task: Task, field: str) -> str:
-    """Return the newest judged or imported run of a task (any version) with probabilities, else the newest one.
+    """Return the newest judged or imported run of a task (any version) with probabilities, else the newest run.
 
-    Raises UsageError if there is none.
+    Raises UsageError if the task has no run.
     """
     query = (
         "SELECT r.run_id FROM runs AS r JOIN tasks AS t USING (task) WHERE t.task_id = ? "
@@ -168,7 +169,7 @@ def newest(store: Store, task: Task, field: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """The reference labels on the units of a table: `codes[u]` over the domain, -1 for none."""
+    """The reference labels on the units of a table: `codes[u]` over the domain, -1 if a unit has no label."""
 
     word: str
     table: RunTable
@@ -176,7 +177,7 @@ class Truth:
     codes: IntArray
 
     def fitted(self, folds: Mapping[str, int | None], used: BoolArray | None = None) -> Fitted:
-        """Return these labels (of the `used` units) as a record of a fit; see `judge.store.derived.Fitted`."""
+        """Return these labels (on the `used` units) as the record of a fit; see `judge.store.derived.Fitted`."""
         selected = self.codes != MISSING if used is None else used & (self.codes != MISSING)
         ends = [f"\t{label}\n" for label in self.domain]
         rows = np.flatnonzero(selected)
@@ -209,9 +210,9 @@ class Truth:
 
 
 def reference(store: Store, table: RunTable, field: str, word: str | None = None) -> Truth | None:
-    """Return the labels of a reference on the table's units; without a word, the first of decided, gold, majority.
+    """Return the reference labels on the table's units. Without `word`, use the first of decided, gold, majority with labels.
 
-    None if there are none at all. Raises UsageError for a word or name without labels.
+    Return None if there are none at all. Raises UsageError if the given word or name has no labels.
     """
     domain = tuple(table.task.domain(field))
     for name in [word] if word else (DECIDED, GOLD, MAJORITY):
@@ -231,7 +232,9 @@ def reference(store: Store, table: RunTable, field: str, word: str | None = None
         if (codes != MISSING).any():
             return Truth(labels_of_word.word, table, domain, codes)
         if word:
-            raise UsageError(f"--reference {word}: no label of '{field}' on a unit of these runs")
+            raise UsageError(
+                f"--reference {word}: this reference has no label of '{field}' on any unit of these runs"
+            )
     return None
 
 

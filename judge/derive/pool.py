@@ -1,4 +1,4 @@
-"""Several judges as one: the majority label, the mean of their probabilities, or Dawid and Skene's latent
+"""Pool several judges into one: by the majority label, the mean of their probabilities, or Dawid and Skene's latent
 labels.
 """
 
@@ -22,15 +22,15 @@ from judge.store.derived import seen
 from judge.types import Json, Measure
 
 TIED = "tied"
-"""Reason for a missing label: the members differ, and no label has a majority."""
+"""Reason for a missing label: the members disagree, and no label has a majority."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
     """A panel's labels.
 
-    `only`: the units that every member has judged, which the panel covers. Of the `n_full` units that all members
-    labelled, `unanimous` have a single label. `n_tied` units have none.
+    `only`: the units that every member has judged, which the panel covers. All members agree on `unanimous` of the
+    `n_full` units that all of them labelled. `n_tied` units have no label because of a tie.
     """
 
     made: Made
@@ -45,7 +45,7 @@ class Pooled:
 def pool(table: RunTable, field: str, method: str) -> Pooled:
     """Combine the members' labels. A member without a label on a unit does not count there.
 
-    Raises UsageError for fewer than two members and, for `mean`, for a member without probabilities.
+    Raises UsageError if there are fewer than two members or, with `mean`, if a member has no probabilities.
     """
     if len(table.runs) < 2:
         raise UsageError("a panel needs at least two judges; repeat --run")
@@ -59,7 +59,7 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
     notes: list[str] = []
     n_left_out = int((~only).sum())
     if n_left_out:
-        notes.append(f"{n_left_out:,} units that not every member has judged are left out")
+        notes.append(f"{n_left_out:,} units are left out, because not every member has judged them")
     probabilities: FloatArray | None = None
     parameters: dict[str, Json] = {}
     tied: BoolArray = np.zeros(len(codes), dtype=np.bool_)
@@ -104,9 +104,9 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
 def agreement(
     table: RunTable, field: str, pooled: Pooled, run_id: str, wanted: str | None = None, **how: Unpack[How]
 ) -> tuple[str | None, list[Measure], list[str]]:
-    """Return how each member and, last, the panel (run `run_id`) agree with the reference, outside a sealed test.
+    """Return the agreement of each member and, last, of the panel (run `run_id`) with the reference, outside a sealed test.
 
-    Returns the reference's word, the measures, and notes. Without a reference there are no measures.
+    The result is the reference's word, the measures, and notes. Without a reference there are no measures.
     """
     labels_of_runs, remarks = table.labels(field, probabilities=False), list[str]()
     numbers, questions = table.questions
@@ -121,7 +121,7 @@ def agreement(
             )
     truth = reference(table.store, table, field, wanted)
     if truth is None:
-        return None, [], [*remarks, "no gold and no human labels, so the panel's agreement is unknown"]
+        return None, [], [*remarks, "there are no gold or human labels, so the panel's agreement is unknown"]
     counted &= truth.codes != MISSING
     level = table.task.level(field)
     measured = []
@@ -142,13 +142,13 @@ def agreement(
 
 
 def _mean(table: RunTable, each: tuple[FloatArray | None, ...]) -> tuple[FloatArray, list[str]]:
-    """Return the mean over the members with probabilities of a unit, and a note on members that are not
+    """Return, for each unit, the mean over the members with probabilities, and a note on members that are not
     calibrated.
     """
     lacking = [run for run, p in zip(table.run_ids, each, strict=True) if p is None]
     if lacking:
         raise UsageError(
-            f"run {lacking[0]} has no label probabilities, which --method mean needs of every member; use --method majority"
+            f"run {lacking[0]} has no label probabilities, which --method mean needs from every member; use --method majority"
         )
     total = np.zeros(each[0].shape if each[0] is not None else (0, 0))
     n = np.zeros(len(total))

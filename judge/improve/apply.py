@@ -11,9 +11,9 @@ from judge.types import attributes
 
 
 def calibrated(store: Store, run: str, recipe: Recipe) -> str:
-    """Calibrate the run with the numbers in the recipe, as a new run. Returns its id.
+    """Calibrate the run with the numbers in the recipe, store the result as a new run, and return its id.
 
-    Raises UsageError for a run without probabilities, and if the recipe has other labels.
+    Raises UsageError if the run has no probabilities, or if the recipe was made for different labels.
     """
     assert recipe.calibration is not None
     table = derive.read_runs(store, [run], recipe.field)

@@ -44,7 +44,7 @@ class Bench:
     def __init__(self, store: Store, flow: Flow, task: Task, field: str, word: str | None) -> None:
         """Read the split and the reference.
 
-        Raises UsageError if the task is not split, or without labels to compare with.
+        Raises UsageError if the task is not split, or if it has too few labels to compare with.
         """
         self.store, self.flow, self.task, self.field = store, flow, task, field
         self.split = split.required(store, task)
@@ -64,23 +64,23 @@ class Bench:
         self.order = sorted(questions, key=lambda q: hashlib.sha256(q.encode()).digest())
         if len(self.order) < 2 or not self.units["test"]:
             raise UsageError(
-                f"{store.path}: {len(self.order)} questions of tune and {len(self.units['test'])} units of the test have a "
+                f"{store.path}: {len(self.order)} questions in tune and {len(self.units['test'])} units in the test have a "
                 f"label of '{field}' by {self.word}: too few to select and test a judge; label more units"
             )
         self.base = flow.plan
         self.first = today(task, field, self.base.sampling)
-        """The task as it is today."""
+        """The recipe of the current task."""
         # The proof comes last, so its cost is kept back from the beginning: a search that cannot be proved is wasted.
         self.limits = SearchLimits(flow, len(self.units["test"]))
         self.outcome = Improved(task, field, self.word, flow.plan.model)
         self.runs: dict[str, str] = {}
-        """Text of a recipe -> its run."""
+        """A recipe's text -> the id of its run."""
         self.rewrites: dict[str | None, str] = {}
         """Rewritten instructions -> hash of the request that produced them."""
 
     @property
     def whole(self) -> list[Tried]:
-        """Candidates that were tried on every tune question."""
+        """The candidates that were tried on every tune question."""
         return [t for t in self.outcome.tried if t.n_questions == len(self.order)]
 
     def pay(self, budget: Budget | Opened, seconds: float) -> None:
@@ -152,7 +152,7 @@ class Bench:
         return made
 
     def calibrated(self, name: str, tried: Tried) -> list[Tried]:
-        """Return the candidate calibrated by bias, cross-fitted by question on the same units; empty without
+        """Return the candidate with bias calibration, cross-fitted by question on the same units; an empty list if it has no
         probabilities.
         """
         units = self._tune(tried.n_questions)
@@ -169,9 +169,9 @@ class Bench:
     def _fit(
         self, run: str, units: Sequence[str]
     ) -> tuple[RunTable, FloatArray, IntArray, Fit, Fitted] | None:
-        """Calibrate a run by the labels of these units alone: return its table, probabilities, codes and the fit.
+        """Calibrate a run on the labels of these units only: return its table, probabilities, codes and the fit.
 
-        None if it has too few of them, or no probabilities.
+        Return None if the run has too few labelled units, or no probabilities.
         """
         table = derive.read_runs(self.store, [run], self.field)
         labels = table.labels(self.field)
@@ -208,7 +208,7 @@ class Bench:
         )
 
     def kept(self, run: str, recipe: Recipe) -> str:
-        """Store the calibrated candidate as a run, fitted on tune alone. Returns its id."""
+        """Store the calibrated candidate, fitted on tune only, as a run. Return its id."""
         # Fitted anew: the run has judged the sealed test since, and the probabilities there are calibrated, too.
         fitting = self._fit(run, self.units["tune"])
         assert fitting is not None and recipe.calibration is not None
@@ -222,7 +222,7 @@ class Bench:
 
 
 class SearchLimits:
-    """Limits of tokens, dollars and seconds for a search, with a reserve for the sealed test of two judges."""
+    """Token, cost (US dollars) and time limits for a search, with a reserve for testing two judges on the sealed test."""
 
     def __init__(self, flow: Flow, n_test: int) -> None:
         self._flow, self._n_test = flow, n_test
@@ -234,7 +234,7 @@ class SearchLimits:
         """Dollars spent on the rewriter."""
 
     def bounded(self, plan: Plan, runs: Collection[str], reserve: bool) -> Plan:
-        """Return the plan within the limits; with `reserve`, less what the sealed test will cost, judging by
+        """Return the plan within the limits; with `reserve`, less the cost of the sealed test, estimated from
         `runs`.
         """
         # The run itself sees only the remainder, and the message on a limit names what was kept back.
@@ -249,12 +249,12 @@ class SearchLimits:
 
     @property
     def seconds_left(self) -> float | None:
-        """The time-out of a call of the rewriter; None = no limit."""
+        """The timeout in seconds for a call to the rewriter; None means no limit."""
         plan = replace(self._flow.plan, max_time=self._max_time)
         return plan.after(report for _, report in self._flow.reports).max_time
 
     def left(self, rewriter: Rewriter, runs: Collection[str]) -> Budget:
-        """Return the budget of a call of the rewriter, less what the sealed test will cost."""
+        """Return the budget for a call to the rewriter, less the expected cost of the sealed test."""
         tokens, cost = self._limit
         kept_tokens, kept_cost = self._reserve(runs)
         used = sum(r.spent.tokens for _, r in self._flow.reports)
@@ -268,7 +268,7 @@ class SearchLimits:
         )
 
     def pay(self, budget: Budget | Opened, seconds: float) -> None:
-        """Subtract a call of the rewriter from the limits."""
+        """Subtract the cost of a call to the rewriter from the limits."""
         # A lost call may have been billed, and counts at its maximum.
         if self._max_time is not None:
             self._max_time = max(0.0, self._max_time - seconds)
@@ -287,7 +287,7 @@ class SearchLimits:
         return f" ({' and '.join(parts)})" if parts and (of_tokens or of_cost) else ""
 
     def _reserve(self, runs: Collection[str]) -> tuple[int, float]:
-        """Return the tokens and dollars of the sealed test for two judges, judging by the cost of a unit so far."""
+        """Return the tokens and dollars that the sealed test needs for two judges, estimated from the cost per unit so far."""
         if not runs:
             return 0, 0.0
         marks = ",".join("?" * len(runs))

@@ -1,6 +1,6 @@
 """The steps of the search.
 
-Each starts from the best recipe so far, tries candidates, and returns the best after it.
+Each step starts from the best recipe so far, tries candidates, and returns the best one.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ T = TypeVar("T")
 FEWEST = 10
 """The least number of questions in the first round of successive halving."""
 MOST_LEARN = 100
-"""Units of learn on which the best judge so far is run to find its errors."""
+"""Maximum number of learn units on which the best judge so far is run to find its errors."""
 
 
 LadderStep = Callable[[Bench, Tried], Awaitable[Tried]]
@@ -47,7 +47,7 @@ async def calibrate(bench: Bench, best: Tried) -> Tried:
 
 
 async def ask_otherwise(bench: Bench, best: Tried) -> Tried:
-    """Try answer mode and label order, guidelines, examples: successive halving on tune, with and without calibration."""
+    """Try answer modes, label orders, guidelines and examples by successive halving on tune, with and without calibration."""
     learn = {unit: bench.labels[unit] for unit in bench.units["learn"]}
     codes = bench.flow.provider.label_codes
     rungs = ladder.rungs(bench.store, bench.task, lambda: best.recipe.uncalibrated, codes, learn)
@@ -76,7 +76,7 @@ async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
     wrong = _wrong(bench, await bench.ask(plain, units, reserve=True), units)
     if not wrong:
         bench.outcome.notes.append(
-            "the instructions were not rewritten: the judge is right on every unit of learn"
+            "the instructions were not rewritten: the judge is right on every unit in learn"
         )
         return best
     request = rewriter.request(bench.task, bench.field, wrong)
@@ -102,7 +102,7 @@ async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
 
 
 def _wrong(bench: Bench, run: str, units: Sequence[str]) -> list[Wrong]:
-    """Return units of learn on which the run differs from the reference, with the lead's notes."""
+    """Return learn units on which the run differs from the reference, with the lead's notes."""
     conn = bench.store.conn
     labels = relation.values(conn, run, bench.field)
     # Where the judge gave no label there is no error to learn from.
@@ -117,7 +117,7 @@ def _wrong(bench: Bench, run: str, units: Sequence[str]) -> list[Wrong]:
 
 
 def _known(bench: Bench, sha: str) -> str | None:
-    """Return the stored answer of the rewriter to this very request, or None."""
+    """Return the rewriter's stored answer to exactly this request, or None."""
     query = "SELECT json_extract(options, '$.instructions') FROM runs WHERE json_extract(options, '$.rewritten') = ?"
     row = bench.store.conn.execute(query, [sha]).fetchone()
     return None if row is None else row[0]
@@ -127,7 +127,7 @@ def _known(bench: Bench, sha: str) -> str | None:
 
 
 def step_sizes(questions: int, candidates: int) -> list[int]:
-    """Return the number of questions of each round: doubled for each halving of the candidates, up to all."""
+    """Return the number of questions in each round: it doubles with each halving of the candidates, up to all questions."""
     sizes = [questions]
     while 2 ** len(sizes) < candidates and sizes[0] // 2 >= FEWEST:
         sizes.insert(0, sizes[0] // 2)

@@ -1,4 +1,4 @@
-"""The complete search: baseline, refusal, candidates on tune, and one look at the sealed test."""
+"""The complete search: the baseline, a stop if no search is worthwhile, candidates on tune, and one look at the sealed test."""
 
 import numpy as np
 
@@ -30,13 +30,13 @@ class Improve:
         word: str | None,
         rewriter: Rewriter | None = None,
     ) -> None:
-        """Prepare the bench. Raises UsageError as `Bench` does."""
+        """Prepare the bench. Raises UsageError under the same conditions as `Bench`."""
         self._bench, self._rewriter = Bench(store, flow, task, field, word), rewriter
         if rewriter is not None and rewriter.opened is not None:
             self._bench.pay(rewriter.opened, rewriter.opened.seconds)
 
     async def go(self, anyway: bool = False) -> Improved:
-        """Search and prove. Raises Halted if a run ends early for another reason than a limit."""
+        """Search, and test the winner. Raises Halted if a run ends early for a reason other than a limit."""
         bench, result = self._bench, self._bench.outcome
         try:
             best = await bench.score("today", bench.first, len(bench.order))
@@ -81,7 +81,7 @@ class Improve:
 
 
 async def prove(bench: Bench, winner: Recipe) -> None:
-    """Compare the winner with today's task on the sealed test."""
+    """Compare the winner with the current task on the sealed test."""
     result = bench.outcome
     result.winner = winner
     runs = []
@@ -111,8 +111,8 @@ async def prove(bench: Bench, winner: Recipe) -> None:
 
 
 def _needed(bench: Bench, proof: Contest) -> int | None:
-    """Return the number of labelled test units at which the next look detects this difference with 80 %
-    probability.
+    """Return the number of labelled test units with which the next look would detect this difference with a probability of
+    80 %.
     """
     observed = bench.outcome.difference
     if (

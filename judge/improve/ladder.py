@@ -24,9 +24,9 @@ MOST_CHARACTERS = 200_000
 def rungs(
     store: Store, task: Task, best_so_far: Callable[[], Recipe], probabilities: bool, labels: dict[str, str]
 ) -> Iterator[tuple[str, Sequence[Recipe]]]:
-    """Yield the name of each step, and the recipes to try beside the best so far.
+    """Yield the name of each step, and the recipes to try against the best one so far.
 
-    `labels` are the labels of units of learn. Only for judges with a prompt: a model that compares two texts can only be
+    `labels` are the labels of learn units. Only for judges with a prompt, because a model that compares two texts can only be
     calibrated.
     """
     yield "answer mode and label order", list(_modes(task, best_so_far(), probabilities))
@@ -71,7 +71,7 @@ def select(store: Store, units: Sequence[str]) -> Selection:
 
 
 def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
-    """Return examples from which the nearest are chosen: up to 30 of each label, or none if learn has too few."""
+    """Return examples from which the nearest are chosen: up to 30 for each label, or none if learn has too few."""
     for each in (30, 20, 10, 5, 3, 2):
         examples = balanced(store, task, labels, each)
         if examples and sum(len(str(example.inputs)) for example in examples) <= MOST_CHARACTERS:
@@ -80,13 +80,15 @@ def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
 
 
 def inputs_of(store: Store, task: Task, units: Sequence[str]) -> dict[str, Mapping[str, Json]]:
-    """Return unit -> the inputs that it shows."""
+    """Return a mapping from each unit to the inputs that it shows."""
     selection.select(store, task, select(store, units))
     return {unit.unit_id: unit.inputs for unit in selection.pending(store, task, run_id="")}
 
 
 def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> list[Example]:
-    """Return `each` units of every label, one a question, labels in turn; empty if learn has too few, or for too many."""
+    """Return `each` units for every label, at most one per question, with alternating labels.
+
+    The result is empty if learn has too few units, or if that would be too many examples."""
     field = task.spec.questions[0].field
     if each * len(task.domain(field)) > MOST_EXAMPLES:
         return []

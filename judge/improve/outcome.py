@@ -1,4 +1,4 @@
-"""The result of a search: agreement of people and judge, the candidates, and the outcome."""
+"""The result of a search: agreement between people and the judge, the candidates, and the outcome."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ from judge.types import AnnotatorKind
 
 @dataclass(frozen=True)
 class People:
-    """Agreement of people with each other and with the judge, on the open questions, and on which labels
+    """Agreement of people with each other and with the judge, on the open questions, and the labels on which
     people differ.
     """
 
@@ -41,7 +41,7 @@ class People:
 
 def people_of(store: Store, split: Split, task: Task, field: str, run: str) -> People | None:
     """Return the agreement of two or more people with each other and with the judge, on the open questions;
-    None for fewer.
+    None if there are fewer than two.
     """
     panel = read_panel(store, Scope(field, task.name, runs=(run,)), distributions=False)
     panel = panel.only(split.mask(panel, "learn", "tune"), panel.ratings.annotators)
@@ -66,7 +66,7 @@ def people_of(store: Store, split: Split, task: Task, field: str, run: str) -> P
 
 
 def _mean_kappa(panel: Panel, pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return the mean kappa of pairs, weighted by their common units."""
+    """Return the mean kappa over pairs, weighted by the number of units that both labelled."""
     kappas = [panel.measure(pair, [panel.coefficient], interval=None)[0] for pair in pairs]
     n = sum(m.n_units for m in kappas)
     # An undefined kappa counts as agreement by chance.
@@ -85,8 +85,8 @@ def _lead_notes(store: Store, field: str, panel: Panel) -> list[str]:
 
 
 def clauses(task: Task, field: str, pairs: Sequence[tuple[str, str, int]]) -> list[str]:
-    """Return what the task says of the labels of the most frequent pair: their meanings, and the clauses of the
-    guidelines (list entries, paragraphs) that name one of them.
+    """Return what the task says about the two labels that are confused most often: their meanings, and the clauses in
+    the guidelines (list entries, paragraphs) that name one of them.
     """
     if not pairs:
         return []
@@ -100,7 +100,7 @@ def clauses(task: Task, field: str, pairs: Sequence[tuple[str, str, int]]) -> li
 
 
 def _pairs(panel: Panel, people: Sequence[str]) -> list[tuple[str, str, int]]:
-    """Return pairs of labels that two people gave one unit, with the number of units, most frequent first."""
+    """Return pairs of labels that two people gave to the same unit, with the number of units, most frequent first."""
     codes = panel.ratings.select(people).codes
     counts: Counter[tuple[int, int]] = Counter()
     for row in codes.tolist():
@@ -111,9 +111,9 @@ def _pairs(panel: Panel, people: Sequence[str]) -> list[tuple[str, str, int]]:
 
 @dataclass(frozen=True)
 class Tried:
-    """One candidate and its score on `n_questions` of tune.
+    """One candidate and its score on `n_questions` tune questions.
 
-    `score` is kappa times the share of labelled units; `kappa` None means undefined. `tokens` are those of a unit, None if
+    `score` is kappa times the share of labelled units; `kappa` is None if undefined. `tokens` is the number per unit, None if
     unknown.
     """
 
@@ -143,9 +143,9 @@ class Improved:
     proof: Contest | None = None
     level: float = 0.05
     difference: tuple[float, float | None, float | None] | None = None
-    """On the sealed test: winner minus today's task, with its interval."""
+    """The difference on the sealed test, winner minus current task, with its interval."""
     needed: int | None = None
-    """The number of labelled test units with which a difference of this size would be detected."""
+    """The number of labelled test units needed to detect a difference of this size."""
     spent: Counter[str] = default(default_factory=Counter)
     cost: float | None = None
     stopped: str | None = None

@@ -1,4 +1,4 @@
-"""The outcome of a search: as sentences, JSON, an HTML page, and the recipe file."""
+"""The outcome of a search as sentences, JSON, an HTML page, and the recipe file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ MOST_PAIRS = 8
 
 
 def proved(improved: Improved) -> Recipe:
-    """Return the winner with the evidence for it."""
+    """Return the winner's recipe with the evidence for it."""
     assert improved.winner is not None and improved.difference is not None and improved.proof is not None
     value, low, high = improved.difference
     look = improved.proof.look
@@ -36,7 +36,7 @@ def proved(improved: Improved) -> Recipe:
 def written(improved: Improved, path: Path | None = None) -> Path:
     """Write the proved recipe (default: TASK.recipe.yaml) and return its path.
 
-    If the text of the task has changed, its next version is written beside it.
+    If the text of the task has changed, its next version is written to the same folder.
     """
     target = path or Path(f"{improved.task.task_id}.recipe.yaml")
     target.write_text(proved(improved).text(), encoding="utf-8")
@@ -49,7 +49,7 @@ def written(improved: Improved, path: Path | None = None) -> Path:
 
 
 def next_version(improved: Improved, folder: Path) -> Task | None:
-    """Return the task with the winner's instructions as its next unused version; None if its text is unchanged."""
+    """Return the task with the winner's instructions, as the next unused version; None if its text is unchanged."""
     assert improved.winner is not None
     text = improved.winner.instructions
     if text is None:
@@ -215,7 +215,7 @@ def as_html(improved: Improved) -> str:
 
 
 def _kinds(improved: Improved) -> list[str]:
-    """Return the classes of each candidate's row: first of its step, calibrated after its base, and the best on all questions."""
+    """Return the CSS classes of each candidate's row: first in its step, calibrated (after its base), best on all questions."""
     best = improved.winner.words if improved.winner else "as it is today"
     most = max((t.n_questions for t in improved.tried), default=0)
     kinds = []
@@ -229,7 +229,7 @@ def _kinds(improved: Improved) -> list[str]:
 
 
 def _outcome_first(improved: Improved) -> list[str]:
-    """Return the sentences, beginning with the result on the sealed test or why it was not opened."""
+    """Return the sentences, beginning with the result on the sealed test or the reason why the test was not opened."""
     lines = sentences(improved)
     # By what the sentence is and not by its words, which may change.
     if improved.refused:

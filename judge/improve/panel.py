@@ -50,7 +50,7 @@ NOT_IN_RECIPES = {
 
 @dataclass(frozen=True)
 class Member:
-    """A judge of the panel: its model, its server and call settings, and its recipe (None: the task as it is)."""
+    """A judge in the panel: its model, its server and call settings, and its recipe (None: the task is unchanged)."""
 
     model: str
     recipe: Recipe | None = None
@@ -80,12 +80,14 @@ class PanelRecipe:
     members: tuple[Member, ...]
 
     def check(self, task: Task) -> None:
-        """Raise UsageError for another task, another text of it, or a field that it does not have."""
+        """Raise UsageError if the task is a different one, has different text, or lacks the field."""
         if task.name != self.task or task.sha256 != self.task_sha256:
-            raise UsageError(f"the recipe is for {self.task} with another text than {task.name} has here")
+            raise UsageError(
+                f"the recipe is for {self.task}, whose text differs from that of {task.name} here"
+            )
         if self.field not in task.fields:
             raise UsageError(
-                f"the recipe is about the field '{self.field}'; {task.name} has {', '.join(task.fields)}"
+                f"the recipe is for the field '{self.field}'; the fields of {task.name} are {', '.join(task.fields)}"
             )
 
     def text(self) -> str:
@@ -96,9 +98,9 @@ class PanelRecipe:
 
 
 def find(path: Path) -> PanelRecipe | None:
-    """Return the panel in a recipe file; None for one judge's recipe.
+    """Return the panel in a recipe file; None if the file is a recipe for one judge.
 
-    Raises BadInput, with the field, for anything else.
+    Raises BadInput, which names the wrong field, if the file is neither.
     """
     document = recipes.document_of(path)
     if "panel" not in document:
@@ -109,7 +111,7 @@ def find(path: Path) -> PanelRecipe | None:
         # A judge on two servers is one judge, and its errors would be counted twice in the vote.
         if any(replace(member_part, base_url=None) == replace(other, base_url=None) for other in members[:n]):
             raise BadInput(
-                "the same judge twice; give them different recipes, or rename one with 'as'",
+                "the same judge occurs twice; use different recipes, or rename one with 'as'",
                 path=str(path),
                 field=f"panel.members.{n}",
             )
@@ -134,7 +136,7 @@ def _member(part: _MemberPart, path: Path, n: int) -> Member:
 def of_runs(table: RunTable, field: str, method: str) -> PanelRecipe:
     """Return a panel with the settings of these runs.
 
-    Raises UsageError for a run that cannot be repeated that way.
+    Raises UsageError if a run cannot be repeated from a recipe.
     """
     members = tuple(_again(table, run, field) for run in table.runs)
     return PanelRecipe(table.task.name, table.task.sha256, field, method, members)

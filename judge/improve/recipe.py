@@ -1,4 +1,4 @@
-"""A recipe: how a task is presented to a judge, with which examples and calibration. A small YAML file."""
+"""A recipe: the presentation of a task to a judge, with examples and calibration. It is stored as a small YAML file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RecipePart(BaseModel):
 class ShownExamples(RecipePart):
     """Few-shot examples, and the `rule` by which they were chosen.
 
-    With `nearest`, only that many of each label are shown, the nearest to a unit by BM25.
+    With `nearest`, only that many examples of each label are shown: those nearest to the unit by BM25.
     """
 
     rule: str
@@ -66,9 +66,9 @@ class RecipeCalibration(RecipePart):
 
 
 class Recipe(RecipePart):
-    """The settings with which a judge runs a task, beside the task's file.
+    """The settings with which a judge runs a task, in addition to the task's file.
 
-    `instructions` replace the task's. `temperature` and `seed` are those of sampling. `made` has the evidence of a search.
+    `instructions` replace the task's. `temperature` and `seed` control sampling. `made` has the evidence from a search.
     """
 
     recipe: int = VERSION
@@ -93,7 +93,7 @@ class Recipe(RecipePart):
 
     @property
     def words(self) -> str:
-        """The differences from the task as it is, in words."""
+        """The differences from the unchanged task, in words."""
         changes = []
         if self.answers != "auto":
             changes.append(f"answers as {self.answers}")
@@ -115,13 +115,13 @@ class Recipe(RecipePart):
     def applied(self, plan: Plan) -> Plan:
         """Return the plan changed by this recipe.
 
-        Raises UsageError for another task, another text of it, or a misfit.
+        Raises UsageError if the task is a different one or has different text, or if the recipe does not fit the plan.
         """
         task = plan.task
         # A recipe was proved with one text of the task. With another text its examples and calibration prove nothing.
         if task.name != self.task or task.sha256 != self.task_sha256:
             raise UsageError(
-                f"the recipe is for {self.task} with another text than {task.name} has here; use the task file that it was made for"
+                f"the recipe is for {self.task}, whose text differs from that of {task.name} here; use the task file that the recipe was made for"
             )
         self._check(task)
         extra = dict(plan.extra)
@@ -140,10 +140,10 @@ class Recipe(RecipePart):
         return replace(plan, task=task, sampling=sampling, extra=extra)
 
     def _check(self, task: Task) -> None:
-        """Raise UsageError for a field, labels or examples that the task does not have."""
+        """Raise UsageError if the task lacks the field, the labels or the examples of the recipe."""
         if self.field not in task.fields:
             raise UsageError(
-                f"the recipe is about the field '{self.field}'; {task.name} has {', '.join(task.fields)}"
+                f"the recipe is for the field '{self.field}'; the fields of {task.name} are {', '.join(task.fields)}"
             )
         if self.calibration is not None and set(self.calibration.bias) != set(task.domain(self.field)):
             calibrated_labels = ", ".join(self.calibration.bias)
@@ -171,12 +171,12 @@ class Recipe(RecipePart):
 
 
 def as_yaml(document: Mapping[str, Any]) -> str:
-    """Return a recipe's YAML."""
+    """Return a recipe as YAML."""
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
 
 
 def today(task: Task, field: str, sampling: Sampling) -> Recipe:
-    """Return the recipe of the task as it is today."""
+    """Return the recipe that leaves the current task unchanged."""
     return Recipe(
         task=task.name,
         task_sha256=task.sha256,
@@ -192,12 +192,12 @@ def today(task: Task, field: str, sampling: Sampling) -> Recipe:
 def read_recipe(path: Path) -> Recipe:
     """Read one judge's recipe from a file, which is untrusted.
 
-    Raises BadInput, with the field, for anything else.
+    Raises BadInput, which names the wrong field, if the file is anything else.
     """
     document = document_of(path)
     if "panel" in document:
         raise BadInput(
-            "this is a panel's recipe; name the recipe of one judge, or run the panel: "
+            "this is a panel's recipe; pass the recipe of one judge, or run the panel: "
             + command("judge run TASK --recipe", path),
             path=str(path),
         )
@@ -209,13 +209,13 @@ def document_of(path: Path) -> dict[str, Any]:
     try:
         # Before parsing: a recipe may come from anybody, and a huge YAML file takes long to load.
         if path.stat().st_size > MOST_BYTES:
-            raise BadInput(f"not a recipe: longer than {MOST_BYTES:,} bytes", path=str(path))
+            raise BadInput(f"not a recipe: the file is longer than {MOST_BYTES:,} bytes", path=str(path))
         # The safe loader: a tag in YAML could otherwise call any function.
         document = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as e:
         raise BadInput(f"not a recipe: {' '.join(str(e).split())[:200]}", path=str(path)) from e
     except RecursionError as e:
-        raise BadInput("not a recipe: nested too deep", path=str(path)) from e
+        raise BadInput("not a recipe: nested too deeply", path=str(path)) from e
     if not isinstance(document, dict) or document.get("recipe") != VERSION:
         raise BadInput(
             f"not a recipe: it must begin with 'recipe: {VERSION}' (judge improve writes one)", path=str(path)
@@ -224,7 +224,7 @@ def document_of(path: Path) -> dict[str, Any]:
 
 
 def validated(kind: type[Shape], document: Mapping[str, Any], path: Path) -> Shape:
-    """Validate a document against a model. Raises BadInput with the first wrong field."""
+    """Validate a document against a model. Raises BadInput, which names the first wrong field."""
     try:
         return kind.model_validate(document)
     except ValidationError as e:

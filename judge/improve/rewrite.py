@@ -1,6 +1,6 @@
-"""Instructions rewritten by a model, from a judge's errors on learn and a lead's notes on them.
+"""Instructions rewritten by a model, based on a judge's errors on learn and a lead's notes on them.
 
-The rewriter sees nothing of tune or test. Its answer is plain text for a judge and never a template.
+The rewriter sees nothing from tune or test. Its answer is plain text for a judge and never a template.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from judge.store.study import canonical
 from judge.types import Json, Message, Request
 
 MOST_SHOWN = 12
-"""Disagreements in one prompt, at most one a question."""
+"""Maximum number of disagreements in one prompt, at most one per question."""
 # Characters of an input that are shown: a few long passages would fill the prompt, and the errors shown would be few.
 CLIPPED = 1_500
 MOST_TOKENS = 2_000
@@ -35,7 +35,7 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Wrong:
-    """A unit of learn on which judge and reference differ, with a lead's note."""
+    """A learn unit on which the judge and the reference differ, with a lead's note."""
 
     inputs: Mapping[str, Json]
     given: str
@@ -63,9 +63,9 @@ class Rewriter:
     async def ask(
         self, task: Task, request: Request, budget: Budget, seconds: float | None = None
     ) -> tuple[str | None, str]:
-        """Return (new instructions or None, why there are none).
+        """Return (new instructions or None, the reason why there are none).
 
-        `budget` has room for the call, which is cancelled after `seconds`.
+        `budget` must have room for the call, which is cancelled after `seconds`.
         """
         claim = budget.claim(request)
         # Reserved before the call: a reply that is lost may have been billed.
@@ -80,7 +80,7 @@ class Rewriter:
             budget.release(claim)
         budget.answered(claim, reply.usage)
         text, why = _checked(task, reply.text)
-        return text, "" if text else f"the answer of the rewriter {self.model} is not used: {why}"
+        return text, "" if text else f"the answer by the rewriter {self.model} is not used: {why}"
 
 
 def sha_of(request: Request, model: str) -> str:

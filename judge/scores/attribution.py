@@ -1,9 +1,9 @@
 """Attribution: do the citations of an answer name the right passages?
 
 GaRAGe (arXiv 2506.07671) reports precision, recall and F1 of attribution; two readings are offered:
-    cited   the ids cited in the model's answer against those cited in the human answer
-    judged  each cited passage is asked whether it supports its sentence
-Both micro (over citations) and macro (mean over answers); F1 is the harmonic mean of the two aggregates.
+    cited   the ids cited in the model's answer are compared with those cited in the human answer
+    judged  a judge decides for each cited passage whether it supports its sentence
+Both are micro (over citations) and macro (mean over answers); F1 is the harmonic mean of aggregate precision and recall.
 """
 
 import numpy as np
@@ -22,13 +22,13 @@ SUPPORT = ("full", "partial", "none")
 def cited(answers: pd.DataFrame) -> list[Score]:
     """Return precision, recall and F1 of the cited ids, compared with those of the reference, micro and macro.
 
-    `answers`: unit_id, question_id, cited and reference_cited (lists of ids; None: not known), invented (optional:
-    lists of cited names that are no passage), answerable (optional; rows where it is false are left out:
+    `answers`: unit_id, question_id, cited and reference_cited (lists of ids; None: unknown), invented (optional:
+    lists of cited names that match no passage), answerable (optional; rows where it is false are left out, because
     their human answer cites nothing).
 
-    micro: P = sum |cited & reference| / sum |cited|, R = the same over sum |reference|. macro: the means of each answer's
-    P and R; an answer that cites nothing has no P, one whose reference cites nothing no R. A citation of what is
-    no passage is a citation that cannot be right; `attribution_invented_share` says how many are.
+    micro: P = sum |cited & reference| / sum |cited|, R = the same sum over sum |reference|. macro: the means of each
+    answer's P and R. An answer that cites nothing has no P; an answer whose reference cites nothing has no R. An invented
+    citation, which names no passage, cannot be right; `attribution_invented_share` is the share of these.
     """
     # A row with insufficient grounding has a human answer that cites nothing: every citation would count as wrong.
     if "answerable" in answers.columns:
@@ -64,15 +64,15 @@ def judged(answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFra
     """Return precision, recall and F1 of judged citations, micro (over citations and sentences) and macro.
 
     answers    unit_id, question_id
-    sentences  unit_id, answer_id: those that need a citation (leave no_rad out); invented (optional: how many of
-               its citations name no passage)
-    citations  unit_id, sentence_id, label (full, partial, none), status: one row a cited passage
+    sentences  unit_id, answer_id: the sentences that need a citation (leave no_rad out); invented (optional:
+               the number of its citations that name no passage)
+    citations  unit_id, sentence_id, label (full, partial, none), status: one row per cited passage
 
     P = share of citations that support their sentence, R = share of sentences that a citation supports. Partial support
-    counts as 0, and of several citations the best counts. An invented citation supports nothing and
-    counts in P's denominator; `judged_attribution_invented_share` says how many there are. A sentence with a citation that
-    has no label is unknown, unless another supports it fully. In the macro means an answer with something
-    unknown has no value, one without citations no P, one without sentences no R.
+    counts as 0, and the best of several citations counts. An invented citation supports nothing and is included in P's
+    denominator; `judged_attribution_invented_share` is the share of these. A sentence with an unlabelled citation is
+    unknown, unless another citation supports it fully. In the macro means, an answer with anything unknown has no value,
+    an answer without citations has no P, and one without sentences has no R.
     """
     who = units(answers, "answers")
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
@@ -95,9 +95,9 @@ def judged(answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFra
 
 
 def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFrame:
-    """Return the citations, with a row for each one that names no passage (`invented` of a sentence is their number).
+    """Return the citations, plus a row for each one that names no passage (a sentence's `invented` is their number).
 
-    Their label is `none`, and they stand after the others; a column `is_invented` marks them.
+    The added rows have the label `none` and come after the others; a column `is_invented` marks them.
     """
     if "invented" not in sentences.columns:
         return citations
@@ -121,7 +121,7 @@ def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFr
 
 # Behind every real position, so that the rule `first` takes an invented citation only where it stands alone.
 LAST = 1_000_000
-"""Where invented citations stand among those of a sentence: nobody has so many."""
+"""The position of invented citations among those of a sentence: greater than any real position."""
 
 
 def invented_share(measure: str, marks: Units, citations: pd.DataFrame) -> Score:
@@ -145,7 +145,7 @@ def support_rates(answers: pd.DataFrame, citations: pd.DataFrame) -> list[Score]
 
 
 def best_support(support: FloatArray, citations: Parts) -> FloatArray:
-    """Return the best support among each sentence's citations: 0 without any, nan while an unlabelled one could be better."""
+    """Return the best support among each sentence's citations: 0 if there is none, nan while an unlabelled one could be better."""
     known = ~np.isnan(support)
     best = np.zeros(len(citations.wholes))
     np.maximum.at(best, citations.of[known], support[known])
@@ -157,7 +157,7 @@ def best_support(support: FloatArray, citations: Parts) -> FloatArray:
 def _macro(
     name: str, who: Units, precision: FloatArray, recall: FloatArray, status: StatusArray | None = None
 ) -> list[Score]:
-    """Return the means over answers, and the harmonic mean of the two means."""
+    """Return the means of precision and recall over answers, and the harmonic mean of the two means."""
     p = scored(f"{name}_precision_macro", who, precision, status, why="no citation", bounds=SHARE)
     r = scored(f"{name}_recall_macro", who, recall, status, why="nothing to cite", bounds=SHARE)
     # The paper's F1 is the harmonic mean of its printed precision and recall, no mean of F1 values.

@@ -2,10 +2,10 @@
 
 Tables (see `judge.scores.columns`):
     answers    unit_id, question_id
-    sentences  unit_id, answer_id, invented (optional: how many of its citations name no passage); for ALCE entailed:
-               all its citations together entail it (1 / 0 / None; not read where there is no citation)
+    sentences  unit_id, answer_id, invented (optional: the number of its citations that name no passage); for ALCE entailed:
+                   all its citations together entail it (1 / 0 / None; ignored if there is no citation)
     citations  unit_id, sentence_id; for ALCE alone: this passage entails the sentence, rest: the other citations of
-               the sentence still do (both 1 / 0 / None; rest is not read for a single citation); for TREC label: full,
+                   the sentence still do (both 1 / 0 / None; rest is ignored for a single citation); for TREC label: full,
                partial or none, and position (from 1, optional)
 """
 
@@ -34,11 +34,11 @@ def alce(
     """Return citation recall, precision and F1 (Gao et al. 2023, "Enabling LLMs to Generate Text with Citations", arXiv
     2305.14627, section 3.3): shares within each answer, then the mean over answers.
 
-    A sentence is recalled iff it has citations and together they entail it. A citation is precise iff its
-    sentence is recalled and it is not redundant: it fails alone while the rest still entail. A citation of a
-    sentence that is not recalled needs no further label. A sentence with an invented citation is not recalled, and its
-    citations, that one among them, are not precise. An empty or missing answer has recall 0. An answer without citations
-    has no precision (the paper's code says 0). F1 is the harmonic mean of the two means.
+    A sentence is recalled iff it has citations and together they entail it. A citation is precise iff its sentence is
+    recalled and the citation is not redundant. It is redundant if it does not entail the sentence alone while the others
+    still do. A citation of a sentence that is not recalled needs no further label. A sentence with an invented citation
+    is not recalled, and none of its citations is precise. An empty or missing answer has recall 0. An answer without
+    citations has no precision (0 in the paper's code). F1 is the harmonic mean of the two means.
     """
     who = units(answers, "answers")
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
@@ -82,17 +82,17 @@ def trec(
 ) -> list[Score]:
     """Return TREC RAG support (Thakur et al. 2025, arXiv 2504.15205): full 1, partial 0.5, none 0.
 
-    Both are a value for each answer (one a topic), then the mean over answers, not pooled over citations:
+    Each measure has one value per answer (one answer per topic) and is then averaged over answers, not pooled over citations:
 
-    trec_support_precision  mean support of the answer's citations; an answer in sentences without any has none
-    trec_support_recall     mean support of the answer's sentences; one without a citation has 0. Of several citations
-                            the `best` counts, or the `first` by position, as in TREC 2024, which judged only that
-                            one: then precision is over first citations too
+    trec_support_precision  mean support of the answer's citations; an answer without citations has no value
+    trec_support_recall     mean support of the answer's sentences; a sentence without a citation has 0. Of several
+                            citations the `best` counts, or the `first` by position, as in TREC 2024, which judged only
+                            the first one: then precision is also computed over first citations
 
-    A missing or empty answer (`answered` False) has 0 in both and counts: saying nothing must not pay.
+    A missing or empty answer (`answered` False) has 0 in both and counts, so that giving no answer is not rewarded.
     """
     if several not in ("best", "first"):
-        raise BadInput(f"unknown rule '{several}'; there are best and first")
+        raise BadInput(f"unknown rule '{several}'; available: best and first")
     citations = with_invented(sentences, citations)
     # In TREC RAG 2024 only the first citation of each sentence was judged.
     if several == "first":
@@ -104,7 +104,7 @@ def trec(
     marks = Parts(citations, "citations", lines.units, "sentences", "sentence_id")
     support = coded(column(citations, "label", "citations"), SUPPORT, "citation support")
     status = statuses(citations, ~np.isnan(support))
-    note = (f"of several citations of a sentence: the {several}",)
+    note = (f"if a sentence has several citations, the {several} one counts",)
     nothing = empty(answers)
     best, why = best_support(support, marks), marks.status(status)
     lost = lines.status(why)

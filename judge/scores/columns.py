@@ -1,13 +1,13 @@
-"""Read the plain tables that measures take: columns, ids, labels and statuses. Errors name what does not fit.
+"""Read the plain tables that measures take: columns, ids, labels and statuses. Errors name the table and the bad value.
 
-A table is a DataFrame with one row a unit. Columns that occur everywhere:
-    unit_id      the unit; twice is an error (choose one system, condition and repeat first)
-    question_id  the cluster of intervals; absent or None: the unit is its own
+A table is a DataFrame with one row per unit. Columns that occur everywhere:
+    unit_id      the unit; a duplicate is an error (choose one system, condition and repeat first)
+    question_id  the cluster for intervals; absent or None: the unit is its own cluster
     label        the label; None or nan: no label
     status       how the judgement ended (a Status value, "no answer", or "not judged"); absent: ok where there
-                 is a label, else not judged
-    answered     of tables of answers: False for one that is empty or missing, which is a failure of the system
-Tables of parts (sentences, claims, citations) name their whole in a column such as answer_id.
+                     is a label, else not judged
+        answered     only in tables of answers: False for an empty or missing answer, which is a failure of the system
+    Tables of parts (sentences, claims, citations) name the whole that each part belongs to in a column such as answer_id.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,16 +27,16 @@ REPLIED = (Status.UNPARSED, Status.REFUSED, Status.TRUNCATED)
 
 
 def column(table: pd.DataFrame, name: str, of: str) -> pd.Series:
-    """Return a column. Raises BadInput when the table has no such column."""
+    """Return a column. Raises BadInput if the table has no column of this name."""
     if name not in table.columns:
         there = ", ".join(map(str, table.columns))
-        raise BadInput(f"the table of {of} has no column '{name}'; it has {there}")
+        raise BadInput(f"the table of {of} has no column '{name}'; its columns are {there}")
     values: pd.Series = table[name]
     return values
 
 
 def units(table: pd.DataFrame, of: str, unit: str = "unit_id") -> Units:
-    """Return the units of a table, one a row. Raises BadInput for an id that is missing or occurs twice."""
+    """Return the units of a table, one per row. Raises BadInput if an id is missing or occurs twice."""
     ids = column(table, unit, of)
     if ids.isna().any():
         raise BadInput(f"a row of the table of {of} has no {unit}")
@@ -50,10 +50,10 @@ def units(table: pd.DataFrame, of: str, unit: str = "unit_id") -> Units:
 def coded(
     labels: pd.Series, values: Mapping[Any, float], of: str, *, fold: bool = False, other: float | None = None
 ) -> FloatArray:
-    """Return labels as numbers, nan for none.
+    """Return labels as numbers; nan for a missing label.
 
-    `fold` ignores the case of labels, and `other` is the number of those that `values` does not have; without it
-    they raise BadInput.
+    `fold` ignores the case of labels. `other` is the number for labels that `values` does not contain; without it, such
+    a label raises BadInput.
     """
     # Labels repeat, so each distinct one is looked up once, and not once a row.
     codes, distinct = pd.factorize(labels)
@@ -89,19 +89,19 @@ def replied(status: StatusArray) -> BoolArray:
 
 
 def unanswered(status: StatusArray) -> BoolArray:
-    """Return a mask of the system's failures: no answer, or an unusable reply. A call that failed is none of them."""
+    """Return a mask of the system's failures: no answer, or an unusable reply. A call that failed is not one of them."""
     return np.isin(status, [STATUSES.index(s) for s in (*REPLIED, NO_ANSWER)])
 
 
 def empty(answers: pd.DataFrame) -> BoolArray:
-    """Return a mask of the answers that are empty or missing, by the optional column `answered`."""
+    """Return a mask of the answers that are empty or missing according to the optional column `answered`."""
     if "answered" not in answers.columns:
         return np.zeros(len(answers), dtype=bool)
     return np.asarray(flags(answers["answered"], "answered") == 0, dtype=bool)
 
 
 def positions(parts: pd.Series, whole: Units, of: str, wholes: str) -> IntArray:
-    """Return the position in `whole` of the unit that each part belongs to. Raises BadInput for an unknown one."""
+    """Return the position in `whole` of the unit that each part belongs to. Raises BadInput if that unit is unknown."""
     places = whole.ids.get_indexer(pd.Index(parts.to_numpy()))
     if (places < 0).any():
         raise BadInput(
@@ -111,15 +111,15 @@ def positions(parts: pd.Series, whole: Units, of: str, wholes: str) -> IntArray:
 
 
 def counts(where: IntArray, n: int, of: BoolArray | None = None) -> FloatArray:
-    """Return the number of parts of each of n wholes, or of those that the mask `of` selects."""
+    """Return the number of parts of each of n wholes; with the mask `of`, count only the parts that it selects."""
     return np.bincount(where if of is None else where[of], minlength=n).astype(np.float64)
 
 
 class Parts:
-    """Parts of wholes (sentences of answers, citations of sentences): `of[p]` is the position of what part p belongs to."""
+    """Parts of wholes (sentences of answers, citations of sentences): `of[p]` is the position of the whole that contains part p."""
 
     def __init__(self, table: pd.DataFrame, name: str, wholes: Units, of: str, key: str) -> None:
-        """`key`: the column that names the whole. Raises BadInput for a whole that is unknown, and for a part that occurs twice."""
+        """`key`: the column that names the whole. Raises BadInput if a whole is unknown or a part occurs twice."""
         self.wholes = wholes
         self.of = positions(column(table, key, name), wholes, name, of)
         # A part in two rows would count twice: an answer could then state more nuggets than there are.
@@ -132,7 +132,7 @@ class Parts:
         return counts(self.of, len(self.wholes), marked)
 
     def expected(self, wholes: pd.DataFrame, name: str) -> FloatArray:
-        """Return the number of parts that each whole has: its rows, or the optional column `name` if that is more."""
+        """Return the number of parts of each whole: its rows, or the value of the optional column `name` if that is greater."""
         rows = self.count()
         if name not in wholes.columns:
             return rows
@@ -141,17 +141,17 @@ class Parts:
         return expected
 
     def total(self, values: FloatArray) -> FloatArray:
-        """Return the sum of the parts' values in each whole, nan where one is unknown."""
+        """Return the sum of the parts' values in each whole; nan if any of them is unknown."""
         sums = np.bincount(self.of, weights=values, minlength=len(self.wholes))
         return np.asarray(sums, dtype=np.float64)
 
     def status(self, status: StatusArray) -> StatusArray:
-        """Return the status of each whole by those of its parts; see `gathered`."""
+        """Return the status of each whole, derived from the statuses of its parts (see `gathered`)."""
         return gathered(status, self.of, len(self.wholes))
 
 
 def gathered(status: StatusArray, where: IntArray, n: int) -> StatusArray:
-    """Return the status of each whole: of its parts' statuses other than ok the first in the order of STATUSES."""
+    """Return the status of each whole: among its parts' statuses other than ok, the first in the order of STATUSES."""
     result = np.zeros(n, dtype=np.int8)
     # From the last status to the first, so that the first in the order of STATUSES overwrites the others.
     for code in range(len(STATUSES) - 1, 0, -1):
@@ -160,14 +160,14 @@ def gathered(status: StatusArray, where: IntArray, n: int) -> StatusArray:
 
 
 def listed(values: pd.Series, of: str) -> list[frozenset[Any] | None]:
-    """Return lists of ids as sets, None for none. Raises BadInput for a string."""
+    """Return lists of ids as sets; a missing list stays None. Raises BadInput for a string."""
     sets: list[frozenset[Any] | None] = []
     for value in values:
         if value is None or (isinstance(value, float) and np.isnan(value)):
             sets.append(None)
         # A string is iterable, and its letters would become ids.
         elif isinstance(value, str) or not isinstance(value, Iterable):
-            raise BadInput(f"{of} are lists of ids; {value!r} is not a list")
+            raise BadInput(f"{of} must be lists of ids; {value!r} is not a list")
         else:
             sets.append(frozenset(value))
     return sets

@@ -1,4 +1,4 @@
-"""Combine two scores: on the same units (two judges, the ratio to a baseline), or on different ones (drops)."""
+"""Combine two scores: on the same units (two judges, the ratio to a baseline), or on different units (drops)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -32,9 +32,9 @@ class Difference:
 def compare_all(first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]) -> list[Difference]:
     """Return the paired difference of each measure between two runs, with an interval over questions.
 
-    By name, in the order of `first`; one that only one run has has a reason. For any Score: units are matched by id,
-    and both runs get the same resamples. `coverage` is the share of the units in both runs that have both values; units
-    in one run only are counted in a note.
+    The result maps names to differences, in the order of `first`; a measure that only one run has gets a reason instead of
+    a value. Works for any Score: units are matched by id, and both runs use the same resamples. `coverage` is the share of
+    the units in both runs that have both values; a note counts the units in only one run.
     """
     mine, theirs = _named(first), _named(second)
     shared = iter(
@@ -49,20 +49,20 @@ def compare_all(first: Sequence[Score], second: Sequence[Score], **how: Unpack[H
 
 
 def paired(measure: str, first: Score, second: Score, value: Both) -> Score:
-    """Return `value(first, second)`, a function of two measures, on the units that have a value in both."""
+    """Return `value(first, second)`, a function of two measures, computed on the units that have a value in both."""
     return _Pairing(first, second).score(measure, first, second, value)
 
 
 def over(measure: str, score: Score, baseline: Score) -> Score:
-    """Return the ratio of a score to a baseline, on the units that have both."""
+    """Return the ratio of a score to a baseline, on the units with a value in both."""
     return replace(paired(measure, score, baseline, ratio), undefined="the baseline is zero or undefined")
 
 
 def combined(measure: str, parts: Sequence[Score], value: Callable[..., FloatArray]) -> Score:
     """Return a function of several measures that may rest on different units of the same questions.
 
-    `value` gets one array for each part. Questions are resampled together, so that a question that is hard
-    everywhere is hard in all parts. n_units and coverage are those of the first part.
+    `value` receives one array for each part. Questions are resampled jointly for all parts, so that correlations between
+    the parts are kept. n_units and coverage are taken from the first part.
     """
     names = parts[0].units.questions
     for part in parts[1:]:
@@ -109,7 +109,7 @@ def combined(measure: str, parts: Sequence[Score], value: Callable[..., FloatArr
 
 
 class _Pairing:
-    """Two tables of units matched by id, and the rows of two scores on the units that both have."""
+    """Two tables of units matched by id, and the rows of two scores on the units in both tables."""
 
     def __init__(self, first: Score, second: Score) -> None:
         for score in (first, second):
@@ -134,14 +134,14 @@ class _Pairing:
         return self._rows[key]
 
     def score(self, measure: str, first: Score, second: Score, value: Both) -> Score:
-        """Return `value` of both scores, on the units with a value in both."""
+        """Return `value` applied to both scores, on the units with a value in both."""
         width = first.rows.shape[1]
 
         def both(sums: FloatArray) -> FloatArray:
             mine = np.concatenate([sums[:, :width], sums[:, -1:]], axis=1)
             return value(first.value(mine), second.value(sums[:, width:]))
 
-        note = f"{self.n_alone} units are in one of the two only"
+        note = f"{self.n_alone} units are in only one of the two"
         return Score(
             measure,
             self.units,

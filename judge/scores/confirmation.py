@@ -4,12 +4,13 @@
 
 Tables (see `judge.scores.columns`):
     pairs    pair_id, original and counter (claim ids), question_id (optional; else the pair is the cluster)
-    stances  one row a passage of a claim's list at a stage: claim_id, stage, label (support, refute, neutral),
-             document (the same word for the same document in both lists; needed for the overlap), status
-    answers  claim_id, label (Yes: supports its claim, No, Others), valid (optional bool: False for an answer that is
-             empty or was refused), status
+    stances  one row per passage in a claim's list at a stage: claim_id, stage, label (support, refute, neutral),
+                 document (the same string for the same document in both lists; needed for the overlap), status
+        answers  claim_id, label (Yes: the answer supports its claim; No; Others), valid (optional bool: False for an answer
+                 that is empty or was refused), status
 
-For a claim at a stage: SR = supporting / (supporting + refuting) passages, RR = 1 - SR; undefined without either.
+    For a claim at a stage: SR = supporting / (supporting + refuting) passages, RR = 1 - SR; both are undefined if the claim has
+    neither supporting nor refuting passages.
 """
 
 from collections.abc import Sequence
@@ -33,10 +34,10 @@ _ANSWERS = {"Yes": 1.0, "No": 0.0, "Others": 0.0}
 
 
 def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> pd.DataFrame:
-    """Return one row a claim of `pairs`: n_support, n_refute, n_neutral, n_missing, sr, rr (nan: undefined).
+    """Return one row per claim in `pairs`: n_support, n_refute, n_neutral, n_missing, sr, rr (nan: undefined).
 
-    SR is over the passages that have a stance; n_missing counts those that have none, `status` says why.
-    Raises BadInput for a stage that no row has, or a claim in two pairs.
+    SR is computed over the passages with a stance; n_missing counts the others, and `status` gives the reason.
+    Raises BadInput if no row has the stage, or a claim is in two pairs.
     """
     who = _claims(pairs)
     some = _stage(stances, stage)
@@ -59,17 +60,17 @@ def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> pd.DataFra
 
 
 def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> list[Score]:
-    """Return the measures of one stage, with its name.
+    """Return the measures of one stage, named after it.
 
-    sr_original, sr_counter  the mean SR of each side's claims that have one
+    sr_original, sr_counter  the mean SR over each side's claims for which it is defined
     cr                       (1/2N) sum (|SR_o - RR_c| + |SR_c - RR_o|) = mean |SR_o + SR_c - 1| over the N pairs with
                              both SR defined: 0 when what supports a claim refutes its counter claim
-    signed_cr                mean SR_o + SR_c - 1: above 0 each side finds its own support
-    defined_pairs            share of all pairs that N is; a pair that waits for judgements is in neither
-    neutral_share            neutral passages over those with a stance, all lists together
+    signed_cr                mean SR_o + SR_c - 1; above 0, each side finds its own support
+    defined_pairs            N as a share of all pairs; a pair that waits for judgements is counted in neither
+    neutral_share            neutral passages over passages with a stance, all lists together
     neutral_share_per_claim  the mean of each claim's share
     missing_stances          passages without a stance over all passages
-    overlap                  mean Jaccard overlap of the two lists' documents, when there is a column `document`
+    overlap                  mean Jaccard overlap of the two lists' documents, if there is a column `document`
     """
     who = _pairs(pairs)
     table = ratios(pairs, stances, stage)
@@ -116,7 +117,7 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
 
 
 def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
-    """Return the change of each measure of `retrieval_bias`, SR apart, from one stage to the next, on the pairs that have both."""
+    """Return the change in each measure of `retrieval_bias` except SR from one stage to the next, on the pairs with both values."""
     scores = []
     for before, other in zip(first, second, strict=True):
         # SR is of single claims. Bias is of pairs, and its change is what a stage does.
@@ -132,8 +133,8 @@ def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:
     """Return cbr: pairs where both answers support their own claim, over pairs where both answers are valid.
 
     Valid: not empty, not refused by the system (column `valid`); `Others` is valid and does not support. A verdict that
-    the judge refused, or that cannot be read, is missing: such a pair is in neither measure, unless its other answer
-    is not valid. `valid_pairs` is the share of the pairs that are valid.
+    the judge refused, or that cannot be read, is missing. A pair with a missing verdict is in neither measure, unless its other
+    answer is not valid. `valid_pairs` is the share of pairs that are valid.
     """
     who = _pairs(pairs)
     both, off, status = _supports(pairs, answers)
@@ -154,7 +155,7 @@ def _pairs(pairs: pd.DataFrame) -> Units:
 
 
 def _claims(pairs: pd.DataFrame) -> Units:
-    """Return the claims of both sides, in the questions of their pairs."""
+    """Return the claims of both sides as units, clustered by the questions of their pairs."""
     who = _pairs(pairs)
     ids = pd.concat([pairs["original"], pairs["counter"]])
     # Each claim belongs to one pair: in two pairs it would count twice in SR.
@@ -167,7 +168,9 @@ def _stage(stances: pd.DataFrame, stage: str) -> pd.DataFrame:
     stages = column(stances, "stage", "stances")
     some = stances[stages == stage]
     if some.empty:
-        raise BadInput(f"no stance at stage '{stage}'; available: {', '.join(map(str, stages.unique()))}")
+        raise BadInput(
+            f"there is no stance at stage '{stage}'; available stages: {', '.join(map(str, stages.unique()))}"
+        )
     return some
 
 

@@ -1,8 +1,8 @@
-"""Several judges on the same answers, as FACTS Grounding aggregates them.
+"""Aggregate several judges' scores of the same answers, as FACTS Grounding does.
 
-Jacovi et al., "The FACTS Grounding Leaderboard", 2025 (arXiv 2501.03200), section 3: each judge's score is its share of
-accurate answers, the factuality is the mean over judges; an answer is ineligible only when all judges
-say so, and then counts as inaccurate.
+Jacovi et al., "The FACTS Grounding Leaderboard", 2025 (arXiv 2501.03200), section 3: each judge's score is the share of
+answers that it calls accurate, and factuality is the mean over judges. An answer is ineligible only if all judges say
+so, and then counts as inaccurate.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
 
     `judges` maps a judge to its (eligibility, unadjusted factuality), as `garage.factuality` returns them.
 
-    The mean over judges j of the mean over answers i of G_ij (1 - I_i), I_i = 1 iff all judges call i ineligible. A judge
-    without a verdict on i is left out of its own mean. I_i is unknown, and i without a value, when one has no eligibility
-    and all others say ineligible: `unparsed="facts"` of `garage.factuality` is the paper's way out.
+    The mean over judges j of the mean over answers i of G_ij (1 - I_i), I_i = 1 iff all judges call i ineligible. A judge's
+    mean leaves out the answers on which it has no verdict. I_i is unknown, and i has no value, if one judge has no eligibility
+    verdict and all others say ineligible; the paper avoids this case with `unparsed="facts"` of `garage.factuality`.
     """
     if not judges:
         raise BadInput("there are no judges")
@@ -54,11 +54,11 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
         who,
         rows,
         over_judges,
-        why="no verdict by any judge, or eligibility open",
+        why="no verdict by any judge, or eligibility unknown",
         undefined="one of the judges has no verdict at all",
         notes=notes,
     )
-    share = scored("ineligible_by_all", who, ineligible, why="eligibility open", notes=notes[:1])
+    share = scored("ineligible_by_all", who, ineligible, why="eligibility unknown", notes=notes[:1])
     values = [
         scored(f"factuality[{name}]", who, accurate[:, j], why="no verdict") for j, name in enumerate(judges)
     ]
@@ -75,7 +75,7 @@ def _everyone(judges: Mapping[str, Pair]) -> Units:
 
 
 def _on(score: Score, who: Units) -> FloatArray:
-    """Return a judge's 1 / 0 / nan on all these answers."""
+    """Return a judge's values (1, 0 or nan) on all these answers."""
     values = np.full(len(who), np.nan)
     values[who.ids.get_indexer(score.units.ids)] = score.rows[:, 0]
     return values

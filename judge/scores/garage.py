@@ -7,10 +7,10 @@ several judges in `judge.scores.facts`.
 Tables (see `judge.scores.columns`):
     answers    unit_id, question_id, answerable (bool), eligibility, deflection, answered (optional; False: empty
                or missing), n_sentences (optional: 0 is an empty answer; more than there are rows of
-               sentences: some were not judged), n_relevant (optional: how many relevant passages the
-               question has), eligibility_status and deflection_status (optional)
-    full       one row a sentence, judged against all passages: unit_id, answer_id, label, status
-    relevant   the same against the relevant passages only
+               sentences: some were not judged), n_relevant (optional: the number of relevant passages of
+                              the question), eligibility_status and deflection_status (optional)
+                   full       one row per sentence, judged against all passages: unit_id, answer_id, label, status
+                   relevant   the same, judged against the relevant passages only
     passages   unit_id, item_id, label (one of CLASSES), relevant (evidence_relevant as bool, optional)
 
 Published numbers are in `judge.scores.published`.
@@ -61,17 +61,17 @@ def factuality(
     over_summarisation_gap factuality - raf on those rows
 
     An empty or missing answer has E_i = F_i = R_i = 0. A row without a relevant passage has R_i = 1 iff all its
-    sentences are no_rad in `full`: nothing relevant can support it, and no judge is asked. R_i is at most F_i, because
-    relevant passages are some of all; where a judge says otherwise F_i counts, and a note says how often.
-    An answer with a sentence that has no label has no F_i, even where another sentence decides it: to
-    count only those would bias the mean down. So has E_i and F_i without one of the two, and with `paired` F_i
-    without R_i and R_i without F_i (`paired=False`, for labels that are not complete yet: R_i only needs F_i).
-    `unparsed="facts"` is the rule of FACTS: a reply without a verdict is not grounded, and eligible.
-    `relevant_set` says which passages `relevant` was judged against; it is only printed. Raises BadInput for
-    `relevant` without `full`.
+    sentences are no_rad in `full`: nothing relevant can support it, so no judge is called. R_i is at most F_i, because
+    the relevant passages are a subset of all passages; if a judge disagrees, F_i counts, and a note gives the number of
+    such answers. An answer with an unlabelled sentence has no F_i, even if another sentence decides it, because counting
+    only decided answers would bias the mean down. The measure of E_i and F_i has no value if either is missing. With
+    `paired`, F_i and R_i are both missing if either is (`paired=False`, for incomplete labels: only R_i needs F_i).
+    `unparsed="facts"` is the rule of FACTS: a reply without a verdict counts as not grounded, and as eligible.
+    `relevant_set` names the passages that `relevant` was judged against; it is only printed. Raises BadInput if
+    `relevant` is given without `full`.
     """
     if relevant is not None and full is None:
-        raise BadInput("RAF is measured on the rows of factuality: it needs the table `full` too")
+        raise BadInput("RAF is measured on the rows of factuality, so it also needs the table `full`")
     who = units(answers, "answers")
     answerable, nothing = _answerable(answers), empty(answers)
     eligible, eligible_status = _eligible(answers, unparsed, nothing)
@@ -103,10 +103,10 @@ def factuality(
 
 
 def deflection(answers: pd.DataFrame) -> list[Score]:
-    """Return the share of answers that decline: true positives over the insufficient rows, false positives over the rest.
+    """Return the share of answers that decline: true positives over the insufficient rows, false positives over the others.
 
-    Label `missing`: the answer says that the passages do not hold it; `attempted`: it answers. An empty or missing
-    answer says nothing, and is no deflection.
+    Label `missing`: the answer says that the passages do not contain the information; `attempted`: it answers. An empty or
+    missing answer says nothing, and is not a deflection.
     """
     who = units(answers, "answers")
     declined = coded(column(answers, "deflection", "answers"), DEFLECTED, "deflection")
@@ -122,7 +122,7 @@ def deflection(answers: pd.DataFrame) -> list[Score]:
 
 
 def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score]:
-    """Return the share of the sentences of answerable rows with each label, and of those supported or no_rad."""
+    """Return the share of each label among the sentences of answerable rows, and the share that is supported or no_rad."""
     lines = Parts(sentences, "sentences", units(answers, "answers"), "answers", "answer_id")
     labels = column(sentences, "label", "sentences")
     code = coded(labels, {name: float(i) for i, name in enumerate(GROUNDING)}, "grounding")
@@ -145,15 +145,15 @@ def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score
 
 
 def relevant_passages(passages: pd.DataFrame, relevant_set: RelevantSet = "answer") -> FloatArray:
-    """Return 1 / 0 for each passage, nan where it has no label.
+    """Return 1 / 0 for each passage, nan if it has no label.
 
-    `answer`: ANSWER-THE-QUESTION; `answer+related`: RELATED-INFORMATION too; `marked`: evidence_relevant = YES, in the
+    `answer`: ANSWER-THE-QUESTION; `answer+related`: also RELATED-INFORMATION; `marked`: evidence_relevant = YES, in the
     column `relevant`.
     """
     if relevant_set == "marked":
         return flags(column(passages, "relevant", "passages"), "evidence_relevant")
     if relevant_set not in _COUNTED_IN:
-        raise BadInput(f"unknown relevant set '{relevant_set}'; there are answer, answer+related and marked")
+        raise BadInput(f"unknown relevant set '{relevant_set}'; available: answer, answer+related and marked")
     inside = _COUNTED_IN[relevant_set]
     return coded(column(passages, "label", "passages"), {c: float(c in inside) for c in CLASSES}, "relevance")
 
@@ -162,9 +162,9 @@ def density(
     passages: pd.DataFrame,
     relevant_set: RelevantSet = "answer",
 ) -> pd.Series:
-    """Return the relevance density of each item: "low", "medium" or "high", None where no passage has a label.
+    """Return the relevance density of each item: "low", "medium" or "high"; None if no passage has a label.
 
-    The share of relevant passages among those with a label: low < 1/3, medium < 2/3, else high. Use it with
+    The density is the share of relevant passages among those with a label: low < 1/3, medium < 2/3, else high. Use it with
     `judge.scores.score.by_stratum`.
     """
     relevant = pd.Series(relevant_passages(passages, relevant_set))
@@ -203,13 +203,13 @@ Ground = tuple[FloatArray, StatusArray, tuple[str, ...]]
 def _on_the_same_rows(
     full: Ground, relevant: Ground, answerable: BoolArray, paired: bool
 ) -> dict[str, Ground]:
-    """Return F_i and R_i where both are known; R_i is at most F_i."""
+    """Return F_i and R_i for answers on which both are known; R_i is at most F_i."""
     f, f_status, f_notes = full
     r, r_status, r_notes = relevant
     more = int(((r > f) & answerable).sum())
     if more:
         r_notes += (
-            f"{more} answers are grounded in the relevant passages and not in all passages: they count as not grounded",
+            f"{more} answers are grounded in the relevant passages but not in all passages, and count as not grounded",
         )
     # Relevant passages are some of all passages, so RAF cannot exceed factuality on the same rows.
     status = np.where(np.isnan(f), f_status, r_status).astype(np.int8)
@@ -219,7 +219,7 @@ def _on_the_same_rows(
         return {"factuality": full, "raf": (r, status, r_notes)}
     left_out = int((~np.isnan(f) & np.isnan(r) & answerable).sum())
     if left_out:
-        note = f"{left_out} answers have no value against the relevant passages: left out of factuality and RAF alike"
+        note = f"{left_out} answers have no value against the relevant passages and are left out of both factuality and RAF"
         f_notes, r_notes = (*f_notes, note), (*r_notes, note)
     f = np.where(np.isnan(r), np.nan, f)
     return {"factuality": (f, status, f_notes), "raf": (r, status, r_notes)}
@@ -233,7 +233,7 @@ def _relevant(
     unparsed: Unparsed,
     nothing: BoolArray,
 ) -> tuple[FloatArray, StatusArray]:
-    """Return R_i: as F_i against the relevant passages; without any, 1 iff all sentences are no_rad in `full`."""
+    """Return R_i: computed like F_i, against the relevant passages; if there are none, 1 iff all sentences are no_rad in `full`."""
     grounded, status = _grounded(who, answers, relevant, unparsed, nothing)
     if "n_relevant" not in answers.columns:
         return grounded, status
@@ -248,7 +248,7 @@ def _relevant(
 def _grounded(
     who: Units, answers: pd.DataFrame, sentences: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray
 ) -> tuple[FloatArray, StatusArray]:
-    """Return 1 / 0 / nan for each answer, with its status; an answer that is empty, or has no sentence, has 0."""
+    """Return 1 / 0 / nan for each answer, with its status; an answer that is empty or has no sentence gets 0."""
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
     label = coded(column(sentences, "label", "sentences"), GROUNDED, "grounding")
     status = statuses(sentences, ~np.isnan(label))

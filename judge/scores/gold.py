@@ -1,4 +1,4 @@
-"""Agreement of a judge run with the gold labels of the data, field by field."""
+"""Agreement of a judge run with the gold labels in the data, field by field."""
 
 import dataclasses
 from collections import Counter
@@ -18,9 +18,9 @@ MEASURES = ("percent", "cohen_kappa", "krippendorff_alpha")
 
 @dataclass(slots=True)
 class FieldResult:
-    """One field of a run: label counts, and agreement with gold where there is gold.
+    """One field of a run: label counts, and agreement with gold labels if there are any.
 
-    `why_none` is the reason in words why there are no measures; `outside` counts gold labels outside the task's domain,
+    `why_none` is the reason why there are no measures; `outside` counts gold labels outside the task's domain,
     which no measure can use.
     """
 
@@ -43,11 +43,11 @@ class FieldResult:
 
 
 def compare(store: Store, task: Task, run_id: str) -> list[FieldResult]:
-    """Compare every asked and derived field of a run with gold.
+    """Compare every requested and derived field of a run with gold labels.
 
-    The units are those with a judgement and a gold label. One without a label of the judge (not
-    parsed, refused, failed) lowers the coverage; it is not dropped from the count. Intervals
-    resample questions.
+    The units are those with a judgement and a gold label. A unit without a label by the judge (unparsed,
+    refused, failed) lowers the coverage; it is not dropped from the count. Intervals resample
+    questions.
     """
     return [_compare_field(store, task, run_id, name) for name in task.fields]
 
@@ -62,7 +62,7 @@ def _compare_field(store: Store, task: Task, run_id: str, field_name: str) -> Fi
     result.outside = dict(Counter(v for v in given if domain and v not in domain))
     result.n_gold = len(given) - sum(result.outside.values())
     if level in ("interval", "text"):
-        result.why_none = f"the field is {level}: agreement is not computed here"
+        result.why_none = f"agreement is not computed here, because the field is {level}"
     elif not result.n_gold:
         outside = sum(result.outside.values())
         result.why_none = "no gold labels of this field on the judged units" + (

@@ -1,4 +1,4 @@
-"""Labels of relevance as grades, the numbers that qrels hold."""
+"""Relevance labels as grades, the numbers in qrels."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ def grades_of(task: Task, field: str | None = None, given: Mapping[str, str] | N
     """Return the grade of each label of the task's `field`, or of the first of its fields that has grades (see `graded_field`).
 
     `given`: label -> grade, for labels that are neither numbers nor known words. Raises UsageError for labels without
-    a grade, and for given ones that the field does not have.
+    a grade, and for labels in `given` that the field does not have.
     """
     field = field or graded_field(task, given)
     if field not in task.fields:
@@ -29,13 +29,14 @@ def grades_of(task: Task, field: str | None = None, given: Mapping[str, str] | N
         grade = (given or {}).get(label, str(WORDS.get(field, {}).get(label, label)))
         # qrels hold whole numbers, negative ones included.
         if not grade.removeprefix("-").isdecimal():
-            raise UsageError(f"'{label}' of '{field}' has no grade: say which with --grade {label}=N")
+            raise UsageError(f"label '{label}' of '{field}' has no grade: set it with --grade {label}=N")
         grades[label] = int(grade)
     return grades
 
 
 def graded_field(task: Task, given: Mapping[str, str] | None = None) -> str:
-    """Return the first field, derived ones included, whose labels are whole numbers or known words. Raises UsageError for none."""
+    """Return the first field (possibly a derived one) whose labels are whole numbers or known words. Raises UsageError if there
+    is none."""
     if given:
         fit = [f for f in task.fields if set(given) <= set(task.domain(f))]
     else:
@@ -44,7 +45,7 @@ def graded_field(task: Task, given: Mapping[str, str] | None = None) -> str:
         ]
     if not fit:
         raise UsageError(
-            f"no field of {task.name} has grades ({', '.join(task.fields)}): name one with --field and its grades "
+            f"no field of {task.name} has grades ({', '.join(task.fields)}): choose one with --field, and set its grades "
             "with --grade LABEL=N"
         )
     return fit[0]

@@ -1,7 +1,7 @@
-"""MIRAGE: does the model keep to the oracle passage when noise stands beside it?
+"""MIRAGE: does the model keep to the oracle passage when it is shown together with noise?
 
 Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Generation Evaluation", 2025 (arXiv
-2504.17137) and its repository. Retrieval measures: `judge.scores.retrieval.at`, which has both of NDCG's ideals.
+2504.17137) and its repository. For retrieval measures see `judge.scores.retrieval.at`, which supports both ideal orders for NDCG.
 """
 
 import re
@@ -32,8 +32,8 @@ def exact_match(
 ) -> FloatArray:
     """Return 1 / 0 for each prediction, nan where it or its aliases are None or empty lists.
 
-    1 if some alias is a substring of the prediction: the loose exact match, on which the paper's metrics rest. Both sides
-    are lower-cased and nothing else. An empty alias is part of every text and is ignored.
+    The value is 1 if any alias is a substring of the prediction: the loose exact match that the paper's metrics use. Both
+    sides are lower-cased, without other normalisation. An empty alias is a substring of every string and is ignored.
     """
     matches = [
         float(any(alias in text for alias in aliases)) if aliases else np.nan
@@ -45,8 +45,8 @@ def exact_match(
 def token_f1(predictions: Iterable[str | None], answers: Iterable[Sequence[str] | None]) -> FloatArray:
     """Return the overlap F1 of lower-cased, whitespace-split tokens with the best alias; nan as in `exact_match`.
 
-    A token counts as often as it stands on both sides; F1 = 2PR / (P + R), 0 without overlap. Punctuation stays with
-    its word: nothing but case is normalised (the repository's token F1, as extractive QA counts it).
+    A token counts as often as it occurs on both sides; F1 = 2PR / (P + R), and 0 without overlap. Punctuation stays with
+    its word: only case is normalised (as in the repository's token F1 for extractive QA).
     """
     f1_scores = []
     for text, aliases in _lower_case(predictions, answers):
@@ -83,8 +83,8 @@ def aligned(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFrame) -> pd
     """Join the tables of the three conditions by question, never by position.
 
     Each has unit_id (the question), correct (1 / 0 / None) and, optionally, question_id, status and f1 (token F1).
-    The result has unit_id, question_id, base, oracle, mixed, base_status, ... and base_f1, ...; a question that one
-    lacks is not judged there.
+    The result has unit_id, question_id, base, oracle, mixed, base_status, ... and base_f1, ...; a question that is missing
+    from a table counts as not judged in that condition.
     """
     groups: dict[object, object] = {}
     for table, name in zip((base, oracle, mixed), CONDITIONS, strict=True):
@@ -113,13 +113,13 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
         context_insensitivity      #(b = 0, o = 0) / N
         context_misinterpretation  #(b = 1, o = 0) / N
         total                      -NV + CA - CI - CM (the repository's)
-    Each question is in one cell, so the counts add up to N, and NV + CA is the oracle accuracy; for that the
-    accuracies, and the mean token F1 of each condition where base_f1, ... are there, rest on the same N. An answer
-    that the system refused, did not give or that cannot be read is wrong. `mixed_context` is `fixed5` (the question's
+    Each question is in one cell, so the counts add up to N, and NV + CA is the oracle accuracy. For this to hold, the
+    accuracies, and the mean token F1 of each condition if base_f1, ... are given, rest on the same N. An answer that the
+    system refused or did not give, or that cannot be read, is wrong. `mixed_context` is `fixed5` (the question's
     five chunks, table 3) or `retrieved:K` (a retriever's top k, table 1), and is printed.
     """
     if not re.fullmatch(r"fixed5|retrieved:[1-9]\d*", mixed_context):
-        raise BadInput(f"the mixed context is fixed5 or retrieved:K, not '{mixed_context}'")
+        raise BadInput(f"the mixed context must be fixed5 or retrieved:K, not '{mixed_context}'")
     who = units(table, "answers")
     answered = [_failures_wrong(table, name) for name in CONDITIONS]
     base, oracle, mixed = (correct for correct, _ in answered)
@@ -150,7 +150,7 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
 
 
 def alone(table: pd.DataFrame, condition: str) -> list[Score]:
-    """Return accuracy and mean token F1 of one condition on its questions, where the others have no outputs.
+    """Return accuracy and mean token F1 of one condition on its questions, if the other conditions have no outputs.
 
     table: unit_id, question_id, correct, status and f1. The names are those of `adaptability`.
     """
@@ -167,7 +167,7 @@ def alone(table: pd.DataFrame, condition: str) -> list[Score]:
 
 
 def _failures_wrong(table: pd.DataFrame, name: str) -> tuple[FloatArray, StatusArray]:
-    """Return 1 / 0 / nan in one condition, with statuses: what the system did not answer is wrong."""
+    """Return 1 / 0 / nan in one condition, with statuses; a question that the system did not answer is wrong."""
     correct = flags(column(table, name, "answers"), name)
     status = statuses(table, ~np.isnan(correct), f"{name}_status")
     # What the system did not answer is wrong. A call that failed is missing data, and not the system's fault.

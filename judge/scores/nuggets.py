@@ -1,8 +1,8 @@
 """The share of a topic's nuggets that an answer contains: TREC RAG (Pradeep et al. 2024, arXiv 2411.09607).
 
 Tables (see `judge.scores.columns`):
-    answers      unit_id, question_id, answered, n_vital and n_okay (how many nuggets of each importance the topic has)
-    assignments  one row a nugget and answer: unit_id, answer_id, importance (vital or okay), label, status
+    answers      unit_id, question_id, answered, n_vital and n_okay (the topic's number of nuggets of each importance)
+        assignments  one row per nugget and answer: unit_id, answer_id, importance (vital or okay), label, status
 """
 
 import numpy as np
@@ -23,14 +23,14 @@ WEIGHTS = {
 
 
 def trec(answers: pd.DataFrame, assignments: pd.DataFrame) -> list[Score]:
-    """Return the nugget measures, each with a strict form: a value for each answer (one a topic), then the mean over topics.
+    """Return the nugget measures, each with a strict form: a value for each answer (one per topic), then the mean over topics.
 
     nugget_vital     mean support of the vital nuggets; a topic without any has no value
-    nugget_weighted  the same of all nuggets, where an okay one counts half as much as a vital one
+    nugget_weighted  the same for all nuggets, where an okay nugget counts half as much as a vital one
     nugget_all       mean support of all nuggets
 
     Support is 1 and partial support 0.5, or 0 in the strict form. A missing or empty answer has 0. An answer has no value
-    while a nugget that the measure counts has no label.
+    as long as any nugget that the measure counts has no label.
     """
     who = units(answers, "answers")
     importance = column(assignments, "importance", "assignments")

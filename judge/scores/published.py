@@ -1,7 +1,7 @@
 """The numbers that the papers print, each with its setting, to be shown beside ours. The tables are in `published.yaml`.
 
-They were measured with another judge, another passage set and other rows. Shares are fractions here, although
-some papers print percent. `measure` is the name that this package gives the measure.
+They were measured with a different judge, passage set and rows. Shares are fractions here, although some papers print
+percentages. `measure` is the name of the measure in this package.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ Seen = Literal["paper", "second-hand"]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One printed number. `by` says who labelled, `seen` whether the paper itself was read."""
+    """One printed number. `by` names who labelled; `seen` is whether the paper itself was read."""
 
     paper: str
     measure: str
@@ -50,7 +50,7 @@ def all_published() -> tuple[Published, ...]:
 def _numbers(
     columns: str, systems: dict[str, str], percent: bool = False, **common: Any
 ) -> Iterator[Published]:
-    """Yield the numbers of a table: one line of `systems` has a number for each of the `columns`, or `-` for none."""
+    """Yield the numbers of a table: each row of `systems` has a number, or `-` for a missing one, for each of the `columns`."""
     for system, numbers in systems.items():
         for measure, number in zip(columns.split(), numbers.split(), strict=True):
             if number != "-":

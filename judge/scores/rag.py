@@ -2,16 +2,17 @@
 
 Tables (see `judge.scores.columns`):
     answers     unit_id, question_id, answered, has_reference (whether the item has a reference answer), n_claims (optional:
-                0 says that the answer makes none), n_references (how many reference claims its item has), n_contexts (how many
-                passages it was given)
-    claims      one row a claim of an answer: unit_id, answer_id, and labels with their statuses (`NAME`, `NAME_status`):
-                supported (by the passages together), correct (entailed by the reference answer), source (whether a relevant
-                passage entails it, only irrelevant ones, or none; a passage is relevant when it supports a part of the reference)
-    references  one row a reference claim and answer: unit_id, answer_id, stated (in the answer), retrieved (in the passages)
-    contexts    one row a passage of an answer, in the order in which it was given: answer_id, relevant
+                    0 means that the answer makes none), n_references (the item's number of reference claims), n_contexts (the
+                    number of passages that the answer was given)
+        claims      one row per claim of an answer: unit_id, answer_id, and labels with their statuses (`NAME`, `NAME_status`):
+                    supported (by the passages together), correct (entailed by the reference answer), source (the passages that
+                    entail it: a relevant one, only irrelevant ones, or none; a passage is relevant if it supports a part of the
+                    reference)
+        references  one row per reference claim and answer: unit_id, answer_id, stated (in the answer), retrieved (in the passages)
+        contexts    one row per passage given to an answer, in the order given: answer_id, relevant
 
-Every measure is the mean over answers. An empty or missing answer has 0 where more is better, and no value elsewhere. An
-answer without claims, passages or a reference has no value in the measures that need them. RAGChecker's package says 0 there.
+Every measure is the mean over answers. An empty or missing answer has 0 in measures for which greater is better, and no value in the others. An answer
+without claims, passages or a reference has no value in the measures that need them; RAGChecker's package reports 0.
 """
 
 from dataclasses import dataclass
@@ -41,13 +42,13 @@ SOURCES = {
 """The kind of passage that entails a claim -> the labels of `claim_source` as numbers."""
 # RAGChecker asks whether the answer entails a claim; half of a nugget does not entail it.
 STATED = {"support": 1.0, "partial_support": 0.0, "not_support": 0.0}
-"""A nugget that an answer states in part is not entailed by it."""
+"""A nugget that an answer states only in part is not entailed by it."""
 RELEVANT = {"supported": 1.0, "not_supported": 0.0}
 
 
 @dataclass(frozen=True)
 class _Labels:
-    """The labels that parts of answers have for one question: 1, 0 or nan, and how each judgement ended."""
+    """The labels of parts of answers for one question: 1, 0 or nan, and the status of each judgement."""
 
     values: FloatArray
     status: StatusArray
@@ -60,7 +61,7 @@ class _Labels:
 
 @dataclass(frozen=True)
 class _Shares:
-    """Shares of the parts of answers; `expected` parts of an answer must have a label, `has` says where any can have one."""
+    """Shares of the parts of answers; `expected` is the number of parts that must have a label, `has` marks answers that can have any."""
 
     who: Units
     nothing: BoolArray
@@ -78,7 +79,7 @@ class _Shares:
         *,
         better: bool = True,
     ) -> Score:
-        """Return the share of parts that are a `hit`, of all or of those `among`; `needed` are the labels that it rests on."""
+        """Return the share of parts that are a `hit`, among all parts or those in `among`; `needed` are the labels that it rests on."""
         known = np.logical_and.reduce([~np.isnan(labels.values) for labels in needed])
         ended = np.zeros(len(known), dtype=np.int8)
         for labels in needed:
@@ -212,8 +213,11 @@ def of_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
 
 
 def answer_relevancy(answers: pd.DataFrame) -> Score:
-    """Return RAGAS's answer relevancy, which has no value here: it compares embeddings, and no label says what it measures."""
+    """Return RAGAS's answer relevancy without a value, because it compares embeddings and cannot be computed from labels."""
     who = units(answers, "answers")
     return scored(
-        "answer_relevancy", who, np.full(len(who), np.nan), why="left out, it needs an embedding model"
+        "answer_relevancy",
+        who,
+        np.full(len(who), np.nan),
+        why="left out, because it needs an embedding model",
     )

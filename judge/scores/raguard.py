@@ -1,17 +1,17 @@
 """RAGuard: how far misleading documents pull a fact checker below its accuracy without any.
 
 Zeng et al., "Worse than Zero-shot? A Fact-Checking Dataset for Evaluating the Robustness of RAG Against
-Misleading Retrievals", 2025 (arXiv 2502.16101). `misleading` and `relevance` are about a retriever: how often it brings
-misleading documents, and what else it brings.
+Misleading Retrievals", 2025 (arXiv 2502.16101). `misleading` and `relevance` are about a retriever: how often it returns
+misleading documents, and how good its results are otherwise.
 
-Misleading Retrieval Recall is "the fraction of claims retrieving at least one misleading document". Whose misleading
-documents (the claim's own, or any claim's) and over which claims (all, or those that own one) is not said; only
-own / owning gives the 100 % that the paper prints for the oracle task. All four are here.
+Misleading Retrieval Recall is "the fraction of claims retrieving at least one misleading document". The paper does not say
+which misleading documents count (the claim's own, or any claim's) and which claims (all, or those that own one). Only
+own / owning gives the 100 % that the paper prints for the oracle task. All four combinations are computed.
 
 Tables (see `judge.scores.columns`):
-    answers   one row an answer: unit_id, item_id (the claim), question_id, condition (none, top:1, top:5, ...,
-              oracle: one associated document at a time, misleading), label (what was answered), gold (true
-              or false), role (of the document, with oracle), status
+    answers   one row per answer: unit_id, item_id (the claim), question_id, condition (none, top:1, top:5, ...,
+                  oracle: one associated document at a time, misleading), label (the answer), gold (true or false),
+                  role (of the document, with oracle), status
     claims    item_id, question_id
     documents document_id, item_id (the claim it belongs to), role
     rankings  item_id, rank, passage_id (a document_id); see `judge.scores.retrieval`
@@ -45,8 +45,8 @@ _TOP = re.compile(r"top:(\d+)")
 
 
 def roles(exam: pd.Series, gold: pd.Series) -> pd.Series:
-    """Return the role of each document: supporting where the exam's answer is the gold verdict, misleading where it is
-    the contrary, irrelevant where the document does not contribute; None without a label or without gold.
+    """Return the role of each document: supporting if the exam's answer is the gold verdict, misleading if it is the
+    opposite, irrelevant if the document does not contribute; None without a label or a gold verdict.
     """
     right = coded(exam, {**dict.fromkeys(_NOTHING, _OUTSIDE), **_TRUTH}, "exam")
     truth = coded(gold, _TRUTH, "claim verdict")
@@ -60,7 +60,7 @@ def roles(exam: pd.Series, gold: pd.Series) -> pd.Series:
 
 
 def role_words(role: pd.Series) -> pd.Series:
-    """Return roles in our words (the data set says `unrelated`). Raises BadInput for another word."""
+    """Return roles under this package's names (the data set uses `unrelated`). Raises BadInput for an unknown role."""
     codes, distinct = pd.factorize(role)
     for word in distinct:
         if word not in _ROLE:
@@ -80,10 +80,10 @@ class Setting:
 def settings(answers: pd.DataFrame) -> dict[str, Setting]:
     """Return the accuracy in each setting, by the setting's name: zero, rag_1, rag_5, oracle, misleading.
 
-    A = share of answers that are the gold verdict. An answer outside the options is wrong, as in the
-    paper, and so is no answer and a reply that could not be read (unparsed, refused, truncated). A call that failed
-    is no answer and never counts as one. Misleading only = the oracle rows whose document is misleading, when there
-    is no condition of that name.
+    A = share of answers that equal the gold verdict. As in the paper, an answer outside the options is wrong. A missing
+    answer, and a reply that could not be read (unparsed, refused, truncated), is also wrong. A call that failed is not an
+    answer and is never counted. The setting `misleading` uses the oracle rows whose document is misleading, if there is no
+    condition of that name.
     """
     codes, conditions = pd.factorize(column(answers, "condition", "answers"))
     rows = {_setting(name): codes == code for code, name in enumerate(conditions)}
@@ -94,7 +94,7 @@ def settings(answers: pd.DataFrame) -> dict[str, Setting]:
     for name in sorted(rows, key=lambda name: (_ORDER.get(name.split("_")[0], 9), len(name), name)):
         score = every.where(rows[name], f"accuracy_{name}")
         n = int((off & rows[name]).sum())
-        note = f"{n} answers outside the options, or not readable, are wrong"
+        note = f"{n} answers that are outside the options or unreadable count as wrong"
         settings_by_name[name] = Setting(score.noted(note) if n else score, pd.Index(claims[rows[name]]))
     return settings_by_name
 
@@ -104,12 +104,12 @@ def drops(settings_by_name: dict[str, Setting]) -> list[Score]:
 
     drop                       A - A_zero, against all claims, as in the paper
     drop_relative              (A - A_zero) / A_zero
-    drop_same_claims           both over the claims that have a value in both only (a claim without a ranking, or
-                               without a document, has none here), A_zero each once
+    drop_same_claims           both accuracies over only the claims with a value in both settings (a claim without a
+                               ranking or document has none in this one); each claim counts once in A_zero
     drop_relative_same_claims  the same, relative
-    drop_same_answers          A_zero once for each answer of this setting: a claim with ten documents ten times
+    drop_same_answers          A_zero counts a claim once for each answer in this setting: ten times for ten documents
 
-    Raises BadInput when a claim has two answers without context.
+    Raises BadInput if a claim has two answers without context.
     """
     if "zero" not in settings_by_name:
         return []
@@ -168,7 +168,7 @@ def _accuracy(answers: pd.DataFrame) -> tuple[Score, BoolArray]:
 
 
 def _claims(answers: pd.DataFrame) -> Units:
-    """Return the answers, clustered by question, or by claim where no question is given."""
+    """Return the answers, clustered by question, or by claim if no question is given."""
     # The oracle condition has an answer for each document, and those of one claim are not independent.
     if "question_id" not in answers.columns:
         answers = answers.assign(question_id=column(answers, "item_id", "answers"))
@@ -190,7 +190,8 @@ def _same_answers(measure: str, setting: Setting, zero: Setting) -> Score:
 def exam(table: pd.DataFrame, gold: pd.Series, gold_roles: pd.Series) -> list[Score]:
     """Return the shares of the roles that follow from a judge's exam, and their agreement with gold roles if there are any.
 
-    table: unit_id, question_id, label, status: one row a document, with the gold verdict of its claim and its gold role.
+    `table` has unit_id, question_id, label, status, one row per document. `gold` has the gold verdict of each document's claim,
+    `gold_roles` each document's gold role.
     """
     role = roles(table["label"], gold)
     who = units(table, "exam")
@@ -217,11 +218,11 @@ Relevant = Literal["associated", "supporting"]
 
 
 def misleading(k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: pd.DataFrame) -> list[Score]:
-    """Return Misleading Retrieval Recall@k in its four readings, own/owning first, and exposure@k.
+    """Return Misleading Retrieval Recall@k in its four variants, own/owning first, and exposure@k.
 
-    misleading_retrieval_recall@k[W/C]  share of claims C with at least one misleading document of W among
+    misleading_retrieval_recall@k[W/C]  share of the claims C with at least one misleading document from W among
                                         the first k; W is own or any, C is owning or all
-    misleading_exposure@k[W]            mean share of misleading documents of W among the first k retrieved,
+    misleading_exposure@k[W]            mean share of misleading documents from W among the first k retrieved,
                                         over all claims
 
     A claim without a ranking has no value. Raises BadInput for a ranked document that is not in `documents`.
@@ -259,9 +260,9 @@ def relevance(
     *,
     relevant: Relevant = "associated",
 ) -> list[Score]:
-    """Return precision, recall, F1 and NDCG at k, where the claim's `associated` or only its `supporting` documents count."""
+    """Return precision, recall, F1 and NDCG at k, counting all documents `associated` with the claim or only `supporting` ones."""
     if relevant not in ("associated", "supporting"):
-        raise BadInput(f"unknown relevant documents '{relevant}'; there are associated and supporting")
+        raise BadInput(f"unknown relevant documents '{relevant}'; available: associated and supporting")
     role = role_words(column(documents, "role", "documents"))
     grade = (role == "supporting").astype(int) if relevant == "supporting" else 1
     judged = documents.assign(passage_id=documents["document_id"], grade=grade)
@@ -277,7 +278,7 @@ def relevance(
 def _joined(
     k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: pd.DataFrame
 ) -> tuple[Units, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the claims; each document's claim and role; the claim and the document of each of the first k ranks, by position."""
+    """Return the claims, each document's claim and role, and the claim and document at each of the first k ranks, by position."""
     if k < 1:
         raise BadInput(f"k must be at least 1, not {k}")
     who = units(claims, "claims", "item_id")

@@ -1,9 +1,9 @@
-"""Retrieval measures by pytrec_eval: precision, recall, F1 and NDCG at k, a value for each query, then the mean.
+"""Retrieval measures from pytrec_eval: precision, recall, F1 and NDCG at k, computed for each query and then averaged.
 
-The one place that imports the library. Tables (see `judge.scores.columns`):
+This is the only module that imports the library. Tables (see `judge.scores.columns`):
     queries    unit_id (the query), question_id
-    rankings   item_id (the query), rank (from 1), passage_id: one row a retrieved passage
-    relevance  item_id, passage_id, grade (0, 1, ...; None: not judged): one row a judged passage
+    rankings   item_id (the query), rank (from 1), passage_id: one row per retrieved passage
+    relevance  item_id, passage_id, grade (0, 1, ...; None: not judged): one row per judged passage
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAME = re.compile(r"(?P<kind>nDCG|P|R|RR|AP)(\(rel=(?P<rel>[1-9][0-9]?)\))?(@(?
 """A measure as ir_measures writes it; `rel` is the grade from which a passage is relevant."""
 _CUT = {"nDCG": "ndcg_cut", "P": "P", "R": "recall", "AP": "map_cut"}
 _WHOLE = {"nDCG": "ndcg", "AP": "map"}
-"""pytrec_eval's names, with a depth and without."""
+"""Names in pytrec_eval, with a depth and without."""
 
 
 def at(
@@ -43,21 +43,21 @@ def at(
 ) -> list[Score]:
     """Return precision, recall, F1 and NDCG of the first k passages of each query.
 
-    precision@k       relevant among the first k, over k (also when fewer were retrieved)
+    precision@k       relevant among the first k, over k (even if fewer were retrieved)
     recall@k          relevant among the first k, over all relevant ones
     f1@k              harmonic mean of the two for each query, then the mean (MIRAGE's repository)
-    ndcg@k            DCG over that of the best order of all judged passages, gain = grade, log2(rank + 1)
-    ndcg_retrieved@k  DCG over that of the retrieved list in its best order (MIRAGE's repository): a relevant
-                      passage that was not retrieved costs nothing. 0 when nothing relevant was retrieved
-    mrr@k             in place of it with `as_trec`: 1 over the rank of the first relevant one, 0 where none is among
-                      the first k
+    ndcg@k            DCG over the DCG of the best order of all judged passages, gain = grade, log2(rank + 1)
+    ndcg_retrieved@k  DCG over the DCG of the retrieved list in its best order (MIRAGE's repository): a relevant
+                      passage that was not retrieved costs nothing. 0 if nothing relevant was retrieved
+    mrr@k             replaces ndcg_retrieved@k with `as_trec`: 1 over the rank of the first relevant passage, 0 if
+                      none is among the first k
 
     A query without a ranking has no value; with `as_trec` it has 0, as in ir_measures. A query without a judged
     passage has no value, and one without a relevant passage has no recall, F1 and NDCG (trec_eval and MIRAGE's repository
-    say 0). An unjudged passage is taken as not relevant, as
-    trec_eval does, and counted in a note, unless the relevance is `complete`: what it lacks is not relevant.
-    Raises BadInput for k < 1, ranks that are no whole numbers from 1, a passage or a rank twice in a
-    query, two grades of one passage, and rankings of unknown queries.
+    report 0). As in trec_eval, an unjudged passage counts as not relevant. A note counts these passages, unless the relevance
+    is `complete`, so that passages without a grade are known to be not relevant.
+    Raises BadInput if k < 1, a rank is not a whole number from 1, a passage or a rank occurs twice in a query, a passage
+    has two grades, or a ranking is for an unknown query.
     """
     if k < 1:
         raise BadInput(f"k must be at least 1, not {k}")
@@ -90,16 +90,18 @@ def by_name(
 ) -> list[Score]:
     """Return measures by their names in ir_measures: nDCG, P, R, RR and AP. A depth (nDCG@10) is required for P and R only.
 
-    `P(rel=2)@10` counts passages from grade 2 on as relevant; without `rel` they count from grade 1 on. nDCG takes no `rel`.
+    `P(rel=2)@10` counts passages with a grade of at least 2 as relevant; without `rel` the least relevant grade is 1. nDCG does
+    not accept `rel`.
 
-    Which queries have a value, and what is raised, is as in `at` with `as_trec`. Raises UsageError for an unknown name, and for nDCG with `rel`.
+    The same queries have a value, and the same errors are raised, as in `at` with `as_trec`. Raises UsageError for an
+    unknown name, and for nDCG with `rel`.
     """
     scores = []
     for name in names:
         match = _NAME.fullmatch(name)
         if match is None or (match["kind"] in ("P", "R") and match["depth"] is None):
             raise UsageError(
-                f"no measure '{name}': there are nDCG@10, P@10, R@10, RR@10 and AP@10, with any depth; nDCG, RR, AP; "
+                f"unknown measure '{name}'; available: nDCG@10, P@10, R@10, RR@10 and AP@10 (any depth); nDCG, RR, AP; "
                 "P(rel=2)@10"
             )
         if match["kind"] == "nDCG" and match["rel"]:
@@ -136,7 +138,7 @@ class _Topics:
 
     @property
     def status(self) -> StatusArray:
-        """0 where a query has grades, and a ranking unless a missing one counts as 0; else "not judged"."""
+        """0 if a query has grades and also a ranking (not required if a missing ranking counts as 0); else "not judged"."""
         return np.where(self.ranked, 0, NOT_JUDGED_CODE).astype(np.int8)
 
     def values(self, measure: str) -> FloatArray:
@@ -159,7 +161,7 @@ class _Topics:
         return replace(self, run=cut)
 
     def with_retrieved_ideal(self) -> _Topics:
-        """Return the topics with the grades of retrieved passages only: the ideal is the retrieved list in its best order."""
+        """Return the topics with the grades of retrieved passages only, so that the ideal is the retrieved list in its best order."""
         nothing: dict[str, int] = {}
         kept = {
             query: {
@@ -173,7 +175,7 @@ class _Topics:
     def notes(self, k: int | None) -> tuple[str, ...]:
         """Return notes on the first k passages (None: all) without a grade, and on counted queries without a ranking."""
         missing = sum(str(query) not in self.run for query in self.who.ids[self.ranked])
-        note = f"{missing} of {int(self.ranked.sum())} queries with grades have no ranking: they count 0"
+        note = f"{missing} of {int(self.ranked.sum())} queries with grades have no ranking and count as 0"
         absent = (note,) if missing else ()
         nothing: dict[str, int] = {}
         n_first = n_unjudged = 0
@@ -185,7 +187,10 @@ class _Topics:
                     n_unjudged += name not in known
         if not n_unjudged or self.complete:
             return absent
-        return (f"{n_unjudged} of {n_first} retrieved passages are unjudged: taken as not relevant", *absent)
+        return (
+            f"{n_unjudged} of {n_first} retrieved passages are unjudged and count as not relevant",
+            *absent,
+        )
 
 
 def _topics(
@@ -228,7 +233,7 @@ def _topics(
 def checked(rankings: pd.DataFrame, who: Units) -> IntArray:
     """Check the rankings, and return the position of each row's query.
 
-    Raises BadInput for unknown queries, ranks that are no whole numbers from 1, and a rank or a passage twice in a query.
+    Raises BadInput if a query is unknown, a rank is not a whole number from 1, or a rank or passage occurs twice in a query.
     """
     query, rank = column(rankings, "item_id", "rankings"), column(rankings, "rank", "rankings")
     # The library takes nested dicts, in which a passage that is listed twice would silently replace the first.
@@ -236,7 +241,9 @@ def checked(rankings: pd.DataFrame, who: Units) -> IntArray:
     number = pd.to_numeric(rank, errors="coerce")
     bad = (~(number >= 1) | (number % 1 != 0)).to_numpy()
     if bad.any():
-        raise BadInput(f"query '{query[bad].iloc[0]}': rank {rank[bad].iloc[0]} is no whole number from 1")
+        raise BadInput(
+            f"query '{query[bad].iloc[0]}': rank {rank[bad].iloc[0]} is not a whole number of at least 1"
+        )
     for name, label in (("passage_id", "passage"), ("rank", "rank")):
         codes, distinct = pd.factorize(column(rankings, name, "rankings"))
         twice = pd.Series(where * (len(distinct) + 1) + codes).duplicated().to_numpy()
@@ -247,7 +254,7 @@ def checked(rankings: pd.DataFrame, who: Units) -> IntArray:
 
 
 def _nested(who: Units, where: IntArray, passage: pd.Series, value: Numbers) -> dict[str, dict[str, Any]]:
-    """Return {query: {passage: value}} with ids as strings, as the library takes it. Other queries are left out."""
+    """Return {query: {passage: value}} with ids as strings, the format that the library takes. Other queries are left out."""
     order = np.argsort(where, kind="stable")
     names = list(map(str, passage.to_numpy(dtype=object)[order].tolist()))
     values = value[order].tolist()

@@ -1,8 +1,8 @@
 """A measure before its interval is computed: the values of its units, clustered by question, and a function of their sums.
 
-All measures of this package are functions of sums over units: a share, a micro-averaged F1, a drop
-against another setting. So one class carries them. `measured` adds the interval (questions are
-resampled), `where` takes a stratum, `judge.scores.compare` pairs two runs on the same units.
+All measures in this package are functions of sums over units: a share, a micro-averaged F1, a drop
+from another setting. One class therefore represents them all. `measured` adds the interval (questions are
+resampled), `where` selects a stratum, and `judge.scores.compare` pairs two runs on the same units.
 Intervals depend neither on the order of the rows nor on the names of units and questions.
 """
 
@@ -31,9 +31,9 @@ Column = pd.Series | np.ndarray[Any, Any] | Sequence[Any]
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Units in their questions: `clusters[u]` is the position in `questions` of the question that unit u belongs to.
+    """Units clustered by question: `clusters[u]` is the position in `questions` of the question that unit u belongs to.
 
-    `parts` holds the names of the units; more than one list where several kinds of units stand one after the other.
+    `parts` holds the names of the units, in more than one list if several kinds of units are concatenated.
     """
 
     parts: tuple[pd.Index[Any], ...]
@@ -42,7 +42,7 @@ class Units:
 
     @classmethod
     def of(cls, ids: Column, questions: Column | None = None) -> Units:
-        """Build units from one row each; a unit without a question is a question of its own."""
+        """Build units from one row each; a unit without a question forms its own cluster."""
         names = pd.Series(ids)
         if questions is None:
             index = pd.Index(names.to_numpy())
@@ -62,7 +62,7 @@ class Units:
 
     @cached_property
     def ids(self) -> pd.Index[Any]:
-        """The name of each unit; (number of the list, name) where there are several lists."""
+        """The name of each unit; a tuple (number of the list, name) if there are several lists."""
         if len(self.parts) == 1:
             return self.parts[0]
         number = np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
@@ -75,7 +75,7 @@ class Units:
         return Units(tuple(part[mask] for part, mask in kept), self.clusters[which], self.questions)
 
     def parts_of(self, ids: pd.Index[Any], whole: IntArray) -> Units:
-        """Return parts of these units, in their questions; `whole[p]` is the position of the unit that part p belongs to."""
+        """Return parts of these units, clustered by question; `whole[p]` is the position of the unit that part p belongs to."""
         return Units((ids,), self.clusters[whole], self.questions)
 
 
@@ -83,15 +83,15 @@ Value = Callable[[FloatArray], FloatArray]
 StatusArray = NDArray[np.int8]
 
 SHARE = (0.0, 1.0)
-"""The bounds of a unit's value where it is a share."""
+"""The bounds of a unit's value if it is a share."""
 
 NOT_JUDGED = "not judged"
 TIED = "tied"
 NO_ANSWER = "no answer"
 # The order matters: a whole has the first reason among those of its parts (`columns.gathered`).
 STATUSES: tuple[str, ...] = (*(s.value for s in Status), TIED, NO_ANSWER, NOT_JUDGED)
-"""Why a unit has no label: how its judgement ended, that several judges are tied, that the system under test gave
-no answer, or that nobody was asked."""
+"""Reasons why a unit has no label: the status of its judgement, a tie between several judges, no answer by the system under
+test, or no judgement at all."""
 
 NOT_JUDGED_CODE = np.int8(STATUSES.index(NOT_JUDGED))
 NO_ANSWER_CODE = np.int8(STATUSES.index(NO_ANSWER))
@@ -116,7 +116,7 @@ def quotient(over: int, under: int) -> Value:
 
 
 def harmonic(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return 2ab / (a + b): 0 where both are 0, nan where one is nan."""
+    """Return 2ab / (a + b): 0 if both are 0, nan if either is nan."""
     total = first + second
     result: FloatArray = np.where(total == 0, 0.0, ratio(2 * first * second, total))
     return result
@@ -124,13 +124,13 @@ def harmonic(first: FloatArray, second: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A measure of units: `rows[u]` has the values of unit u, and a nan in it means that the unit has no value.
+    """A measure on units: `rows[u]` has the values of unit u, and a nan in it means that the unit has no value.
 
-    `value` maps sums `[B, p + 1]`, whose last column counts units, to `[B]`, nan for undefined. `status[u]` is
-    a position in STATUSES; `why` says what a unit lacks that was judged and has no value all the same.
-    `binary`: the value is the mean of zeros and ones. `bounds`: the least and the greatest value that
-    a unit can have, where there are such. `undefined` is the reason to give when units have
-    values and the measure none. `counted` marks the units in n_units and coverage (default all).
+    `value` maps sums `[B, p + 1]`, whose last column counts units, to `[B]`, with nan for undefined. `status[u]` is
+    a position in STATUSES; `why` is the reason why a unit has no value although it was judged.
+    `binary`: whether the value is the mean of zeros and ones. `bounds`: the least and the greatest possible value of
+    a unit, if it is bounded. `undefined` is the reason given if units have values but the measure does
+    not. `counted` marks the units that n_units and coverage count (default: all).
     """
 
     measure: str
@@ -153,7 +153,7 @@ class Score:
 
     @property
     def span(self) -> float | None:
-        """The largest possible difference of two values of this measure; None where nothing bounds it."""
+        """The largest possible difference between two values of this measure; None if it is unbounded."""
         if self.binary:
             return 1.0
         return self.bounds[1] - self.bounds[0] if self.bounds is not None and self.value is mean else None
@@ -194,7 +194,7 @@ class Score:
         return replace(self, rows=rows, status=None, counted=None, why=why)
 
     def noted(self, *notes: str) -> Score:
-        """Return the score with more notes."""
+        """Return the score with additional notes."""
         return replace(self, notes=self.notes + notes)
 
     def measured(
@@ -207,7 +207,7 @@ class Score:
     ) -> Measure:
         """Return the Measure: value, interval over questions, n_units, n_clusters, coverage, notes, reason.
 
-        `how` as everywhere: interval, confidence, replicates, seed. For many scores see `measured_all`.
+        `how` has the usual settings: interval, confidence, replicates, seed. For many scores see `measured_all`.
         """
         settings = IntervalSettings(**how)
         used = self.used
@@ -240,7 +240,7 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Sums by question and their resamples: what scores that differ only in `value` share."""
+    """Sums by question and their resamples, which scores that differ only in `value` share."""
 
     tally: Tally
     sums: FloatArray | None
@@ -292,7 +292,7 @@ def scored(
     notes: tuple[str, ...] = (),
     bounds: tuple[float, float] | None = None,
 ) -> Score:
-    """Return the score that is the mean of one value per unit, nan for none."""
+    """Return the score that is the mean of one value per unit; nan means that a unit has no value."""
     known = values[~np.isnan(values)]
     # Only 0/1 values have the exact binomial bound where every resample is equal.
     binary = bool(((known == 0) | (known == 1)).all())
@@ -300,10 +300,10 @@ def scored(
 
 
 def by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict[str, list[Score]]:
-    """Return each score in each stratum, by the question that a unit belongs to.
+    """Return each score in each stratum, assigned by the question that a unit belongs to.
 
-    `strata` maps a question to its stratum (a dict or a Series), None or absent for none: those units are
-    in the stratum "(none)", so that the strata add up. Sorted by name.
+    `strata` maps a question to its stratum (a dict or a Series). Units of questions that are absent or map to None are
+    in the stratum "(none)", so that the strata add up. The result is sorted by name.
     """
     of = pd.Series(strata, dtype=object)
     if not of.index.is_unique:
@@ -318,7 +318,7 @@ def by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict[str, 
 
 
 def _tally(rows: FloatArray, clusters: IntArray) -> Tally:
-    """Return sums by cluster, with a column that counts units, in an order that depends on the sums only."""
+    """Return sums by cluster, with a column that counts units, in an order that depends only on the sums."""
     size = np.bincount(clusters)
     there = np.flatnonzero(size)
     columns = [np.bincount(clusters, weights=column)[there] for column in rows.T]

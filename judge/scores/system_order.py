@@ -1,7 +1,8 @@
 """Do two sets of qrels put systems in the same order? Kendall's tau-b and rank-biased overlap of their means.
 
-What the field reports of a judge of relevance (arXiv 2406.06519, section 4; TREC RAG): systems are ordered by their
-mean under people's qrels and under the judge's, and the two orders compared. Few systems say little: see FEWEST.
+This is how relevance judges are usually evaluated (arXiv 2406.06519, section 4; TREC RAG): systems are ordered by their
+mean under people's qrels and under the judge's qrels, and the two orders are compared. A comparison of few systems
+carries little information (see FEWEST).
 """
 
 import math
@@ -15,9 +16,9 @@ from judge.scores.score import Score
 from judge.stats.ratings import FloatArray
 
 FEWEST = 3
-"""Systems from which on an order is compared."""
+"""The least number of systems for which orders are compared."""
 FEW = 6
-"""Number of systems from which on no note says how few values tau can take."""
+"""The least number of systems for which no note warns that tau can take only a few values."""
 P = 0.9
 """The persistence of rank-biased overlap."""
 # Means that differ by less come from the order of summation, not from the systems.
@@ -29,14 +30,14 @@ def agreement(
 ) -> list[Score]:
     """Return tau_b[name] and rbo[name] of the orders of the S systems by their means in `first` and `second`.
 
-    Both have the values of each system in the order of `queries` (unit_id, question_id), nan for none: such a query
-    counts in no mean, so that all means rest on the same queries. With fewer than FEWEST systems both are undefined.
+    Both have each system's values in the order of `queries` (unit_id, question_id). A query with a nan value is left out of
+    all means, so that they rest on the same queries. With fewer than FEWEST systems both results are undefined.
     """
     systems, who = len(first), units(queries, "queries")
     undefined = (
         "all systems have the same mean in one of the two"
         if systems >= FEWEST
-        else f"{systems} systems: an order is compared from {FEWEST} on"
+        else f"{systems} systems: orders are compared for at least {FEWEST}"
     )
     notes: tuple[str, ...] = (
         f"{name}: {systems} systems by their means over the same queries, under people's grades and the judge's",
@@ -79,7 +80,7 @@ def _of_means(
 def tau_b(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return Kendall's tau-b of each row: (concordant - discordant) / sqrt(pairs not tied in one x those not in the other).
 
-    Both [rows, systems]; nan where all are tied in one of them (Kendall, Rank Correlation Methods, 1945 form).
+    Both have the shape [rows, systems]; nan if all are tied in one of them (Kendall, Rank Correlation Methods, 1945 form).
     """
     i, j = np.triu_indices(first.shape[1], 1)
     signs = [_sign(of[:, i] - of[:, j]) for of in (first, second)]
@@ -90,11 +91,13 @@ def tau_b(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def rank_biased_overlap(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the extrapolated rank-biased overlap of each row's two orders, the greatest value first; both [rows, systems].
+    """Return the extrapolated rank-biased overlap of each row's two orders, with the greatest value first.
+
+    Both arguments have the shape [rows, systems].
 
     Webber, Moffat and Zobel, "A Similarity Measure for Indefinite Rankings", TOIS 2010, equation 32 for two complete
-    lists of n: A_n p^n + (1 - p)/p sum_d A_d p^d, with A_d = 2 |S:d and T:d| / (|S:d| + |T:d|), where those tied
-    at a rank are in S:d together (section 4.5).
+    lists of n: A_n p^n + (1 - p)/p sum_d A_d p^d, with A_d = 2 |S:d and T:d| / (|S:d| + |T:d|), where systems
+    tied at a rank are in S:d together (section 4.5).
     """
     n = first.shape[1]
     ranks = [1 + (_sign(of[:, None, :] - of[:, :, None]) > 0).sum(axis=2) for of in (first, second)]

@@ -1,8 +1,8 @@
 """URAG: how uncertain is a system, measured by the number of options in its conformal sets?
 
 Nguyen et al., "URAG: A Benchmark for Uncertainty Quantification in Retrieval-Augmented Large Language Models", 2026
-(arXiv 2603.19281). The sets themselves are `judge.stats.conformal`'s: `exact` (default) keeps the coverage that
-is promised, `urag_repo` does what the paper's code does. URAG's CR is coverage, no bias measure.
+(arXiv 2603.19281). The sets come from `judge.stats.conformal`: `exact` (default) keeps the promised coverage,
+`urag_repo` reproduces the paper's code. URAG's CR is coverage, not a bias measure.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ NO_DISTRIBUTION = "no probabilities, or no correct answer"
 class Choices:
     """A system's answers to multiple-choice questions; build it with `of`.
 
-    `probabilities[u, k]` of option k, 0 where question u has no such option, nan in a whole row for none
-    known; `available[u, k]` says which options there are; `correct[u]` is the right one, -1 for unknown.
+    `probabilities[u, k]` is the probability of option k, 0 if question u has no option k; a row of nan means unknown.
+    `available[u, k]` marks the options that exist. `correct[u]` is the correct option, -1 if unknown.
     """
 
     units: Units
@@ -55,9 +55,9 @@ class Choices:
     ) -> Choices:
         """Build the choices from the letters' log-probabilities `[units, letters]` at the answer position (eq. softmax).
 
-        p_k = exp(l_k) / sum over the question's options of exp(l_j). nan: not known, -inf: impossible. A question
-        with an option whose value is not known has no probabilities. `available` defaults to all.
-        Raises BadInput for another shape, a letter that is no option of its question, or a row of -inf.
+        p_k = exp(l_k) / sum over the question's options of exp(l_j). nan: unknown, -inf: impossible. A question
+        with an option of unknown value has no probabilities. `available` defaults to all.
+        Raises BadInput if a shape is wrong, a letter is not an option of its question, or a row has only -inf.
         """
         logits = np.asarray(log_probabilities, dtype=np.float64)
         if logits.shape != (len(units), len(letters)):
@@ -76,12 +76,12 @@ class Choices:
 
     @property
     def known(self) -> BoolArray:
-        """Questions with probabilities and a correct answer."""
+        """A mask of the questions with probabilities and a correct answer."""
         known: BoolArray = ~np.isnan(self.probabilities).any(axis=1) & (self.correct >= 0)
         return known
 
     def where(self, mask: BoolArray) -> Choices:
-        """Return some of the questions."""
+        """Return the questions that the mask selects."""
         return Choices(
             self.units.take(mask),
             self.letters,
@@ -96,7 +96,7 @@ class Choices:
 class Sets:
     """Conformal sets `[units, letters]` of the test questions with a distribution, false elsewhere.
 
-    `limits_lac` and `limits_aps` are the thresholds of each letter, all alike unless each was calibrated by itself.
+    `limits_lac` and `limits_aps` are the thresholds of each letter, all equal unless each letter was calibrated separately.
     """
 
     lac: BoolArray
@@ -111,7 +111,7 @@ class Sets:
 
 
 def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
-    """Return probabilities over the available options, 0 elsewhere; nan in rows where one is not known."""
+    """Return probabilities over the available options, 0 elsewhere; rows with an unknown value are nan."""
     # The model also puts mass on letters that the question does not have; URAG renormalises over its own options.
     kept = np.where(available, logits, -np.inf)
     # The greatest logit is subtracted before exp, which would overflow.
@@ -141,7 +141,7 @@ def sets(
 ) -> Sets:
     """Return conformal sets by LAC and by APS. `calibration` may be the choices of another system.
 
-    `by_class`: each letter on the questions whose correct option it is (see `judge.stats.conformal.thresholds`).
+    `by_class`: calibrate each letter on the questions whose correct option it is (see `judge.stats.conformal.thresholds`).
     """
     if calibration.letters != test.letters:
         raise BadInput("calibration and test must have the same option letters")
@@ -177,7 +177,7 @@ def scores(
 
     accuracy = share of questions whose most probable option is the correct one, ties to the first letter; a question that
     the system did not answer is wrong. coverage = share of sets with the correct option; set_size = mean number of options in the set; empty_sets
-    = share of empty ones (never APS under `urag_repo`, which then takes the top option).
+    = share of empty sets (never with APS under `urag_repo`, which uses the top option instead).
     """
     made = sets(calibration, test, alpha=alpha, convention=convention, by_class=by_class)
     known, rows = test.known, np.arange(len(test.units))
@@ -214,7 +214,9 @@ def scores(
     size = [kept.sum(axis=1).astype(np.float64) for kept in (made.lac, made.aps)]
     right = np.where(failed, 0.0, np.where(known, filled.argmax(axis=1) == test.correct, np.nan))
     status = None if test.status is None else np.where(failed, 0, test.status).astype(np.int8)
-    failure_notes = (f"{int(failed.sum())} questions without an answer are wrong",) if failed.any() else ()
+    failure_notes = (
+        (f"{int(failed.sum())} questions without an answer count as wrong",) if failed.any() else ()
+    )
     return [
         scored("accuracy", test.units, right, status, why=NO_DISTRIBUTION, notes=(*notes, *failure_notes)),
         score("coverage_lac", covered[0]),
@@ -236,7 +238,7 @@ def per_class(scores: Sequence[Score], test: Choices) -> dict[str, list[Score]]:
 
 
 def ratios(scores: Sequence[Score], baseline: Sequence[Score]) -> list[Score]:
-    """Return the ratio of each score to that of the model alone, on the questions that both answered (section 4.4)."""
+    """Return the ratio of each score to the score of the model alone, on the questions that both answered (section 4.4)."""
     base = {score.measure: score for score in baseline}
     return [over(f"{s.measure}_ratio", s, base[s.measure]) for s in scores if s.measure in base]
 
@@ -258,8 +260,8 @@ def split_by_alone(scores: Sequence[Score], alone: Score) -> dict[str, list[Scor
 def distractors(table: pd.DataFrame) -> list[Score]:
     """Return the valid share of each iteration of generating distractors (table 1).
 
-    table: question_id, iteration (from 1), valid (bool or None): the check found that a distractor is entailed by
-    the correct answer, so the question is challenging. Questions that fail are generated again.
+    `table` has question_id, iteration (from 1), valid (bool or None): whether the check found that a distractor is entailed
+    by the correct answer, so that the question is challenging. Questions that fail are generated again.
 
     valid_share@i   share of the questions tried in iteration i that are valid
     valid_after@i   share of all questions that are valid after at most i iterations

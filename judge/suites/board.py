@@ -1,8 +1,9 @@
 """A leaderboard: one paper's measures of several systems (or judges), compared on the rows that all of them share.
 
-A system that answered fewer rows, or whose labels are missing for some, would otherwise be compared on easier ones. Each
-measure is therefore computed twice: on the rows that all contenders have a value for (these are compared, each
-with the best by a paired test by question, Holm over the measure's tests), and on a contender's own rows.
+A system that answered fewer rows, or that lacks labels for some rows, could otherwise be compared on easier ones. Each
+measure is therefore computed twice: on the rows for which all contenders have a value, and on each contender's own rows.
+On the shared rows each contender is compared with the best by a paired test clustered by question, with Holm's correction
+over the tests of the measure.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ _EQUAL = 1e-12
 class Cell:
     """One contender's value of one measure: on the shared rows (`shared`) and on all of its own (`own_rows`).
 
-    `against` is its difference to the best with the p value, `p_holm` that value adjusted for how many are compared.
-    `mark`: best (several contenders if their values are equal), tied (no difference to the best is shown), worse, or empty
-    for a measure without a better side.
+    `against` is its difference from the best, with the p value; `p_holm` is that value adjusted for the number of comparisons.
+    `mark` is best (for several contenders if their values are equal), tied (no difference from the best is shown), worse, or
+    empty for a measure without a better side.
     """
 
     contender: str
@@ -73,9 +74,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One measure in one stratum (ALL: all rows). `better`: 1 when greater is better, -1 when smaller is, 0 neither.
+    """One measure in one stratum (ALL: all rows). `better` is 1 if greater is better, -1 if smaller is better, else 0.
 
-    `by_corrected`: the marks compare the values that human labels correct; there are no tests then.
+    `by_corrected`: the marks compare the values corrected with human labels, and there are no tests.
     """
 
     stratum: str
@@ -138,15 +139,15 @@ def board(
     reference: str | None = None,
     **how: Unpack[How],
 ) -> Board:
-    """Read a paper for each contender (a system's name; on the axis `judge` a model's) and compare them.
+    """Read a paper for each contender (the name of a system or, on the axis `judge`, of a model) and compare them.
 
-    `judges`, `by` and `reference` as in `judge.suites.result.score`. Raises UsageError for fewer than two contenders
-    or one that is named twice, Incomplete with the steps that all of them lack.
+    `judges`, `by` and `reference` are as in `judge.suites.result.score`. Raises UsageError if there are fewer than two
+    contenders or one is named twice, and Incomplete with the missing steps of all contenders.
     """
     names = list(contenders)
     if len(names) < 2 or len(set(names)) < len(names):
         raise UsageError(
-            f"a leaderboard compares two {axis}s or more, each named once: {', '.join(names) or 'none'}"
+            f"a leaderboard compares two or more {axis}s, each named once; got {', '.join(names) or 'none'}"
         )
     # First of all: an unknown name is an error before any paper is read.
     reference_labels = None if reference is None else ReferenceLabels(store, reference)
@@ -247,7 +248,7 @@ def _by_corrected(row: BoardRow, corrections: Mapping[str, Correction]) -> Board
 
 
 def of_one(result: Result, confidence: float) -> Board:
-    """Return the score of one system, or of a judge alone, as a board with one contender and no comparison."""
+    """Return the score of one system, or of one judge, as a board with one contender and no comparison."""
     name = (
         result.system or ", ".join(dict.fromkeys(str(run["model"]) for run in result.runs)) or result.dataset
     )
@@ -307,13 +308,13 @@ def _describe_runs(study: PaperStudy) -> list[str]:
             f"{'imported' if run_read.run.imported else in_words(run_read.run.settings)}, {n} units"
         )
     others = study.judges.others()
-    return [*lines, *([f"not read: {', '.join(others)}"] if others else [])]
+    return [*lines, *([f"runs not read: {', '.join(others)}"] if others else [])]
 
 
 def all_systems(store: Store, paper: Paper, request: ScoreRequest) -> list[str]:
     """List every system that this paper can score in the data set, in order of appearance.
 
-    Those with answers, and those that runs of generated answers name. Raises UsageError when there are none.
+    These are the systems with answers, and those named by runs that generated answers. Raises UsageError if there are none.
     """
     study = PaperStudy(store, paper, request)
     if paper.contenders is not None:
@@ -379,7 +380,7 @@ def _all_of(measure: str, given: Sequence[Score | None]) -> list[Score]:
 
 
 def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confidence: float) -> list[Cell]:
-    """Mark the best, those tied with it and those that are worse: each is tested against the best, with Holm over these tests."""
+    """Mark the best cell, and the others as tied or worse: each is tested against the best, with Holm's correction over these tests."""
     values = [better * c.shared.value if c.shared.value is not None else -np.inf for c in cells]
     top = max(values)
     if top == -np.inf:

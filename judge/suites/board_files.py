@@ -20,9 +20,9 @@ from judge.suites.result import is_of
 from judge.types import Measure
 
 MOST_MEASURES = 7
-"""Measures that stand beside each other in LaTeX, and on a terminal: with the name that is eight columns."""
+"""Number of measures side by side in LaTeX and on a terminal; the name makes it eight columns."""
 HEAD_WIDTH = 10
-"""Characters of a line in the head of a LaTeX column."""
+"""Maximum characters per line in the head of a LaTeX column."""
 MARKS = {"best": "best", "tied": "tied with the best", "worse": "worse than the best", "": ""}
 COLUMNS = (
     "stratum", "measure", "better", "contender", "value", "low", "high", "n_shared", "questions_shared",
@@ -37,18 +37,18 @@ _LATEX = {
 
 
 def formats() -> dict[str, Callable[[Board], str]]:
-    """Return the writer of each ending of a file's name."""
+    """Return the writer for each file extension."""
     return {".html": as_html, ".md": as_markdown, ".tex": as_latex, ".csv": as_csv}
 
 
 def writer_of(path: Path) -> Callable[[Board], str]:
-    """Return the writer of a file of this name. Raises UsageError for an ending outside `formats`."""
+    """Return the writer for a file of this name. Raises UsageError for an extension that `formats` does not list."""
     known = formats()
     return known[format_of(path, {ending: ending for ending in known})]
 
 
 def columns_of(board: Board) -> list[BoardRow]:
-    """Return the rows that a wide table has as columns: the paper's main measures, each with its strata beside it."""
+    """Return the rows that become columns of a wide table: the paper's main measures, each followed by its strata."""
     main = [row for row in board.rows if board.paper.is_main(row.measure)]
     order = list(dict.fromkeys(row.measure for row in main))
     return sorted(main, key=lambda row: order.index(row.measure))
@@ -58,7 +58,7 @@ ARROWS = {1: " ↑", -1: " ↓", 0: ""}
 
 
 def head(board: Board, row: BoardRow) -> str:
-    """Return the readable name of a column, with an arrow to the better side."""
+    """Return the readable name of a column, with an arrow towards the better values."""
     name = board.paper.readable(row.measure)
     return name + (f" · {row.stratum}" if row.stratum else "") + ARROWS[row.better]
 
@@ -76,7 +76,7 @@ def p_value(value: float) -> str:
 
 
 def counts(cell: Cell) -> str:
-    """Return the number of shared rows, and of the contender's rows."""
+    """Return the number of shared rows and the number of the contender's own rows, as text."""
     # A system that is scored alone has one set of rows (`of_one`).
     if cell.shared is cell.own_rows:
         return f"n {cell.own_rows.n_units}"
@@ -84,7 +84,7 @@ def counts(cell: Cell) -> str:
 
 
 def corrected(board: Board, row: BoardRow, cell: Cell) -> Measure | None:
-    """Return the contender's value on its own rows, corrected by people's labels; None in a stratum or without a correction."""
+    """Return the contender's value on its own rows, corrected with human labels; None in a stratum or without a correction."""
     return corrected_value(board.corrections, row, cell.contender)
 
 
@@ -127,12 +127,12 @@ def _describe_order(board: Board) -> list[str]:
 def _describe_marks(board: Board, interval: str) -> list[str]:
     """Explain the marks of a comparison."""
     return [
-        f"values are on the rows that all {len(board.contenders)} {board.axis}s have a value for; n is that number, and of "
-        "how many of the contender's own",
-        f"the best is marked (bold in files); =: no difference to it is shown (paired t-test by question of jackknife pseudo-values, "
+        f"values are on the rows for which all {len(board.contenders)} {board.axis}s have a value; n is their number, and the "
+        "number of the contender's own rows",
+        f"the best is marked (bold in files); =: no difference from it is shown (paired t-test by question of jackknife pseudo-values, "
         f"McNemar's exact test where each question has one 0/1 outcome; Holm per measure, {ALPHA:g})",
-        f"{interval}; those of differences are t intervals of one comparison, so that with an exact or "
-        "adjusted p value one of the two may show a difference and the other none",
+        f"{interval}; intervals of differences are t intervals for a single comparison, so an exact or adjusted p value "
+        "may disagree with its interval about whether there is a difference",
     ]
 
 
@@ -154,7 +154,7 @@ def _several(names: Sequence[str]) -> str:
 
 
 def compared(board: Board) -> list[BoardRow]:
-    """Return the columns in which some contender is tested against the best."""
+    """Return the columns in which at least one contender is tested against the best."""
     return [row for row in columns_of(board) if any(cell.p_holm is not None for cell in row.cells)]
 
 
@@ -167,7 +167,7 @@ def difference(cell: Cell) -> str:
 
 
 def known(board: Board) -> list[tuple[str, KnownAs]]:
-    """Return the measures with another well-known name, with that name."""
+    """Return the measures that have another well-known name, each with that name."""
     every = board.paper.known
     names = dict.fromkeys(row.measure for row in board.rows if row.measure in every)
     return [(board.paper.readable(name), every[name]) for name in names]
@@ -192,7 +192,7 @@ def printed(board: Board) -> list[tuple[str, list[float | None], str, str]]:
 
 
 def as_csv(board: Board) -> str:
-    """Write one line per stratum, measure and contender."""
+    """Write one row per stratum, measure and contender."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(COLUMNS)
@@ -218,7 +218,7 @@ def cells_of(board: Board) -> Iterator[list[Any]]:
 
 
 def as_markdown(board: Board) -> str:
-    """Write contenders as lines and measures as columns."""
+    """Write contenders as rows and measures as columns."""
     columns = columns_of(board)
     return text_page(
         "board.md",
@@ -242,14 +242,14 @@ def as_markdown(board: Board) -> str:
 
 
 def span(m: Measure) -> str:
-    """Return the interval in brackets, or an empty text."""
+    """Return the interval in brackets, or an empty string."""
     return "" if m.low is None or m.high is None else f" ({m.low:.3f} … {m.high:.3f})"
 
 
 def as_latex(board: Board) -> str:
-    """Write a table* with booktabs (`\\usepackage{booktabs}`): the best bold, ties marked.
+    """Write a table* with booktabs (`\\usepackage{booktabs}`): the best value is bold, ties are marked.
 
-    Many measures are divided into parts below each other, so that no part has more than eight columns.
+    Many measures are split into several parts, one below the other, so that no part has more than eight columns.
     """
     columns = columns_of(board)
     parts = []
@@ -286,7 +286,7 @@ def latex(text: str) -> str:
 
 
 def _stacked(text: str) -> str:
-    """Break a name into lines between words, and before a depth or a bracket: long names need wide columns."""
+    """Break a name into lines between words, and before a depth or a bracket, because long names would need wide columns."""
     lines = [""]
     for part in re.split(r"(?<=[ ])|(?=[@\[])", text):
         if lines[-1] and len(lines[-1]) + len(part) > HEAD_WIDTH:
@@ -301,7 +301,7 @@ LEFT, WIDTH, STEP = 180.0, 290.0, 26.0
 
 
 def axis(row: BoardRow) -> tuple[float, float] | None:
-    """Return the least and the greatest value of the drawing of a measure; None where nothing is to be drawn."""
+    """Return the least and the greatest value on the axis of a measure's plot; None if there is nothing to plot."""
     shown = [(c.shared.value, c.shared.low, c.shared.high, c.own_rows.value) for c in row.cells]
     known = [value for values in shown for value in values if value is not None]
     # An axis that began at the smallest value would make small differences look large.

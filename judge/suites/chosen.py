@@ -14,7 +14,7 @@ from judge.types import Json
 PURPOSE = ("context", "system", "relevant", "shown")
 """Options that define the purpose of a run, beside task, model and sampling. A run with other values serves another purpose."""
 EXAMPLES = "examples"
-"""A setting like others, but where a paper says which examples are shown: then a run with others serves another purpose."""
+"""An ordinary setting, unless a paper defines which examples are shown: then a run with other examples has another purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Run:
 
     @property
     def is_of_judge(self) -> bool:
-        """Whether a judge labelled units here: no output of a system, and not derived, tried or imported."""
+        """Whether a judge labelled units here: the run is not the output of a system, and was not derived, tried or imported."""
         return not (self.derived or self.tried or self.imported or "context" in self.options)
 
     @property
@@ -55,9 +55,9 @@ class Run:
         return TRIED in self.options
 
     def serves(self, purpose: Mapping[str, str]) -> bool:
-        """Return whether the run was made for this purpose: see `PURPOSE`.
+        """Return whether the run was made for this purpose (see `PURPOSE`).
 
-        If `purpose` names examples (an empty text: none), they must be equal, too.
+        If `purpose` names examples (an empty string: no examples), the run must have shown the same ones.
         """
         if EXAMPLES in purpose and (self.options.get(EXAMPLES) or "") != purpose[EXAMPLES]:
             return False
@@ -66,19 +66,19 @@ class Run:
 
     @property
     def examples(self) -> list[str]:
-        """The items that the run shows as few-shot examples. These are not judged."""
+        """The items that the run shows as few-shot examples. They are not judged."""
         return [item for item in str(self.options.get(EXAMPLES) or "").split(",") if item]
 
     @property
     def settings(self) -> Mapping[str, Json]:
-        """The settings by which runs of one task and model differ: see `judge.run_options.settings_of`."""
+        """The settings in which runs of one task and model can differ (see `judge.run_options.settings_of`)."""
         return settings_of(self.model, self.options)
 
     def was_asked(self, settings: Mapping[str, Json]) -> bool:
-        """Return whether the run has these settings: options by name, and what the provider reports.
+        """Return whether the run has these settings: options by name, and the values that the provider reports.
 
-        An option that has no effect on a task without labels is not compared. The answer mode is the one in which the run
-        began, whatever was typed.
+        Options without effect on a task without labels are not compared. The answer mode is the one in which the run
+        began, not the one that was typed.
         """
         _, options = of_stored(self.model, self.options)
         for name, value in settings.items():
@@ -113,9 +113,9 @@ def all_runs(store: Store) -> list[Run]:
 
 
 def judges(store: Store, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Divide the names of `--run` into models (a panel is one, too) and runs.
+    """Divide the names given with `--run` into models (including panels) and runs.
 
-    A model that has no run yet is recognised by its slash, and the score then lists the runs to make. Raises UsageError
+    A model without a run is recognised by the slash in its name; the score then lists the runs to make. Raises UsageError
     for a name that is neither.
     """
     runs = all_runs(store) if names else []
@@ -127,7 +127,7 @@ def judges(store: Store, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[s
 
 
 def named(store: Store, names: Sequence[str], runs: Sequence[Run]) -> list[Run]:
-    """Return the runs that `--run` names, in order. Raises UsageError for none, or several of one name."""
+    """Return the runs that `--run` names, in order. Raises UsageError if a name matches no run, or several."""
     by_id = {run.run_id: run for run in runs}
     return [by_id.get(name) or by_id[str(named_run(store, name)["run_id"])] for name in dict.fromkeys(names)]
 
@@ -141,7 +141,7 @@ def candidates(
 ) -> list[Run]:
     """Return the runs of a task to choose from, the newest first; named runs are the only candidates.
 
-    Raises UsageError when several judges have run the task and nothing says whose labels are meant.
+    Raises UsageError if several judges have run the task and the request does not name one.
     """
     fit = [run for run in runs if run.task_id == task_id and run.serves(purpose)]
     chosen = [run for run in pinned if run in fit]

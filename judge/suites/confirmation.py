@@ -1,4 +1,4 @@
-"""ConfirmBiasRAG from a study: does each of two contrary claims find its own support, and get its own answer?
+"""ConfirmBiasRAG from a study: does each of two opposite claims retrieve its own support, and get an answer in its favour?
 
 Pairs are items with pair_id and polarity (imported, or built by judge pairs build). A judge's stances on the listed
 passages make SR and CR; answers of the system under test (task `claim_answer`) and a judge's verdict on them (task
@@ -61,7 +61,7 @@ def present(store: Store, dataset: str) -> bool:
 
 
 def _pairs(study: PaperStudy) -> pd.DataFrame:
-    """Return pair_id, original, counter, question_id of the requested pairs that people have not turned down."""
+    """Return pair_id, original, counter, question_id of the requested pairs that people have not rejected."""
     import pandas as pd
 
     from judge.store import pairs as stored
@@ -77,12 +77,14 @@ def _pairs(study: PaperStudy) -> pd.DataFrame:
     n_checked = stored.counts(checked)
     study.note(
         f"{len(checked)} pairs: {n_checked['kept']} confirmed by at least {stored.CONSENSUS:g} of their annotators, "
-        f"{n_checked['dropped']} turned down (left out), {n_checked['unchecked']} not checked by people (kept)"
+        f"{n_checked['dropped']} rejected (left out), {n_checked['unchecked']} not checked by people (kept)"
     )
     # Pairs that nobody checked are kept (the paper's automated numbers rest on all pairs); only people turn a pair down.
     checked = [p for p in checked if p.kept is not False]
     if not checked:
-        raise UsageError(f"no pair is left: people turned all of them down: {command('judge pairs list')}")
+        raise UsageError(
+            f"no pair is left, because people rejected all of them: {command('judge pairs list')}"
+        )
     table = pd.DataFrame(
         [(p.unit_id, p.original_id, p.counter_id) for p in checked],
         columns=["pair_id", "original", "counter"],
@@ -123,7 +125,7 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
     for stage in _stages(entries):
         alone = entries[(entries["stage"] == stage) & entries["own"].isna()]
         if len(alone):
-            why = f"{len(alone)} passages in the lists of '{name}' ({stage}) are of other items: no unit yet"
+            why = f"{len(alone)} passages in the lists of '{name}' ({stage}) belong to other items and are not units yet"
             # A retrieved passage of another item was judged for that item's claim. It needs a unit with this claim.
             study.need(Step("attach", why, ranking=(name, stage), k=depth, dataset=study.dataset))
     only = f"passage_id IN (SELECT o.passage_id {LISTED} WHERE r.name = {quoted(name)} AND {within})"
@@ -139,12 +141,12 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
 
 
 def _ranking(study: PaperStudy) -> str | None:
-    """Return the name of the ranking whose stages are compared; None, and a step, when there is none."""
+    """Return the name of the ranking whose stages are compared. If there is none, record a step and return None."""
     there = list(dict.fromkeys(name for name, _ in study.rows.rankings()))
     wanted = study.option("ranking")
     if wanted and wanted not in there:
         raise UsageError(
-            f"no ranking '{wanted}' of '{study.dataset}'; available: {', '.join(there) or 'none'}"
+            f"no ranking '{wanted}' for '{study.dataset}'; available: {', '.join(there) or 'none'}"
         )
     fit = [wanted] if wanted else study.own_rankings(there)
     if len(fit) > 1:
@@ -189,12 +191,12 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
     table["valid"] = valid
     n = int((~valid).sum())
     if n:
-        study.note(f"{n} claims have no answer of {of.system}, or an empty or refused one: not valid")
+        study.note(f"{n} claims have no answer by {of.system}, or an empty or refused one: not valid")
     return table
 
 
 def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
-    """Return the system whose answers are scored, and its generated outputs (None: the answers were imported)."""
+    """Return the system whose answers are scored, and its generated outputs (None if the answers were imported)."""
     from judge.suites.queries import System
 
     system = study.system()
@@ -217,7 +219,7 @@ def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
 
 
 def _plain(condition: str) -> bool:
-    """Return whether a condition is its own --context; that of a ranking is not (top:5:name:stage)."""
+    """Return whether the condition's name is also its --context; it is not for a ranking (top:5:name:stage)."""
     return not condition.startswith("top:")
 
 
@@ -241,7 +243,7 @@ PAPER = Paper(
     present=present,
     parts=(
         Part("retrieval", ("stance",), "SR, CR, signed CR, neutral share, overlap, change between stages"),
-        Part("answers", ("confirmation",), "CBR: pairs in which both answers support their own claim"),
+        Part("answers", ("confirmation",), "CBR: share of pairs in which each answer supports its own claim"),
     ),
     options=(
         Option("k", "10", "Use the first K passages of each stage's ranking."),

@@ -1,8 +1,8 @@
-"""Conformal sets of a judge's own labels, which show the units that it is unsure of.
+"""Conformal sets of a judge's own labels, which show the units that the judge is unsure about.
 
-Half of the questions with a true label calibrate; sets of the other units hold the true label with probability
-1 - alpha. A unit whose set is not one label is ambiguous: that is where a person should look. Arithmetic:
-`judge.scores.urag` and `judge.stats.conformal`.
+Half of the questions with a true label are used for calibration. The sets of the other units contain the true label with
+probability 1 - alpha. A unit is ambiguous, and worth checking by a person, if its set does not have exactly one label.
+The arithmetic is in `judge.scores.urag` and `judge.stats.conformal`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     task = study.option("task")
     if not task:
         raise UsageError(
-            f"conformal needs --task: the task that a judge has run, as in {command('judge score conformal --task stance')}"
+            f"conformal needs --task with a task that a judge has run, as in {command('judge score conformal --task stance')}"
         )
     alpha = alpha_of(study)
     letters = study.domain(task)
@@ -56,7 +56,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     if out := sealed & truth.keys():
         truth = {unit: label for unit, label in truth.items() if unit not in sealed}
         study.note(
-            f"{len(out)} units are in the sealed test of {task}, which was not opened for this run: left out"
+            f"{len(out)} units are left out: they are in the sealed test of {task}, which was not opened for this run"
         )
     table["name"] = table["unit_id"].map(names).astype(object)
     all_choices = choices(study, table, run, field, letters, truth, name="name")
@@ -64,7 +64,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     if not known.any():
         raise BadInput(
             f"no unit of {task} has a label '{field}' by '{study.option('reference')}': conformal sets need true labels "
-            "(import gold, or name people's with --reference)"
+            "(import gold labels, or select human labels with --reference)"
         )
     labelled_choices = all_choices.where(known)
     mask = halves(study, labelled_choices, None)
@@ -104,7 +104,7 @@ def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, 
 
 
 def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -> None:
-    """Note the units outside the calibration whose set is not one label; write all of them to --ambiguous."""
+    """Note the units outside the calibration half whose set does not have exactly one label; write them all to --ambiguous."""
     import numpy as np
     import pandas as pd
 
@@ -118,12 +118,12 @@ def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -
     names = [str(name) for name in some.units.ids[unsure]]
     shown = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
     study.note(
-        f"{len(names)} of {int(has.sum())} units outside the calibration are ambiguous by lac"
+        f"{len(names)} of {int(has.sum())} units outside the calibration half are ambiguous by LAC"
         + (f": {shown}" if names else "")
         + ("" if study.option("ambiguous") or not names else " (--ambiguous FILE lists them)")
     )
     if not has.all():
-        study.note(f"{int((~has).sum())} units have no label probabilities: no set")
+        study.note(f"{int((~has).sum())} units have no label probabilities, and therefore no set")
     if not study.option("ambiguous"):
         return
     table = pd.DataFrame(
@@ -149,7 +149,7 @@ PAPER = Paper(
     neutral=("coverage*", "empty_sets*"),
     parts=(
         Part("sets", (), "accuracy, coverage, set size and empty sets"),
-        Part("classes", (), "the same by true label"),
+        Part("classes", (), "the same measures by true label"),
     ),
     options=(
         Option("task", "", "Task whose labels to use, e.g. stance."),

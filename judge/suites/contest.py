@@ -1,9 +1,9 @@
-"""Compare runs of one task on the same units with one reference, and with their costs.
+"""Compare runs of one task with one reference on the same units, together with their costs.
 
     found = compare(store, panel, "decided")       # every judge of the panel
     found = compare(store, panel, part="test")     # opens the sealed test: a look is logged first
 
-Everything is computed on the units that all runs and the reference labelled; how many that leaves out is said beside it.
+Everything is computed on the units that all runs and the reference labelled; a note gives the number of units left out.
 """
 
 from collections import Counter
@@ -32,9 +32,9 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RunSpent:
-    """The cost of a run: units judged, and per unit US dollars, seconds of calls and tokens (None: not known).
+    """The cost of a run: units judged, and per unit the US dollars, seconds of calls and tokens (None: unknown).
 
-    A derived run costs what its parents cost.
+    The cost of a derived run is the sum of its parents' costs.
     """
 
     n_units: int
@@ -45,10 +45,10 @@ class RunSpent:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One run: its `kappa` with the reference (as annotate agreement gives it) and the share of equal labels, on the shared
-    units, where it gave `n_labels` different labels.
+    """One run: its `kappa` with the reference (as in `annotate agreement`) and the share of equal labels, on the shared
+    units, on which it gave `n_labels` different labels.
 
-    `n_labelled` of the `n_asked` units that the reference labelled and the run was asked about have a label.
+    `n_asked` counts the units that the reference labelled and the run was asked about; `n_labelled` of them have a label.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Contender:
     n_labelled: int
     spent: RunSpent
     front: frozenset[str] = frozenset()
-    """Of `cost` and `seconds` those on which no other run has at least its kappa for less."""
+    """The axes (`cost`, `seconds`) on which no other run reaches at least this kappa for less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Contest:
         return duel.kappa.adjusted is not None and duel.kappa.adjusted <= self.level
 
     def units(self) -> Iterator[dict[str, Json]]:
-        """Yield the shared units, with the label of the reference and of each run."""
+        """Yield the shared units, each with the labels by the reference and by each run."""
         names = ["reference", *(c.run_id for c in self.contenders)]
         for unit, row in zip(self.table.units, self.table.codes.tolist(), strict=True):
             yield {
@@ -120,19 +120,20 @@ def compare(
 ) -> Contest:
     """Compare the judges of a panel on the units that all of them and the reference labelled.
 
-    `named`: the user named these runs; otherwise runs without a label on a unit of the reference are left out, with a note.
-    `part` (of PARTS) where the task is split, by default `open`: `test` and `all` log a look at the sealed test before
-    anything is computed (for `purpose`; the one that was logged for these very runs and labels before, if any), and test
-    at its level.
-    Raises UsageError for fewer than two runs, numbers, no reference, a part without a split, and runs that share nothing.
+    `named`: whether the user named these runs. If not, runs without a label on any unit with a reference label are left out,
+    with a note. `part` is one of PARTS; for a split task the default is `open`. The parts `test` and `all` log a look at the
+    sealed test (for `purpose`) before anything is computed, and test at the level of that look. A look that was logged
+    earlier for exactly these runs and labels is used again.
+    Raises UsageError if there are fewer than two runs, the field is numeric, there is no reference, a part is requested
+    without a split, or the runs share no unit.
     """
     if len(panel.judges) < 2:
         raise UsageError(
-            f"'{panel.field}' has {len(panel.judges)} runs to compare; name two or more with --run ({command('judge runs list')})"
+            f"'{panel.field}' has {len(panel.judges)} runs to compare; at least two are needed: name them with --run ({command('judge runs list')})"
         )
     if panel.numeric:
         raise UsageError(
-            f"'{panel.field}' has numbers, no labels; to compare these: {command('judge score compare RUN RUN')}"
+            f"'{panel.field}' has numbers, not labels; to compare numbers: {command('judge score compare RUN RUN')}"
         )
     reference = resolve(panel, wanted)
     if reference is None:
@@ -140,7 +141,7 @@ def compare(
             f"'{panel.field}' has no gold and no human labels: there is nothing to compare the runs with"
         )
     if reference.name in panel.judges:
-        raise UsageError(f"--reference {wanted}: that is a run, and runs are compared against somebody else")
+        raise UsageError(f"--reference {wanted}: this is one of the compared runs; choose another reference")
     if part is not None and split is None:
         raise UsageError(
             f"--part {part}: {store.path}: the task is not split: {command('judge split', panel.task.task_id if panel.task else 'TASK')}"
@@ -164,7 +165,7 @@ def compare(
             f"{n}: {int((labelled[:, 0] & labelled[:, 1 + i] & inside).sum())}" for i, n in enumerate(names)
         )
         raise UsageError(
-            f"no unit has a label of all runs and of {reference.word}; those with both by run: {n_by_run}"
+            f"no unit has a label by all runs and by {reference.word}; units with a label by the run and the reference: {n_by_run}"
         )
     table = panel.weighted(panel.table.select([reference.name, *names]).subset(shared), reference.name)
     look = None
@@ -210,7 +211,10 @@ def compare(
         n_reference=n_reference,
         n_clusters=n_clusters,
         notes=[
-            *(f"{name}: left out, it has no label on a unit of the reference" for name in left_out),
+            *(
+                f"{name}: left out, because it has no label on any unit with a reference label"
+                for name in left_out
+            ),
             *_notes(
                 panel, contenders, labelled[:, 1:], labelled[:, 0] & inside, table, n_clusters, split, chosen
             ),
@@ -219,7 +223,7 @@ def compare(
 
 
 def _question(panel: Panel, table: Ratings, ids: Mapping[str, str]) -> Iterator[object]:
-    """Yield the data of a contest in an order that does not depend on that of its runs: the units and all their labels."""
+    """Yield the data of a contest (the units and all their labels) in an order that does not depend on the order of its runs."""
     # The same comparison with its runs in another order is the same look, and spends no further level.
     order = [0, *(1 + np.argsort([ids[name] for name in table.annotators[1:]]))]
     yield from (panel.field, panel.coefficient, list(table.domain), list(table.units), table.codes[:, order])
@@ -259,25 +263,25 @@ def _notes(
             if not all(row)
         )
         notes.append(
-            f"{table.n_units:,} of {n:,} units with a reference have a label of every run; the others lack one of:"
+            f"{table.n_units:,} of {n:,} units with a reference label have a label by every run; the others lack labels by:"
         )
         notes += [f"  {who}: {count:,} units" for who, count in alone.most_common(10)]
     for c in contenders:
         if c.n_labels == 1:
             notes.append(
-                f"{c.name} gave one label only: its kappa is undefined; in differences it counts as 0, no skill"
+                f"{c.name} gave only one label, so its kappa is undefined; in differences it counts as 0 (no skill)"
             )
     if n_clusters < FEW_CLUSTERS:
         notes.append(Note("few_questions", n=n_clusters, least=FEW_CLUSTERS))
     if panel.weights:
         notes.append(
-            "the units stand for different numbers of units (a stratified sample): here each counts once"
+            "the units have different design weights (a stratified sample), but each counts once here"
         )
     return notes
 
 
 def spent(store: Store, run: str) -> RunSpent:
-    """Return the cost of a run per unit: judgements with all their attempts; the sum over the parents of a derived run."""
+    """Return the cost of a run per unit, with all attempts of its judgements; for a derived run, the sum over its parents."""
     query = (
         "SELECT count(DISTINCT unit_id), count(*), sum(cost), count(cost), sum(latency), count(latency), "
         "sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), count(input_tokens) FROM judgements "
@@ -312,7 +316,7 @@ AXES: Mapping[str, Callable[[Contender], float | None]] = {
 
 
 def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
-    """Return each contender with the axes on whose Pareto front it lies: no other has as much kappa for less, or more for as much."""
+    """Return each contender with the axes on whose Pareto front it lies: no other has the same kappa for less, or more for the same."""
     fronts: list[set[str]] = [set() for _ in contenders]
     for axis, value in AXES.items():
         places = [(value(c), c.kappa.value) for c in contenders]

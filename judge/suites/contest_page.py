@@ -14,9 +14,10 @@ FACTORS = {"cost": 1000.0, "seconds": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Pareto:
-    """A drawing of kappa (upwards) against cost or time (to the right, on a logarithmic axis).
+    """A plot of kappa (y-axis) against cost or time (x-axis, logarithmic).
 
-    `runs` are number, run and price. `line` joins the steps of the front. `across` and `up` place a price and a kappa.
+    `runs` are tuples of number, run and price. `line` joins the points of the Pareto front. `across` returns the x position
+    of a price, `up` the y position of a kappa.
     """
 
     axis: str
@@ -35,7 +36,7 @@ class Pareto:
 
 
 def paretos(contest: Contest) -> Iterator[Pareto]:
-    """Yield a drawing for each axis on which two runs or more have a value."""
+    """Yield a plot for each axis on which two or more runs have a value."""
     for axis, value in AXES.items():
         known = [
             (n, c, FACTORS[axis] * price)
@@ -97,12 +98,12 @@ def as_html(contest: Contest) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Format a value with so many digits after the point, or as a dash."""
+    """Format a value with `digits` decimal places; None becomes a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def span(low: float | None, high: float | None, signed: bool = False) -> str:
-    """Format an interval; empty without one."""
+    """Format an interval; return an empty string if there is none."""
     if low is None or high is None:
         return ""
     return f"{low:+.3f} … {high:+.3f}" if signed else f"{low:.3f} … {high:.3f}"

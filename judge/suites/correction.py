@@ -1,8 +1,8 @@
-"""Correct a paper's measures with human labels: by the judge only, by people only, and by both (PPI++).
+"""Correct a paper's measures with human labels: from the judge only, from people only, and from both (PPI++).
 
-The paper is read three times: with the judge's labels, with people's, and with nobody's. Its measures that are means
-over units are then put side by side, unit by unit (Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453). What
-nobody's labels are enough for (a citation that can be looked up, an empty answer) needs no correction.
+The paper is read three times: with the judge's labels, with human labels, and without labels. The measures that are
+means over units are then paired unit by unit (Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453). Values that
+are known without any label (a citation that can be looked up, an empty answer) need no correction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ Weights = Mapping[int | str, float]
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The measures of two readings of a paper as estimands; `left_out` are measures that are no means over units."""
+    """The measures of two readings of a paper as estimands; `left_out` lists measures that are not means over units."""
 
     estimands: Sequence[Estimand]
     left_out: tuple[str, ...]
@@ -36,7 +36,7 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """Measures that are means over units, three ways; `left_out` are measures that are none."""
+    """Measures that are means over units, computed in three ways; `left_out` lists the measures that are not."""
 
     reference: str
     measures: dict[str, Corrected]
@@ -54,13 +54,13 @@ class Correction:
 
 
 FITTED = "the judge was fitted on labels of their questions"
-SEALED = "they are in a sealed test that was not opened for this judge"
+SEALED = "they are in a sealed test, which was not opened for this judge"
 
 
 def corrected(
     study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, confidence: float
 ) -> Correction:
-    """Return the judge's `scores` beside those by the labels of a reference, and both combined."""
+    """Return the judge's `scores`, the scores from the reference labels, and both combined."""
     each = [beside(*side) for side in _sides(study, scores, reference_labels)]
     measures = {
         estimand.measure: estimand.corrected(confidence) for sides in each for estimand in sides.estimands
@@ -73,9 +73,9 @@ def corrected(
 def _sides(
     study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels
 ) -> Iterator[tuple[PaperStudy, Sequence[Score], ReferenceLabels, Weights]]:
-    """Yield the whole reading, or its parts by task if the labels of a task were drawn with unequal probabilities.
+    """Yield the whole reading, or its parts by task if the units labelled for a task were drawn with unequal probabilities.
 
-    A part on labels of two tasks has no weights.
+    A part that rests on labels of two tasks has no weights.
     """
     request, parts = study.request, [p for p in study.paper.parts if study.part(p.name)]
     weighted = {
@@ -99,9 +99,10 @@ def _sides(
 def beside(
     judge: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, weights: Weights
 ) -> Sides:
-    """Pair the judge's `scores` with those by people's labels, for all measures that are means and rest on labels.
+    """Pair the judge's `scores` with the scores from human labels, for all measures that are means and rest on labels.
 
-    `weights`: for how many units a labelled unit stands, by its number, or the units of a question, by its name.
+    `weights`: the design weight of a labelled unit, keyed by the unit's number, or of all units of a question, keyed by
+    its name.
     """
     # People label a sample. Without `partial`, every other unit would be a missing step.
     quiet = replace(judge.request, partial=True)
@@ -122,7 +123,7 @@ def beside(
         for questions, why in shut:
             out = counted & np.isin(score.units.questions, list(questions))[score.units.clusters]
             counted &= ~out
-            text = f"{int(out.sum()):,} units take no part in the correction: {why}"
+            text = f"{int(out.sum()):,} units are left out of the correction: {why}"
             notes += [text] if out.any() and text not in notes else []
         judged = score.rows[counted, 0]
         known = np.zeros(len(judged), dtype=bool) if free is None else ~np.isnan(free[counted])
@@ -155,7 +156,7 @@ def beside(
 
 
 def _seen(study: PaperStudy) -> set[str]:
-    """Return the questions on whose labels a judge of this reading was fitted."""
+    """Return the questions with labels that a judge of this reading was fitted on."""
     conn = study.store.conn
     every = (folds(conn, run_read.run.run_id).items() for run_read in study.judges.runs_read)
     # A question with a fold was labelled by a fit without it (cross-fitting).
@@ -163,7 +164,7 @@ def _seen(study: PaperStudy) -> set[str]:
 
 
 def _closed(study: PaperStudy) -> set[str]:
-    """Return the questions of a sealed test that no look opened for a judge of this reading."""
+    """Return the questions of a sealed test that was not opened for every judge of this reading."""
     questions: set[str] = set()
     for run_read in study.judges.runs_read:
         home = splits.home(study.store, stored_task(study.store, run_read.run.task))
@@ -172,7 +173,7 @@ def _closed(study: PaperStudy) -> set[str]:
 
 
 def _counted(score: Score, human: FloatArray) -> BoolArray:
-    """Return a mask of the units that the judge was asked about, without those that have no value by their labels."""
+    """Return a mask of the units that the judge was asked about, excluding units whose labels define no value."""
     counted: BoolArray = np.ones(len(score.units), dtype=bool) if score.counted is None else score.counted
     judge = score.rows[:, 0]
     if score.status is None:
@@ -188,7 +189,7 @@ def _weights(
 ) -> tuple[FloatArray | None, str]:
     """Return the design weight of each labelled unit (None: all equal), and a note.
 
-    A unit whose value is known without labels stands for itself, the others for those that are not.
+    A unit whose value is known without labels represents only itself; the others represent the units whose value is not.
     """
     design_weights = np.ones(len(labelled))
     note = ""
@@ -199,7 +200,7 @@ def _weights(
         # A batch draws units or whole questions, so a weight is of either.
         looked_up = np.array([weights.get(i, weights.get(q, np.nan)) for i, q in pairs], dtype=np.float64)
         if np.isnan(looked_up[labelled & ~known]).any():
-            note = f"{score.measure} is not weighted: some of its units have no weight, or several"
+            note = f"{score.measure} is not weighted, because some of its units have no weight or several weights"
         else:
             design_weights = looked_up
     sampled = labelled & ~known
@@ -216,7 +217,7 @@ def _weights(
 
 
 def _aligned(score: Score, other: Score | None) -> FloatArray | None:
-    """Return the other score's value of each unit, nan for none; None when one of the two is no mean over units."""
+    """Return the other score's value of each unit (nan: no value); None if one of the two scores is not a mean over units."""
     if other is None or score.value is not mean or other.value is not mean:
         return None
     single = score.rows.shape[1] == other.rows.shape[1] == 1

@@ -1,4 +1,4 @@
-"""Read label distributions of a run as `judge.scores.urag.Choices`, and choose the questions that calibrate."""
+"""Read label distributions of a run as `judge.scores.urag.Choices`, and choose the questions used for calibration."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,11 +28,11 @@ def choices(
     name: str = "item_id",
     imported: Mapping[str, Mapping[str, float]] | None = None,
 ) -> urag.Choices:
-    """Return the rows of a table of labels as choices, with the distributions of the run.
+    """Return the rows of a table of labels as choices, with the label distributions of the run.
 
-    `correct` and `available` (None: all letters) go by the column `name`. Probabilities are renormalised over the
-    available labels, so mass on the others, or on no label, is left out. Without a run they are the `imported` ones,
-    by the column `name`. A unit without a distribution, or with no mass on its labels, has no probabilities.
+    `correct` and `available` (None: all letters) are keyed by the column `name`. Probabilities are renormalised over the
+    available labels, so mass on other labels, or on no label, is left out. Without a run, the `imported` distributions are
+    used, also keyed by `name`. A unit without a distribution, or without mass on its labels, has no probabilities.
     """
     there = np.ones((len(table), len(letters)), dtype=bool)
     if available is not None:
@@ -66,7 +66,7 @@ def choices(
 
 
 def _failures(table: pd.DataFrame, letters: Sequence[str], known: BoolArray) -> pd.DataFrame:
-    """Return the table with empty replies, and replies that name no option and have no probabilities, marked as no answer."""
+    """Return the table with failures marked as no answer: empty replies, and replies that name no option and have no probabilities."""
     label = table["label"]
     # A reply that chooses no option is the system's failure. A label that is missing is the judge's.
     none = label.notna() & ~label.astype(str).str.strip().isin(letters) & ~known
@@ -76,7 +76,7 @@ def _failures(table: pd.DataFrame, letters: Sequence[str], known: BoolArray) -> 
 def _logits(
     study: PaperStudy, table: pd.DataFrame, run: Run | None, field: str, letters: Sequence[str]
 ) -> FloatArray:
-    """Return the natural logarithms of the stored probabilities `[units, letters]`, nan for none."""
+    """Return the natural logarithms of the stored probabilities `[units, letters]`; nan if none is stored."""
     masses_of_units = np.full((len(table), len(letters)), np.nan)
     if run is None:
         return masses_of_units
@@ -98,12 +98,12 @@ def _logits(
 
 
 def last_run(study: PaperStudy, before: int) -> Run | None:
-    """Return the run that labels were read from after the first `before` runs; None for none."""
+    """Return the last run that labels were read from after the first `before` runs; None if there is none."""
     return study.judges.runs_read[-1].run if len(study.judges.runs_read) > before else None
 
 
 def check_halves(items: Sequence[str], split: Mapping[str, str] | None) -> None:
-    """Check the split of a file before a model is called. Raises UsageError when it leaves one side empty."""
+    """Check the split in a file before a model is called. Raises UsageError if it leaves one side empty."""
     if split is None:
         return
     of = [split.get(item) for item in items]
@@ -114,14 +114,14 @@ def _refuse_empty(mask: BoolArray) -> None:
     for half, name in ((mask, "calibrate on"), (~mask, "test")):
         if not half.any():
             raise UsageError(
-                f"no question to {name}: half of the questions calibrate, or those that the file says"
+                f"no question to {name}: calibration uses half of the questions, or those that the file marks for it"
             )
 
 
 def halves(study: PaperStudy, all_choices: urag.Choices, split: Mapping[str, str] | None) -> BoolArray:
     """Return a mask of the calibration units: the file's split if its items have one, else a random half of the questions.
 
-    Raises UsageError when one side is empty.
+    Raises UsageError if one side is empty.
     """
     if split:
         half_of = np.array([split.get(unit) for unit in all_choices.units.ids], dtype=object)
@@ -137,12 +137,12 @@ def halves(study: PaperStudy, all_choices: urag.Choices, split: Mapping[str, str
     return np.asarray(mask, dtype=bool)
 
 
-NONE = "they come from a model that gives token probabilities (openai, llamacpp), asked with --answers auto or codes"
+NONE = "use a model that returns token probabilities (openai, llamacpp) with --answers auto or codes"
 
 
 def alpha_of(study: PaperStudy) -> float:
-    """Return the value of --alpha. Raises UsageError outside 0 to 1."""
+    """Return the value of --alpha. Raises UsageError if it is not between 0 and 1."""
     alpha = study.number("alpha")
     if not 0 < alpha < 1:
-        raise UsageError(f"--alpha lies between 0 and 1, not {alpha:g}")
+        raise UsageError(f"--alpha must be between 0 and 1, not {alpha:g}")
     return alpha

@@ -1,8 +1,8 @@
 """Do the sources support an answer? RAGAS, FActScore (claims), ALCE and TREC RAG (citations), from a study.
 
 Claims come from `claim_decomposition`, or were imported with the answers, and are judged by `claim_support`. ALCE
-asks three questions of a citation: all of a sentence's citations together (`citation_support`), this one alone
-(`citation_each`), the others without it (`citation_rest`); full support is entailment.
+asks three questions about a citation: do all citations of the sentence support it together (`citation_support`), does
+this one alone (`citation_each`), and do the others without it (`citation_rest`)? Full support counts as entailment.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
             # FActScore leaves out answers that decline: without that judgement it cannot be told which these are.
             facts = [score.without_value(NO_ABSTENTION) for score in facts]
             study.note(
-                "it is not judged which answers decline, as FActScore, the respond ratio and facts per answer need it: "
+                "FActScore, the respond ratio and facts per answer need to know which answers decline, which is not judged yet: "
                 + command("judge suite faithfulness -m MODEL --part claims --part abstention")
             )
         scores += facts
@@ -78,7 +78,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
     """Return unit_id, answer_id of every claim; set n_claims in `answers` if some have no claims.
 
-    The decomposition, or making claims of it, is a step while answers have no claims.
+    While answers have no claims, the decomposition, or turning it into claims, is recorded as a missing step.
     """
     import numpy as np
 
@@ -91,7 +91,7 @@ def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
         claim_lists = listed.set_index("unit_id").reindex(without["unit_id"])
         ready = claim_lists["label"].notna() & (claim_lists["label"] != "[]")
         if ready.any() and study.last_run is not None:
-            why = f"{int(ready.sum())} answers have claims listed that are no units yet"
+            why = f"{int(ready.sum())} answers have listed claims that are not units yet"
             study.need(Step("claims", why, run_id=study.last_run.run_id))
         # An answer that makes no claim has none; one whose list could not be read is not judged.
         counted = answers["unit_id"].map(have).to_numpy(dtype=float, copy=True)
@@ -111,7 +111,7 @@ def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
 
 
 def _full(labels: pd.Series) -> Any:
-    """Return 1 for full support, 0 for less, None for no label."""
+    """Return 1 for full support, 0 for less, and None if there is no label."""
     # ALCE asks for entailment, which partial support is not.
     values = labels.map({"full": 1.0, "partial": 0.0, "none": 0.0})
     return values.astype(object).where(values.notna(), None).to_numpy()

@@ -1,4 +1,4 @@
-"""Read queries as DataFrames. Equal texts are one object, so that a million rows stay small."""
+"""Read queries as DataFrames. Equal strings share one object, so that a million rows need little memory."""
 
 import gc
 import sqlite3
@@ -14,7 +14,7 @@ _PAGE = 50_000
 def frame(
     conn: sqlite3.Connection, query: str, values: Sequence[Any] | dict[str, Any], columns: str
 ) -> pd.DataFrame:
-    """Return the rows of a query under these column names (words). A column named `n` or `..._n` has integers."""
+    """Return the rows of a query under these column names (separated by spaces). A column named `n` or `..._n` has integers."""
     names = columns.split()
     whole = [name == "n" or name.endswith("_n") for name in names]
     parts: list[list[Any]] = [[] for _ in names]
@@ -40,7 +40,7 @@ def frame(
 
 
 def _shared(column: Sequence[Any], seen: dict[Any, Any]) -> np.ndarray[Any, Any]:
-    """Share one object among equal values: the id of a question is in many rows."""
+    """Share one object among equal values, because the id of a question occurs in many rows."""
     objects = np.empty(len(column), dtype=object)
     objects[:] = list(map(seen.setdefault, column, column))
     return objects

@@ -67,7 +67,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         if left_out:
             study.note(
                 f"judged attribution leaves out {left_out} citations in sentences that need none (no_rad); "
-                "the shares of support labels count those of passages that exist"
+                "the shares of support labels include those that cite existing passages"
             )
         answerable = answers[answers["answerable"]]
         scores += attribution.judged(answerable, needed, needed_citations)
@@ -90,7 +90,7 @@ def _sentences(judged: pd.DataFrame) -> pd.DataFrame:
 
 
 def _answerable(study: PaperStudy, answers: pd.DataFrame) -> Any:
-    """Return False where gold says that the grounding is insufficient."""
+    """Return a mask that is False for answers whose gold label says that the grounding is insufficient."""
     gold = study.rows.gold("insufficient")
     if not len(gold):
         study.note("no gold label 'insufficient': all questions are treated as answerable")
@@ -98,10 +98,12 @@ def _answerable(study: PaperStudy, answers: pd.DataFrame) -> Any:
     insufficient = answers["item_id"].map(gold)
     unknown = set(insufficient.dropna()) - {"true", "false"}
     if unknown:
-        raise BadInput(f"gold 'insufficient' is true or false, not '{min(unknown)}'")
+        raise BadInput(f"gold 'insufficient' must be true or false, not '{min(unknown)}'")
     if insufficient.isna().any():
         n = int(insufficient.isna().sum())
-        study.note(f"{n} of {len(insufficient)} rows have no gold label 'insufficient': taken as answerable")
+        study.note(
+            f"{n} of {len(insufficient)} rows have no gold label 'insufficient' and are treated as answerable"
+        )
     return (insufficient != "true").to_numpy()
 
 
@@ -121,7 +123,7 @@ def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
 
 
 def reads(run: Run) -> dict[str, str]:
-    """Return the options under which RAF rests on a run: the relevant passages and their source."""
+    """Return the options for reading a run that RAF rests on: the set of relevant passages and its source."""
     if run.task_id == "grounding_related":
         return {"relevant-set": "answer+related"}
     shown = run.options.get("relevant")
@@ -142,7 +144,7 @@ def passage_labels(study: PaperStudy) -> pd.DataFrame:
 
 
 def _relevant_counts(study: PaperStudy) -> pd.Series:
-    """Return the number of relevant passages by item; nan if there may be one: none has a label, or a judge's is missing."""
+    """Return the number of relevant passages by item; nan if it is unknown: no passage has a label, or a judge's label is missing."""
     import numpy as np
     import pandas as pd
 
@@ -172,7 +174,7 @@ def _has_relevant(study: PaperStudy) -> bool:
     if study.rows.has_gold("relevance", "passage"):
         return True
     if study.insists("relevant") or study.insists("raf"):
-        raise BadInput(f"no passage of '{study.dataset}' has a gold label 'relevance', which RAF needs")
+        raise BadInput(f"no passage in '{study.dataset}' has a gold label 'relevance', which RAF needs")
     study.note("no passage has a gold label 'relevance': RAF is left out")
     return False
 
@@ -214,7 +216,7 @@ def _factuality(
 
 
 def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Score]:
-    """Score cited ids against those of the human answer, or against the passages that the data set marks as cited."""
+    """Score cited ids against the citations in the human answer, or against the passages that the data set marks as cited."""
     from judge.scores import attribution
 
     cited_of: Mapping[str, list[str]] = study.rows.human_citations()
@@ -222,12 +224,12 @@ def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Sco
     # GaRAGe's files mark the passages that the human answer cites (evidence_cited); other data sets have the answer.
     cited_of = cited_of or _marked(study)
     if not cited_of:
-        reason = f"neither human answers nor passages marked as cited in '{study.dataset}'"
+        reason = f"'{study.dataset}' has neither human answers nor passages marked as cited"
         if study.insists("attribution"):
             raise BadInput(f"{reason}: {study.import_words('FILE', '--system', 'human')}")
         study.note(f"{reason}: attribution against them is left out")
         return []
-    study.note(f"attribution: citations against those of {whose}")
+    study.note(f"attribution: citations are compared with those of {whose}")
     table = answers.copy()
     table["cited"] = [json.loads(text) if isinstance(text, str) else [] for text in table["cited_passages"]]
     false = study.rows.invented(chosen).groupby("answer_unit")["names"].sum()
@@ -261,7 +263,7 @@ def density(study: PaperStudy) -> Mapping[Any, Any]:
 
 
 def several(by_judge: Mapping[str, list[Score]]) -> list[Score]:
-    """Return factuality by the rule of FACTS: ineligible only when all judges say so, then the mean over judges."""
+    """Return factuality by the rule of FACTS: an answer is ineligible only if all judges say so; factuality is the mean over judges."""
     from judge.scores import facts
     from judge.scores.compare import combined
 
@@ -312,7 +314,7 @@ PAPER = Paper(
     ),
     reads=reads,
     parts=(
-        Part("eligibility", ("eligibility",), "share of answers that do what the question asks for"),
+        Part("eligibility", ("eligibility",), "share of answers that do what the question requests"),
         Part("grounding", ("grounding",), "unadjusted factuality, and sentences by label"),
         Part("factuality", ("eligibility", "grounding"), "answers that are eligible and grounded"),
         Part(

@@ -16,16 +16,16 @@ from judge.suites.frames import frame
 from judge.types import Status
 
 EXAMPLE = "example"
-"""The status of a unit of an item that the run shows as a few-shot example: it is no row of a score."""
+"""The status of a unit whose item the run shows as a few-shot example. It is not a row of a score."""
 UnitNumbers = np.ndarray[Any, Any]
 UnitLabels = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
 """Labels, statuses, and which units have no judgement."""
 
 
 def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> UnitLabels:
-    """Return a run's labels of a field on these units, by the latest attempt of the first repeat.
+    """Return a run's labels of a field on these units, from the latest attempt of the first repeat.
 
-    Units of the items that the run shows as examples have the status `EXAMPLE`, whatever the task's unit is.
+    Units of items that the run shows as examples have the status `EXAMPLE`, whatever the kind of unit.
     """
     # A label implies the status ok, so only other judgements are looked up: half the time at a million units.
     labelled = f"""
@@ -74,8 +74,8 @@ def fitting(
 ) -> int:
     """Count the units that the task can take: they have its inputs, and a context if contexts are `given`.
 
-    `shown` says which passages are relevant, where the task shows them (see `judge.runner.contexts`); `probabilities` are
-    those of the options, in a second pass.
+    `shown` selects the relevant passages for tasks that show them (see `judge.runner.contexts`). `probabilities` are the
+    option probabilities that a second pass shows.
     """
     conn = store.conn
     conn.execute("DROP TABLE IF EXISTS temp.unjudged")
@@ -90,9 +90,9 @@ def fitting(
 
 
 def put(units: pd.DataFrame, labels: UnitLabels) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
-    """Add labels and statuses to the units, and drop examples. Return them with a mask of units without a judgement.
+    """Add labels and statuses to the units, and drop examples. Return the units with a mask of those without a judgement.
 
-    The columns are of objects, so that no label stays None.
+    The new columns have dtype object, so that a missing label stays None.
     """
     for name, values in zip(("label", "status"), labels, strict=False):
         units[name] = pd.Series(values, index=units.index, dtype=object)

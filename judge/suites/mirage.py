@@ -1,7 +1,8 @@
 """MIRAGE from a study: does the system keep to the oracle passage when it also sees noise?
 
 The system answers with the task `mirage_answer` without context, with the oracle passage, and with the mixed context.
-Exact match against the reference answers makes 0 / 1 of it. Arithmetic: `judge.scores.mirage`, `judge.scores.retrieval`.
+Exact match with the reference answers turns each answer into 0 or 1. The arithmetic is in `judge.scores.mirage` and
+`judge.scores.retrieval`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     # `retrieved-K` is the paper's name of the condition, under which a system's outputs are imported.
     retrieved = re.fullmatch(r"retrieved[:-]([1-9]\d*)", mixed)
     if mixed != "fixed5" and not retrieved:
-        raise UsageError(f"--mixed is fixed5 or retrieved:K, not '{mixed}'")
+        raise UsageError(f"--mixed must be fixed5 or retrieved:K, not '{mixed}'")
     ranking = None
     # Without any ranking the retrieval part is left out, unless it was requested by name.
     if retrieved or (study.part("retrieval") and (study.insists("retrieval") or study.rows.rankings())):
@@ -63,7 +64,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: str) -> list[Score]:
-    """Return the measures of the conditions with outputs; each cell of a question rests on all three."""
+    """Return the measures of the conditions with outputs; the four cells need a question's answers in all three conditions."""
     from judge.scores import mirage
 
     if not lacking:
@@ -94,7 +95,7 @@ def _correct(study: PaperStudy, by_condition: dict[str, pd.DataFrame]) -> dict[s
 
     aliases = study.rows.column("reference_answers").map(json.loads, na_action="ignore")
     if not len(aliases):
-        raise BadInput(f"no item of '{study.dataset}' has reference answers, which exact match needs")
+        raise BadInput(f"no item in '{study.dataset}' has reference answers, which exact match needs")
     tables = {}
     for name, table in by_condition.items():
         wanted = [a if isinstance(a, list) else None for a in table["item_id"].map(aliases)]
@@ -117,7 +118,7 @@ def _retrieval(study: PaperStudy, ranking: tuple[str, str], support: pd.DataFram
     else:
         relevance = support[["item_id", "passage_id", "label"]]
     if not relevance["label"].notna().any():
-        reason = f"no passage of '{study.dataset}' has a gold label 'support'"
+        reason = f"no passage in '{study.dataset}' has a gold label 'support'"
         if study.insists("retrieval"):
             raise BadInput(f"{reason}: try --support judge")
         study.note(f"{reason}: retrieval measures are left out")

@@ -40,7 +40,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     if study.part("order") and len(systems) > 1 and not study.of_people:
         scores += _order(study, systems, topics, tables, by_system)
     elif study.insists("order") and not study.of_people:
-        raise UsageError("the part order compares systems: it needs several, and no --system")
+        raise UsageError("the part order compares several systems: omit --system")
     return scores
 
 
@@ -51,17 +51,17 @@ def _topics(study: PaperStudy) -> pd.DataFrame:
     counts = counts[counts.index.isin(items)]
     if not len(counts):
         how = command("judge nuggets import", "FILE", study=study.db)
-        raise NothingToScore(f"no item of '{study.dataset}' has nuggets: {how}")
+        raise NothingToScore(f"no item in '{study.dataset}' has nuggets: {how}")
     if len(counts) < len(items):
         study.note(f"{len(items) - len(counts)} of {len(items)} items have no nuggets and are left out")
     # nuggetizer averages such topics in as 0; here they have no Vital score and are named.
     if len(without := counts.index[counts["n_vital"] == 0]):
-        study.note(f"topics without a vital nugget, which have no Vital score: {', '.join(without)}")
+        study.note(f"these topics have no vital nugget and therefore no Vital score: {', '.join(without)}")
     return counts
 
 
 def _systems(study: PaperStudy) -> list[System]:
-    """Return the named or only system; else every system, under the named condition."""
+    """Return the named system, or the only one; otherwise every system, under the named condition."""
     there = [s for s in study.rows.systems() if study.request.condition in (None, s.condition)]
     # One system or none: `answering` then says which are there, or makes the missing answers a step.
     if study.request.system is not None or len(there) < 2:
@@ -106,7 +106,7 @@ def _order(
     tables: dict[System, tuple[pd.DataFrame, pd.DataFrame]],
     scores: dict[System, list[Score]],
 ) -> list[Score]:
-    """Return tau_b and rbo of each measure's orders of the systems, by the judge and by people; none where nobody labelled."""
+    """Return tau_b and rbo between the judge's and people's orders of the systems, for each measure; none without human labels."""
     from judge.labels.reference import ReferenceLabels
     from judge.scores import system_order
 
@@ -115,7 +115,7 @@ def _order(
     except UsageError:
         if study.insists("order"):
             raise
-        study.note("no ranking by people: nobody has labelled")
+        study.note("no ranking by people, because there are no human labels")
         return []
     people = study.by_people(replace(study.request, partial=True), majority, same_rows=True)
     by_people = {system: _tables(people, system, topics) for system in systems}

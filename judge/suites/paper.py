@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A choice between readings of a paper. Without `choices` any text is accepted, and `compute_scores` validates it.
+    """An option that selects a reading of a paper. Without `choices` any string is accepted, and `compute_scores` validates it.
 
-    `several`: the option may be repeated, which is the same as one value with commas.
+    `several`: the option may be repeated, which is equivalent to one value with commas.
     """
 
     name: str
@@ -37,7 +37,7 @@ RANKING = Option("ranking", "", "Name of the ranking, if the study has several r
 class Part:
     """Measures of a paper that need the same runs; `tasks` are the tasks that a judge must have run for them.
 
-    `instead`: tasks that take the place of one of these under other options.
+    `instead`: tasks that replace one of these under other options.
     """
 
     name: str
@@ -59,12 +59,12 @@ class Paper:
     """One paper. `compute_scores` returns the scores (see `judge.suites`).
 
     `strata`: strata that only this paper has, as name -> function of the study that returns question -> stratum.
-    `lower`: patterns of measures of which less is better. `neutral`: of measures without a better side. `main`: of measures
-    that a leaderboard shows first (none: all with a better side). `contenders` lists what a leaderboard of all systems
-    compares, if that is not every system with answers. `several` aggregates the scores of several judges by a rule of the
-    paper: {judge: its scores} -> scores, which replace those of the same name in the mean over judges. `reads` returns
-    the options under which a run is read, if these are not the defaults. `present`: whether a data set has the data
-    that the paper needs.
+    `lower`, `neutral` and `main` are patterns of measures: those for which less is better, those without a better side, and
+    those that a leaderboard shows first (empty: all with a better side). `contenders` lists the systems that a leaderboard of
+    all systems compares, if these are not all systems with answers. `several` aggregates the scores of several judges by a
+    rule of the paper, {judge: its scores} -> scores; the result replaces the mean over judges for measures of the same name.
+    `reads` returns the options for reading a run, if these are not the defaults. `present` returns whether a data set has
+    the data that the paper needs.
     """
 
     name: str
@@ -75,9 +75,9 @@ class Paper:
     strata: Mapping[str, Callable[[PaperStudy], Mapping[Any, Any]]] = field(default_factory=dict)
     several: Callable[[Mapping[str, list[Score]]], list[Score]] | None = None
     is_judged: bool = True
-    """Whether judges label what is scored. A paper whose systems answer questions with gold answers is not judged."""
+    """Whether judges label the scored units. They do not if systems answer questions that have gold answers."""
     has_systems: bool = True
-    """Whether systems are scored. A paper about a judge's own labels has none."""
+    """Whether systems are scored. A paper about a judge's own labels scores no system."""
     reads: Callable[[Run], Mapping[str, str]] = lambda run: {}
     present: Callable[[Store, str], bool] = lambda store, dataset: True
     lower: tuple[str, ...] = ()
@@ -85,27 +85,27 @@ class Paper:
     main: tuple[str, ...] = ()
     contenders: Callable[[PaperStudy], list[str]] | None = None
     abbreviations: tuple[str, ...] = ()
-    """Words of its measures that a report writes in capitals."""
+    """Words in the measures' names that a report writes in capitals."""
     aliases: tuple[str, ...] = ()
-    """Other names that the commands take."""
+    """Other names that the commands accept."""
     known: Mapping[str, KnownAs] = field(default_factory=dict)
-    """Measure -> its known name and source, where people know it by another one."""
+    """Measure -> its well-known name and the source of that name, if it is known under another name."""
 
     @property
     def corrects(self) -> bool:
-        """Whether human labels can correct the measures. An option `reference` of the paper has another meaning."""
+        """Whether human labels can correct the measures. If the paper has an option `reference` of its own, they cannot."""
         # In retrieval and conformal, `reference` names the labels that the judge is measured against.
         return self.is_judged and all(option.name != "reference" for option in self.options)
 
     def better(self, measure: str) -> int:
-        """Return 1 when a greater value is better, -1 when a smaller one is, 0 when neither."""
+        """Return 1 if a greater value is better, -1 if a smaller one is, and 0 if neither is."""
         # Neutral patterns go first: URAG's `set_size_ratio` fits `*size*` (less is better) and `*_ratio` (neither).
         if any(fnmatchcase(measure, pattern) for pattern in self.neutral):
             return 0
         return -1 if any(fnmatchcase(measure, pattern) for pattern in self.lower) else 1
 
     def readable(self, measure: str) -> str:
-        """Return a measure as a paper writes it: `unadjusted_raf` is unadjusted RAF, `cr[rerank]` CR [rerank]."""
+        """Return a measure's name as a paper writes it: unadjusted RAF for `unadjusted_raf`, CR [rerank] for `cr[rerank]`."""
         words = measure.replace("_", " ").replace("[", " [").split(" ")
         return " ".join(word.upper() if word in self.abbreviations else word for word in words)
 
@@ -121,9 +121,9 @@ class ScoreRequest:
     """A request for scores: rows, system, judges and readings."""
 
     models: tuple[str, ...] = ()
-    """Judges whose runs are read; none: the only judge of the study."""
+    """Judges whose runs are read; empty: the only judge of the study."""
     runs: tuple[str, ...] = ()
-    """Runs to take for their tasks, whatever the models."""
+    """Runs to read for their tasks, whatever their models."""
     system: str | None = None
     condition: str | None = None
     dataset: str | None = None
@@ -131,16 +131,16 @@ class ScoreRequest:
     """Number or share (10%) of the questions: the first ones, or a sample."""
     sample: int | None = None
     parts: tuple[str, ...] = ()
-    """Parts asked for; none: all that the study's data allow."""
+    """Requested parts; empty: all that the study's data allow."""
     partial: bool = False
-    """Units that are not judged yet are counted as missing, and do not prevent the score."""
+    """Whether units that are not judged yet are counted as missing, instead of preventing the score."""
     options: Mapping[str, str] = field(default_factory=dict)
     prompts: Path | None = None
-    """A folder of task files beside the shipped ones."""
+    """A folder of task files in addition to the shipped ones."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Only runs with these settings (options of `judge.run_options` by name); empty: runs with any settings."""
+    """Read only runs with these settings (options of `judge.run_options` by name); empty: runs with any settings."""
     equal: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """Role (judge or system) and model -> the settings, in words, of the set of runs that is read; none: the newest complete runs."""
+    """Role (judge or system) and model -> the settings, in words, of the runs to read; empty: the newest complete runs."""
     also_generate: bool = False
     """Whether a model may add outputs to a system whose outputs were imported."""
     retry: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """A study as a paper reads it: answers, labels and rankings as tables, and missing ones as steps.
 
-Tables have one row a unit and plain columns (see `judge.scores.columns`). `unit_id` is the unit's number in the study.
+Tables have one row per unit and plain columns (see `judge.scores.columns`). `unit_id` is the unit's number in the study.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from judge.suites.system_reading import SystemReading
 from judge.types import PARTS_OF_ANSWERS, Json, Status
 
 FAILURES = (str(Status.UNPARSED), str(Status.REFUSED), str(Status.TRUNCATED))
-"""How a call to the system under test ends that brings no answer, and is its own failure."""
+"""Statuses of calls in which the system under test itself failed to give an answer."""
 
 
 class PaperStudy(SystemReading):
-    """One reading of a paper of one study: options, notes and steps of the reading, `rows` (those asked about), and labels.
+    """One reading of one study for a paper: options, notes and steps of the reading, the requested `rows`, and labels.
 
-    `judges` has the runs, and what the system under test answered; `labelled` gives the labels of units: the judges',
-    or people's in their place (`judge.suites.people`).
+    `judges` has the runs, and the outputs of the system under test. `labelled` returns the labels of units: those by the
+    judges, or by people in their place (`judge.suites.people`).
     """
 
     def __init__(self, store: Store, paper: Paper, request: ScoreRequest, rows: Rows | None = None) -> None:
-        """`rows`: those of another reading that asks about the same, so that they are read once."""
+        """`rows`: the rows of another reading with the same request, so that they are read only once."""
         super().__init__(store, paper, request, rows)
         self.labelled: RunLabels | PeopleLabels = self.judges
 
     def by_people(
         self, request: ScoreRequest, reference_labels: ReferenceLabels | None, *, same_rows: bool = False
     ) -> PaperStudy:
-        """Return a reading of the same rows with people's labels in place of the judge's; None: with no labels.
+        """Return a reading of the same rows with human labels in place of the judge's; with None, a reading without labels.
 
-        `same_rows`: both readings are compared on the fully labelled answers only (`PeopleLabels`).
+        `same_rows`: both readings are compared only on the fully labelled answers (`PeopleLabels`).
         """
         study = PaperStudy(self.store, self.paper, request, self.rows)
         study.labelled = PeopleLabels(reference_labels, self.judges, study, same_rows=same_rows)
@@ -59,12 +59,12 @@ class PaperStudy(SystemReading):
 
     @property
     def of_people(self) -> bool:
-        """Whether people's labels replace the judge's."""
+        """Whether human labels replace the judge's."""
         return self.labelled is not self.judges
 
     @property
     def refused(self) -> list[str]:
-        """The reasons why people's labels were left out: they would have selected answers."""
+        """The reasons why human labels were left out: they cover a biased selection of the answers."""
         return self.labelled.refused if isinstance(self.labelled, PeopleLabels) else []
 
     @property
@@ -73,10 +73,10 @@ class PaperStudy(SystemReading):
         return self.labelled.last_run
 
     def answering(self, task: str, context: str) -> System:
-        """Return `system`; the rest of a run that is still generating its answers becomes a step.
+        """Return `system`. If a run is still generating its answers, completing that run is recorded as a step.
 
-        Without any answers, the step is to generate them with this task and context. Raises Incomplete then, or
-        NothingToScore where there is nothing to generate.
+        If the system has no answers, the step is to generate them with this task and context. Raises Incomplete in that case, or
+        NothingToScore if nothing can be generated.
         """
         system = self.system()
         if system is None:
@@ -90,11 +90,11 @@ class PaperStudy(SystemReading):
         return system
 
     def on_documents(self, task: str, only: str, examples: str) -> pd.DataFrame | None:
-        """Return the outputs of the system under test about one passage at a time: as `labels`, with passage_id.
+        """Return the outputs of the system under test about one passage at a time: a table as from `labels`, with passage_id.
 
-        They are runs whose model is the system: imported ones, or one that was made here. Where some were imported, none
-        are made: a passage that an imported system has no output for is its failure. None, and a condition that is
-        lacking, when there is no such run and no model that makes it.
+        They come from runs whose model is the system: imported ones, or one that was made here. If some were imported, none
+        are made: a passage without an output is then a failure of the system. If there is no such run, and no model to make
+        one, record the lacking condition and return None.
         """
         system = self.tested()
         imported = [r for r in self.judges.runs if r.task_id == task and r.model == system and r.imported]
@@ -123,7 +123,7 @@ class PaperStudy(SystemReading):
         )
 
     def _imported_on_documents(self, runs: Sequence[chosen.Run], only: str, examples: str) -> pd.DataFrame:
-        """Return imported outputs about one passage at a time; each file of them is a run of its own."""
+        """Return imported outputs about one passage at a time; each imported file is a separate run."""
         loaded = self.judges.task(runs[0].task_id, {})
         units = self.rows.units("passage", only, "n item_id question_id passage_id")
         units = units[~units["item_id"].isin(examples.split(","))].reset_index(drop=True)
@@ -138,7 +138,9 @@ class PaperStudy(SystemReading):
         units, missing = put(units, (labels, status, missing))
         if missing.any():
             units.loc[missing, "status"] = NO_ANSWER
-            self.note(f"{runs[0].model} has no output for {int(missing.sum())} passages: they count as wrong")
+            self.note(
+                f"{runs[0].model} has no output for {int(missing.sum())} passages, which count as wrong"
+            )
         return units
 
     def generated(
@@ -154,11 +156,11 @@ class PaperStudy(SystemReading):
     ) -> pd.DataFrame | None:
         """Return unit_id, item_id, question_id, label, status of each item: the answers of the system under test.
 
-        Of a run of `judge answers generate` under this context, with what was refused or not readable; else of
-        imported answers under this condition. None, and a condition that is lacking, when the system has neither and
-        no model makes its outputs (`maker`). Items that there is nothing to give to are not judged; the others without
-        an answer make a step. `only`: a condition on `unit_texts`; `examples`: items that the paper shows with
-        every question, and that are no rows (None: it does not say); `shown`: a second pass, with these option probabilities.
+        The answers come from a run of `judge answers generate` under this context, including refused and unreadable ones; else
+        they are the imported answers under this condition. If the system has neither, and no model makes its outputs (`maker`),
+        record the lacking condition and return None. Items without an input or a context are not judged; the others without an
+        answer are recorded as a step. `only`: a condition on `unit_texts`; `examples`: items that the paper shows with every question,
+        and that are not rows (None: unspecified); `shown`: a second pass, with these option probabilities.
         """
         system = system or self.tested()
         items = self.rows.units("item", only, "n item_id question_id")
@@ -186,8 +188,8 @@ class PaperStudy(SystemReading):
         ):
             # Imported under the paper's name and made under ours: two outputs of one system for one condition.
             raise UsageError(
-                f"'{system}' has two outputs for '{stored.condition}': imported, and made by {runs[0].model} "
-                f"(run {runs[0].run_id}); --run takes those of the run, and imported ones need another --system"
+                f"'{system}' has two sets of outputs for '{stored.condition}': imported ones, and those made by {runs[0].model} "
+                f"(run {runs[0].run_id}); pass --run to read those of the run, or import the others under another --system name"
             )
         if stored is not None and not runs:
             self.n_outputs += 1
@@ -231,7 +233,7 @@ class PaperStudy(SystemReading):
                 )
             if fit < missing.sum():
                 self.note(
-                    f"{int(missing.sum()) - fit} items have nothing to give under '{condition}': no answer"
+                    f"{int(missing.sum()) - fit} items lack an input or a context under '{condition}' and therefore have no answer"
                 )
         return items
 
@@ -249,11 +251,12 @@ class PaperStudy(SystemReading):
         if failed.any():
             items.loc[failed, "status"] = NO_ANSWER
             n = int(failed.sum())
-            self.note(f"{of.system} has no answer to {n} items under '{of.condition}': they count as wrong")
+            self.note(f"{of.system} has no answer to {n} items under '{of.condition}', which count as wrong")
         return items
 
     def made_by(self, tasks: Sequence[str]) -> chosen.Run | None:
-        """Return the newest run here that made outputs of the system under test with one of these tasks; a named run comes first."""
+        """Return the newest run in this study that made outputs of the system under test with one of these tasks. A named run
+        comes first."""
         system = self.tested()
         every = (run for run in (*self.judges.pinned, *self.judges.runs) if run.task_id in tasks)
         return next(
@@ -262,9 +265,10 @@ class PaperStudy(SystemReading):
         )
 
     def _check_made_so(self, task: str, of: System, given: contexts.Context | None) -> None:
-        """Check how answers were made. Raises UsageError when they were made here, with other settings than this score requests.
+        """Check how answers were made. Raises UsageError if they were made in this study, but not as this score requests.
 
-        Another task is another reading, or another prompt. `given` None: which ranking they rest on is not known.
+        They may have been made with another task (another reading or prompt), or with other settings. `given` is None if the
+        ranking that they rest on is unknown.
         """
         query = "SELECT origin FROM answers WHERE system = ? AND condition = ?"
         origins = {row[0] for row in self.store.conn.execute(query, [of.system, of.condition])}
@@ -274,19 +278,19 @@ class PaperStudy(SystemReading):
         if run.task_id != task:
             made, remedy = f"with {run.task_id}, not with {task}", "ask with that task"
         else:
-            made = f"with {in_words(run.settings)}, which is not what this score asks for"
+            made = f"with {in_words(run.settings)}, which differs from the request"
             remedy = "ask for that"
         raise UsageError(
-            f"the answers of '{of.system}' under '{of.condition}' were made {made} (run {run.run_id}): {remedy}, or name "
-            "those that are to be made with --system"
+            f"the answers of '{of.system}' under '{of.condition}' were made {made} (run {run.run_id}): {remedy}, or use "
+            "--system with a new name to generate others"
         )
 
     def all_answers(self, of: System, columns: str = "") -> pd.DataFrame:
-        """Return `answers` with a column `answered`, and a row for every item without an answer of the system.
+        """Return `answers` with a column `answered`, and a row for every item without an answer by the system.
 
-        `answered` is False for what is empty or missing: a failure of the system. The row of a missing answer has
-        its item's unit. An item that a run of this study has not asked about yet, or could not reach the model for, is
-        no failure and not in the table.
+        `answered` is False for an empty or missing answer, which is a failure of the system. The row of a missing answer has
+        its item's unit. Items that a run of this study has not asked about yet, or for which it could not reach the model, are
+        not failures and not in the table.
         """
         answers = self.rows.answers(of, f"answer {columns}".strip())
         answers["answered"] = answers.pop("answer").map(lambda text: bool(text.strip())).astype(bool)
@@ -301,13 +305,13 @@ class PaperStudy(SystemReading):
         if not len(lacking):
             return answers
         self.note(
-            f"{of.system} has no answer to {len(lacking)} of {len(items)} items: they count as failures"
+            f"{of.system} has no answer to {len(lacking)} of {len(items)} items, which count as failures"
         )
         missing = lacking.assign(answered=False)
         return pd.concat([answers, missing.reindex(columns=answers.columns)], ignore_index=True)
 
     def _finished(self, of: System) -> None:
-        """Record the step that completes these answers, when a run of this study was generating them."""
+        """If a run of this study was generating these answers, record the step that completes them."""
         purpose = {"context": of.condition, "system": of.system}
         run = next((run for run in self.judges.runs if run.serves(purpose)), None)
         if run is None or "+" in of.condition:
@@ -335,11 +339,11 @@ class PaperStudy(SystemReading):
     ) -> pd.DataFrame:
         """Return unit_id, item_id, question_id, answer_unit (of a part of an answer), label, status of each unit of the task.
 
-        `of`: only the answers of this system, or parts of them; `only`: a condition on `unit_texts`; `field`: another
-        field than the first; `purpose`: see `chosen.PURPOSE`; `models`: other judges than those asked for; `columns`: more
-        columns of `unit_texts`; `together`: the column that names what needs the labels of all its units (see
-        `judge.suites.people`). Units that the judge has not been asked about make a step, unless the task cannot
-        take them (an input is missing: noted) or a partial score was asked for.
+        `of`: only the answers of this system, or parts of them; `only`: a condition on `unit_texts`; `field`: the field to
+        read (default: the first); `purpose`: see `chosen.PURPOSE`; `models`: judges to read instead of the requested ones;
+        `columns`: more columns of `unit_texts`; `together`: the column that names the whole (an answer, a list) whose units must
+        all be labelled (see `judge.suites.people`). Units that the judge has not been asked about are recorded as a step, unless
+        a partial score was requested, or the task cannot take them (an input is missing), which is noted.
         """
         loaded = self.judges.task(task, purpose or {})
         where = " AND ".join(part for part in (of.where if of else "", only or "") if part)
@@ -356,10 +360,10 @@ class PaperStudy(SystemReading):
         return put(units, self.labelled.of(wanted))[0]
 
     def loaded(self, task: str) -> Task:
-        """Return a task, in the version that the study has run."""
+        """Return a task in the version that was run in the study."""
         return self.judges.task(task, {})
 
     def domain(self, task: str) -> list[str]:
-        """Return the labels of a task's first field; none for numbers and texts."""
+        """Return the labels of a task's first field; empty for numeric and text fields."""
         loaded = self.loaded(task)
         return loaded.domain(loaded.spec.questions[0].field)

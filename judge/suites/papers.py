@@ -33,12 +33,13 @@ PAPERS: dict[str, Paper] = {
 
 
 def find(name: str) -> Paper | None:
-    """Return the paper of this name or alias, built in or of a plugin; None if there is none. Raises PluginFailed."""
+    """Return the paper with this name or alias, built in or from a plugin; None if there is none. Raises PluginFailed if a
+    plugin does not load."""
     known = next((paper for paper in PAPERS.values() if name in (paper.name, *paper.aliases)), None)
     return known or plugins.find("papers", name)
 
 
 def every() -> list[Paper]:
-    """List the papers that are built in, then those of plugins that load."""
+    """List the built-in papers, then those from plugins that load."""
     # A plugin cannot take the name of a paper that is built in.
     return [*PAPERS.values(), *(paper for name, paper in plugins.working("papers") if name not in PAPERS)]

@@ -15,7 +15,7 @@ from judge.types import Status
 
 
 class PeopleLabels:
-    """Labels of a reference in place of the judge's. The outputs of the system under test are read as usual."""
+    """Reference labels in place of the judge's labels. The outputs of the system under test are read as usual."""
 
     def __init__(
         self,
@@ -25,9 +25,9 @@ class PeopleLabels:
         *,
         same_rows: bool = False,
     ) -> None:
-        """`reference_labels` None: nobody's labels; `judges` are those of the reading with the judge's labels, of the same rows.
+        """`reference_labels` None: no labels. `judges` belongs to the reading of the same rows with the judge's labels.
 
-        `same_rows`: the caller compares both readings on the fully labelled answers only, so short ones are no bias.
+        `same_rows`: the caller compares both readings only on the fully labelled answers, so short ones cause no bias.
         """
         self.reference, self.judges, self.reading, self.same_rows = (
             reference_labels,
@@ -37,11 +37,11 @@ class PeopleLabels:
         )
         self._task_read = ""
         self.refused: list[str] = []
-        """Why labels were left out: they would have covered short answers, or short lists, only."""
+        """Why labels were left out: they would have covered only short answers or short lists."""
 
     @property
     def last_run(self) -> Run | None:
-        """The run of the judge's labels. It decides which passages are relevant, so that both sides use the same ones."""
+        """The run with the judge's labels. It decides which passages are relevant, so that both sides use the same ones."""
         runs = [run_read.run for run_read in self.judges.runs_read if run_read.run.task_id == self._task_read]
         return runs[-1] if runs else None
 
@@ -70,8 +70,8 @@ class PeopleLabels:
             if unequal and lacking - self._drawn_whole(self.reference.store):
                 # The more parts an answer has, the more rarely all are drawn: fully labelled answers are the short ones.
                 self.refused.append(
-                    f"{partly} labels of {name} on {wanted.task.task_id} are of {wholes} that are labelled in part, and {wholes} that "
-                    f"are labelled as a whole are the short ones: draw whole questions: "
+                    f"{partly} labels of {name} on {wanted.task.task_id} belong to {wholes} that are only partly labelled; the fully labelled "
+                    f"{wholes} are the short ones, which would bias the scores: draw whole questions: "
                     + command(
                         "annotate batches new NAME",
                         wanted.task.task_id,
@@ -86,14 +86,14 @@ class PeopleLabels:
             if partly:
                 # One bad sentence decides an answer, a good one does not: partly labelled answers would count as bad.
                 self.reading.note(
-                    f"{partly} labels of {name} on {wanted.task.task_id} are left out: not all parts of those {wholes} are labelled"
+                    f"{partly} labels of {name} on {wanted.task.task_id} are left out, because not all parts of those {wholes} are labelled"
                 )
             labels[~whole], status[~whole] = None, NOT_JUDGED
             missing = missing | ~whole
         return labels, status, missing
 
     def _drawn_whole(self, store: Store) -> set[int]:
-        """Return the units, by number, of questions that batches drew as a whole."""
+        """Return the numbers of units that a batch sampled as part of a whole question."""
         query = """
             SELECT u.rowid FROM batch_units AS d JOIN batches AS b USING (batch) JOIN units AS u USING (unit_id)
             WHERE d.role = 'sample' AND json_extract(b.options, '$.by_question') IS NOT NULL

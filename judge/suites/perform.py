@@ -22,7 +22,7 @@ from judge.suites.steps import Incomplete, Step
 
 @dataclass(slots=True)
 class Performed:
-    """The performed steps, each with its report (None: no model call); `stopped` is the report that ended them early."""
+    """The performed steps, each with its report (None: no model call). `stopped` is the report of the run that ended early."""
 
     steps: list[tuple[Step, RunReport | None]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -40,10 +40,10 @@ async def perform(
 ) -> Performed:
     """Perform the steps that `missing` returns until it returns none, with an open provider.
 
-    The argument of `missing` is True the first time: only then are units with a status of `--retry` requested again.
-    `plan_of` makes the plan of a step, `limits` is a plan with the limits of all steps together. `report_line` is called
-    with a line before each step. Ends early when a run stops (interrupted, budget, unreachable server). Raises
-    AdjudgeError when a step was performed and is still missing.
+    The argument of `missing` is True only on the first call: units with a status in `--retry` are requested again only then.
+    `plan_of` makes the plan of a step; `limits` is a plan with the limits of all steps together. `report_line` is called
+    with a line before each step. Ends early if a run stops (interrupted, budget, unreachable server). Raises AdjudgeError
+    if a step is still missing after it was performed.
     """
     done = Performed()
     # --retry counts once: a unit that fails again would be missing for ever.
@@ -51,7 +51,9 @@ async def perform(
         # A step that changes nothing would be performed, and paid for, without end.
         again = {step for step, _ in done.steps} & set(lacking.steps)
         if again:
-            raise AdjudgeError(f"performed, and still missing: {'; '.join(step.why for step in again)}")
+            raise AdjudgeError(
+                f"these steps were performed, but are still missing: {'; '.join(step.why for step in again)}"
+            )
         for step in lacking.steps:
             report_line(step.why)
             report = None
@@ -70,7 +72,7 @@ async def perform(
 
 
 def _within(plan: Plan, limits: Plan) -> Plan:
-    """Return the plan with the rest of the limits of all steps, and the cost of opening the provider."""
+    """Return the plan with what remains of the limits of all steps, and the cost of opening the provider."""
     names = ("max_tokens", "max_cost", "max_time", "opened")
     return replace(plan, **{name: getattr(limits, name) for name in names})
 
@@ -79,7 +81,7 @@ def _without_model(store: Store, step: Step, report_line: Callable[[str], None])
     """Perform a step without a model: a ranking, copies of listed passages, or claims from a run."""
     if step.kind == "retrieve":
         if empty := rank_by_bm25(store, dataset=step.dataset).empty:
-            report_line(f"{empty} items share no word with any passage and have no list")
+            report_line(f"{empty} items share no word with any passage and have no ranked list")
     elif step.kind == "attach" and step.ranking is not None and step.k is not None:
         attach(store, step.ranking, step.k, step.dataset)
     else:
@@ -100,7 +102,7 @@ async def _ask(
     # The key and the limits that the user gave are for one model.
     if step.model != plan.model:
         raise UsageError(
-            f"{step.why}: that is another model than {plan.model}; run it by itself: {step.command(store.path)}"
+            f"{step.why}: this step uses a different model than {plan.model}; run it by itself: {step.command(store.path)}"
         )
     step_plan, task = replace(plan, selection=Selection(step.where)), plan.task
     _, options = step.model_and_options

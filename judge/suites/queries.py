@@ -1,6 +1,6 @@
 """Read the rows of a study as tables: items, passages, answers, their parts, gold and rankings of one data set.
 
-Tables have one row a unit and plain columns (see `judge.scores.columns`). `unit_id` is the unit's number in the study.
+Tables have one row per unit and plain columns (see `judge.scores.columns`). `unit_id` is the unit's number in the study.
 """
 
 import json
@@ -37,7 +37,7 @@ class System:
 
     @property
     def where(self) -> str:
-        """A condition on `unit_texts` for its answers and their parts."""
+        """An SQL condition on `unit_texts` that selects the system's answers and their parts."""
         return f"answer_system = {quoted(self.system)} AND answer_condition = {quoted(self.condition)}"
 
 
@@ -51,7 +51,7 @@ class Rows:
 
     @cached_property
     def dataset(self) -> str:
-        """The data set. Raises UsageError when the study has several and none is named, or not this one."""
+        """The data set. Raises UsageError if the study has several and none is named, or lacks the named one."""
         there = [
             str(row[0]) for row in self.store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")
         ]
@@ -70,12 +70,12 @@ class Rows:
 
     @property
     def data(self) -> str:
-        """A condition on `unit_texts` for the data set."""
+        """An SQL condition on `unit_texts` that selects the data set."""
         return f"dataset = {quoted(self.dataset)}"
 
     @cached_property
     def scope(self) -> str:
-        """A condition on `unit_texts` for the requested rows: the data set, and a sample of its questions."""
+        """An SQL condition on `unit_texts` that selects the requested rows: the data set, or a sample of its questions."""
         data = self.data
         if self.request.limit is None:
             return data
@@ -104,7 +104,7 @@ class Rows:
 
     @cached_property
     def _whole(self) -> str:
-        """The unit of sampling, in SQL: a question, or that of the original claim where a pair has several questions."""
+        """The sampling unit, in SQL: the question, or for a pair with several questions the question of the original claim."""
         # The claims of a pair are compared with each other: a sample has both or none.
         if not self._has("pair_id IS NOT NULL"):
             return "question_id"
@@ -119,7 +119,7 @@ class Rows:
         return self.store.conn.execute(query).fetchone() is not None
 
     def _limit(self, data: str) -> int:
-        """Return the number of questions of a limit such as 50 or 10%; a fraction is rounded up."""
+        """Return the number of questions for a limit such as 50 or 10%; a fraction is rounded up."""
         if not str(self.request.limit).endswith("%"):
             return int(str(self.request.limit))
         query = f"SELECT count(DISTINCT {self._whole}) FROM items WHERE {data}"
@@ -129,11 +129,11 @@ class Rows:
 
     @cached_property
     def items(self) -> pd.DataFrame:
-        """unit_id, item_id, question_id of every item, in order of import."""
+        """The columns unit_id, item_id, question_id of every item, in order of import."""
         return self.units("item", "", "n item_id question_id")
 
     def gold(self, field: str, of: str = "item", *, everywhere: bool = False) -> pd.Series:
-        """Return gold labels by item_id, or by passage_id with of="passage"; `everywhere`: of the whole data set."""
+        """Return gold labels by item_id, or by passage_id with of="passage"; `everywhere`: for the whole data set."""
         name = "item_id" if of == "item" else "passage_id"
         query = (
             f"SELECT t.{name}, l.value FROM {label_rows.FIRST} JOIN unit_texts AS t ON t.unit_id = l.unit_id "
@@ -143,20 +143,20 @@ class Rows:
         return self._by_id(query, [GOLD, field, of])
 
     def passages(self, *, everywhere: bool = False) -> pd.DataFrame:
-        """Return unit_id, item_id, question_id, passage_id of every passage; `everywhere`: of the whole data set."""
+        """Return unit_id, item_id, question_id, passage_id of every passage; `everywhere`: for the whole data set."""
         return self.units(
             "passage", "", "n item_id question_id passage_id", self.data if everywhere else None
         )
 
     def column(self, name: str) -> pd.Series:
-        """Return a stored column of items by item_id, without items that have no value."""
+        """Return a stored column of items by item_id, excluding items without a value."""
         query = f"SELECT item_id, {name} FROM unit_texts WHERE kind = 'item' AND {name} IS NOT NULL AND {self.scope}"
         return self._by_id(query, [])
 
     def meta(self, key: str, of: str = "items", *, everywhere: bool = False) -> pd.Series:
-        """Return a value of the meta of items (or passages) by id; lists and objects as JSON text.
+        """Return a value from the metadata of items (or passages) by id; lists and objects are JSON strings.
 
-        `everywhere`: of the whole data set.
+        `everywhere`: for the whole data set.
         """
         name = of.removesuffix("s") + "_id"
         query = (
@@ -168,7 +168,7 @@ class Rows:
         return self._by_id(query, [f'$."{key}"'])
 
     def rankings(self) -> list[tuple[str, str]]:
-        """Return (name, stage) of every ranking of the data set."""
+        """Return (name, stage) of every ranking in the data set."""
         query = (
             "SELECT DISTINCT r.name, r.stage FROM rankings AS r JOIN items AS i USING (item_id) "
             "WHERE i.dataset = ? ORDER BY 1, 2"
@@ -185,9 +185,9 @@ class Rows:
         return rows.rename(columns={"rank_n": "rank"})
 
     def systems(self) -> list[System]:
-        """List the systems with answers to items of the data set, with their conditions, in order of import.
+        """List the systems with answers to items in the data set, with their conditions, in order of import.
 
-        Human answers and distractors are no systems.
+        Human answers and distractors do not count as systems.
         """
         query = (
             "SELECT a.system, a.condition FROM answers AS a JOIN items AS i USING (item_id) "
@@ -198,7 +198,7 @@ class Rows:
 
     @cached_property
     def imported(self) -> set[str]:
-        """The systems with imported outputs in the data set: answers that no run of this study made, or runs."""
+        """The systems with imported outputs in the data set: imported runs, or answers that no run of this study generated."""
         answers = (
             "SELECT DISTINCT a.system FROM answers AS a JOIN items AS i USING (item_id) WHERE i.dataset = ? "
             "AND NOT EXISTS (SELECT 1 FROM runs AS r WHERE r.run_id = a.origin)"
@@ -212,15 +212,15 @@ class Rows:
         return {str(row[0]) for row in rows}
 
     def answers(self, of: System, columns: str = "") -> pd.DataFrame:
-        """Return unit_id, item_id, question_id of a system's answers, and more `columns` of `unit_texts`."""
+        """Return unit_id, item_id, question_id of a system's answers, and the further `columns` of `unit_texts`."""
         return self.units("answer", of.where, f"n item_id question_id {columns}".strip())
 
     def has_gold(self, field: str, of: str = "item") -> bool:
-        """Return whether some requested unit has this gold label."""
+        """Return whether any requested unit has this gold label."""
         return len(self.gold(field, of)) > 0
 
     def human_citations(self) -> dict[str, list[str]]:
-        """Return the passages that the human answer of each item cites (of several answers the first)."""
+        """Return the passages that the human answer to each item cites (the first one, if there are several answers)."""
         query = (
             "SELECT item_id, cited FROM answers WHERE system = ? AND item_id IN (SELECT item_id FROM unit_texts "
             f"WHERE kind = 'item' AND {self.scope}) ORDER BY rowid DESC"
@@ -234,13 +234,13 @@ class Rows:
         return sentences.assign(invented=self.n_invented(of, sentences["unit_id"]))
 
     def n_invented(self, of: System, sentences: pd.Series) -> np.ndarray[Any, Any]:
-        """Return the number of cited names without a passage, for each of these sentences."""
+        """Return, for each of these sentences, the number of cited names that match no passage."""
         # A sentence has one row here, because its invented names are stored in one list.
         names = self.invented(of).set_index("unit_id")["names"].map(len)
         return sentences.map(names).fillna(0).to_numpy()
 
     def invented(self, of: System) -> pd.DataFrame:
-        """Return unit_id (of a sentence), answer_unit, names: the cited names of each sentence without a passage."""
+        """Return unit_id (of a sentence), answer_unit, names: the cited names in each sentence that match no passage."""
         query = (
             "SELECT s.rowid, a.rowid, json_extract(s.span, '$.unknown') FROM units AS s JOIN units AS a "
             "ON a.unit_id = s.answer_id WHERE s.kind = 'sentence' AND json_extract(s.span, '$.unknown') IS NOT NULL "
@@ -251,7 +251,7 @@ class Rows:
         return rows.rename(columns={"n": "unit_id", "answer_n": "answer_unit"})
 
     def counts(self, kind: str) -> pd.Series:
-        """Return the number of parts of a kind (sentence, citation, claim) of each answer, by its unit, without answers that have none."""
+        """Return the number of parts of a kind (sentence, citation, claim) by the unit of their answer; answers without any are omitted."""
         query = (
             "SELECT a.rowid, s.n FROM (SELECT answer_id, count(*) AS n FROM units WHERE kind = ? GROUP BY answer_id) "
             "AS s JOIN units AS a ON a.unit_id = s.answer_id"
@@ -268,13 +268,13 @@ class Rows:
         return self._frame(query, [], "n")["n"]
 
     def nuggets(self) -> pd.DataFrame:
-        """Return n_vital, n_okay, the nuggets of an item by importance, by item_id, without items that have none."""
+        """Return n_vital and n_okay, the numbers of nuggets by importance, indexed by item_id; items without nuggets are omitted."""
         query = "SELECT item_id, sum(importance = 'vital'), sum(importance = 'okay') FROM nuggets GROUP BY 1 ORDER BY 1"
         counts = self._frame(query, [], "item_id vital_n okay_n").set_index("item_id")
         return counts.rename(columns={"vital_n": "n_vital", "okay_n": "n_okay"})
 
     def importance(self) -> pd.Series:
-        """Return the importance of each unit of the kind `nugget`."""
+        """Return the importance of each unit of kind `nugget`."""
         query = (
             "SELECT u.rowid, g.importance FROM units AS u JOIN nuggets AS g ON g.item_id = u.item_id "
             "AND g.n = json_extract(u.span, '$.n') WHERE u.kind = 'nugget'"
@@ -282,7 +282,7 @@ class Rows:
         return self._frame(query, [], "n importance").set_index("n")["importance"]
 
     def sentences_of(self, citations: pd.DataFrame) -> np.ndarray[Any, Any]:
-        """Return the units of the sentences of these citations."""
+        """Return the units of the sentences that contain these citations."""
         query = (
             "SELECT c.rowid, s.rowid FROM units AS c JOIN units AS s "
             "ON s.unit_id = c.answer_id || '#s' || json_extract(c.span, '$.n') WHERE c.kind = 'citation'"
@@ -291,7 +291,7 @@ class Rows:
         return sentence_of.reindex(citations["unit_id"]).to_numpy()
 
     def units(self, kind: str, where: str, columns: str, scope: str | None = None) -> pd.DataFrame:
-        """Return these columns of `unit_texts` of the units of a kind; `where` is a condition, `scope` replaces that of the request."""
+        """Return these columns of `unit_texts` for the units of a kind; `where` is a condition, `scope` replaces the request's scope."""
         wanted = " AND ".join(f"({part})" for part in (where, scope or self.scope) if part)
         names = columns.split()
         query = f"SELECT {', '.join(names)} FROM unit_texts WHERE kind = ? AND {wanted} ORDER BY n"
@@ -305,12 +305,12 @@ class Rows:
         return self._frames[key].copy()
 
     def _by_id(self, query: str, values: list[str]) -> pd.Series:
-        """Return a query's value of each id."""
+        """Return the value that a query gives for each id."""
         rows = self._frame(query, values, "id value")
         return pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["id"].to_numpy(), dtype=object))
 
     def _frame(self, query: str, values: list[str], columns: str) -> pd.DataFrame:
-        """Return the rows of a query, cached: the readings with people's labels, and with nobody's, request the same rows."""
+        """Return the rows of a query, cached because the readings with and without human labels request the same rows."""
         # The readings of people's labels, and of nobody's, request the same rows again.
         key = f"{values} {query}"
         if key not in self._frames:
@@ -318,7 +318,7 @@ class Rows:
         return self._frames[key].copy()
 
     def _answer_units(self, answer_ids: pd.Series) -> np.ndarray[Any, Any]:
-        """Return the unit numbers of answers by their ids."""
+        """Return the unit numbers of the answers with these ids."""
         query = "SELECT unit_id, rowid FROM units WHERE kind = 'answer'"
         of = dict(self.store.conn.execute(query))
         return np.array([of[a] for a in answer_ids], dtype=np.int64)

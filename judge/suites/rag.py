@@ -1,7 +1,7 @@
 """RAG measures from a study, under the names of RAGAS and RAGChecker. Arithmetic: `judge.scores.rag`.
 
 An answer's claims come from `claim_decomposition`, or were imported with the answers. The reference claims of an item are
-its nuggets, all of them alike; its reference answers decide which claims and passages are right.
+its nuggets, whatever their importance; its reference answers decide which claims and passages are right.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _labelled(
     tasks: Mapping[str, tuple[str, tuple[str, ...]]],
     read_parts: Callable[[], pd.DataFrame],
 ) -> pd.DataFrame:
-    """Return parts of answers with a column of labels and one of statuses for each task; None for a task that is not requested."""
+    """Return parts of answers with a column of labels and one of statuses for each task; None for a task that was not requested."""
     requested = [task for task, (_, parts) in tasks.items() if study.part(*parts)]
     table = (read_parts() if requested else _empty("answer_id"))[["unit_id", "answer_id"]].copy()
     for task, (name, _) in tasks.items():
@@ -98,7 +98,7 @@ def _empty(*names: str) -> pd.DataFrame:
 
 
 def _contexts(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the passages that each answer was given, in their order, with their labels."""
+    """Return the passages that each answer was given, in order, with their labels."""
     if not study.part("retrieval"):
         return _empty("answer_id", "relevant")
     shown = f"SELECT c.value FROM unit_texts AS a, json_each(a.context) AS c WHERE a.kind = 'answer' AND {chosen.where}"

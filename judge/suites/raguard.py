@@ -30,7 +30,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     gold = study.rows.gold("claim_verdict")
     if not len(gold):
         raise BadInput(
-            f"no item of '{study.dataset}' has a gold label 'claim_verdict', which all scores need"
+            f"no item in '{study.dataset}' has a gold label 'claim_verdict', which all scores need"
         )
     judged = study.option("roles") == "judge"
     exam = None
@@ -67,7 +67,7 @@ def _has_exam(study: PaperStudy) -> bool:
 
 
 FEW = 20
-"""With fewer claims than this, two of them are worth more as rows than as examples."""
+"""With fewer claims than this, no examples are taken, because two claims are worth more as rows."""
 
 
 def _examples(study: PaperStudy, gold: pd.Series) -> str:
@@ -87,7 +87,7 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
     # Examples from the training part cost no row of the score.
     kept = every[every.index.isin(train[train.isin(["train", "training"])].index)]
     if not len(kept) and len(every) < FEW:
-        study.note(f"{len(every)} claims are too few to take examples from: none are shown")
+        study.note(f"{len(every)} claims are too few to take examples from, so none are shown")
         return ""
     chosen = kept if len(kept) else every
     owning = set(study.rows.passages(everywhere=True)["item_id"])
@@ -96,7 +96,7 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
         # The oracle condition shows each example with a document, so it must have one.
         fit = [str(item) for item in chosen[chosen == verdict].index if item in owning]
         if not fit:
-            study.note(f"no {verdict} claim with a document to take as an example: none are shown")
+            study.note(f"no {verdict} claim has a document and could serve as an example, so none are shown")
             return ""
         # The first by name: a random choice would change the prompt, and so the run's identity, from call to call.
         picked.append(min(fit))
@@ -107,7 +107,7 @@ def _shown(study: PaperStudy, items: Sequence[str]) -> str:
     """Return the examples as the value of an option, and note them."""
     if items:
         shot = "two-shot" if len(items) == 2 else f"{len(items)}-shot"
-        study.note(f"{shot}: {' and '.join(items)} are shown with every question and are no rows")
+        study.note(f"{shot}: {' and '.join(items)} are shown with every question and are not scored")
     return ",".join(items)
 
 
@@ -150,7 +150,7 @@ def _table(
     )
     lacking = int(whole["gold"].isna().sum())
     if lacking:
-        study.note(f"{lacking} answers are to claims without a gold verdict: no value")
+        study.note(f"{lacking} answers are to claims without a gold verdict and have no value")
     return whole
 
 
@@ -179,7 +179,7 @@ def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, s
     foreign = ~ranked["passage_id"].isin(documents["document_id"])
     # A document outside the sample has no role, and the retriever brought it all the same: it stays in the ranking.
     if foreign.any():
-        study.note(f"{int(foreign.sum())} ranked passages are outside the requested rows: they have no role")
+        study.note(f"{int(foreign.sum())} ranked passages are outside the requested rows and have no role")
     import pandas as pd
 
     extra = ranked["passage_id"][~ranked["passage_id"].isin(known["document_id"])].unique()

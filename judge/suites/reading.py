@@ -11,7 +11,7 @@ from judge.types import Json, attributes
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """A condition, by the paper's name, for which a system under test has no output; `add` is the command that adds it."""
+    """A condition, under the paper's name for it, for which a system under test has no output; `add` is the command that adds it."""
 
     system: str
     condition: str
@@ -26,37 +26,39 @@ class Reading:
     """The requested options of a paper. Notes and missing steps are collected, so that one pass finds all of them."""
 
     def __init__(self, paper: Paper, request: ScoreRequest, db: str) -> None:
-        """`db`: the path of the study, for the commands that are printed."""
+        """`db`: the path of the study, for use in printed commands."""
         self.paper, self.request, self.db = paper, request, db
         self.steps: list[Step] = []
         self.notes: list[str] = []
         self.lacking: list[Lacking] = []
 
     def option(self, name: str) -> str:
-        """Return the value of an option, or its default. Raises UsageError for a value that is no choice."""
+        """Return the value of an option, or its default. Raises UsageError if the value is not one of the choices."""
         known = next(o for o in self.paper.options if o.name == name)
         value = self.request.options.get(name, known.default)
         if known.choices and value not in known.choices:
-            raise UsageError(f"--{name} is one of {', '.join(known.choices)}, not '{value}'")
+            raise UsageError(f"--{name} must be one of {', '.join(known.choices)}, not '{value}'")
         return value
 
     @property
     def options(self) -> dict[str, str]:
-        """The values of all options of the paper, defaults included."""
+        """The values of all options of the paper, including defaults."""
         return {option.name: self.option(option.name) for option in self.paper.options}
 
     def number(self, name: str) -> float:
-        """Return the value of an option as a number. Raises UsageError for other text."""
+        """Return the value of an option as a number. Raises UsageError if it is not a number."""
         try:
             return float(self.option(name))
         except ValueError as e:
-            raise UsageError(f"--{name} is a number, not '{self.option(name)}'") from e
+            raise UsageError(f"--{name} must be a number, not '{self.option(name)}'") from e
 
     def numbers(self, name: str) -> list[int]:
-        """Return the value of an option as a list of positive integers, such as 1,5. Raises UsageError for other text."""
+        """Return the value of an option as a list of positive integers, such as 1,5. Raises UsageError if it is not such a list."""
         words = self.option(name).split(",")
         if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
-            raise UsageError(f"--{name} is a list of whole numbers from 1, as 1,5, not '{self.option(name)}'")
+            raise UsageError(
+                f"--{name} must be a list of positive whole numbers, such as 1,5, not '{self.option(name)}'"
+            )
         return [int(word) for word in words]
 
     def words(self, name: str) -> list[str]:
@@ -64,21 +66,21 @@ class Reading:
         return [word.strip() for word in self.option(name).split(",") if word.strip()]
 
     def part(self, *names: str) -> bool:
-        """Return whether any of these parts is to be read."""
+        """Return whether any of these parts must be read."""
         return not self.request.parts or any(name in self.request.parts for name in names)
 
     def insists(self, name: str) -> bool:
-        """Return whether this part was requested by name. Missing data for it are then an error instead of a note."""
+        """Return whether this part was requested by name. If it was, missing data for it are an error instead of a note."""
         return name in self.request.parts
 
     def note(self, text: str) -> None:
-        """Add a note to the numbers, unless it is there already."""
+        """Add a note to the numbers, unless it was already added."""
         # Several parts of a paper read the same rows, and would note the same.
         if text not in self.notes:
             self.notes.append(text)
 
     def lack(self, system: str, condition: str) -> None:
-        """Note that a system has no output under a condition; nothing is filled in."""
+        """Record that a system has no output under a condition; nothing is filled in."""
         words = self.import_words("FILE", "--system", system, "--condition", condition)
         gap = Lacking(system, condition, words)
         # Two parts may need the same condition.
@@ -90,7 +92,7 @@ class Reading:
         return command("judge systems import", *words, study=self.db)
 
     def need(self, step: Step) -> None:
-        """Record a missing step, which `check` reports. A partial score does without it."""
+        """Record a missing step, which `check` reports. A partial score ignores it."""
         if not self.request.partial:
             self.steps.append(step)
 

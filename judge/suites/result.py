@@ -1,7 +1,7 @@
 """A score: measures with intervals by stratum, the runs that they rest on, and the paper's own numbers.
 
-Several judges on the same units are scored one by one. A measure is then their mean, or follows the paper's own rule.
-The alternative, a majority of labels for each unit, is a run of `judge panel`, which is read like any other run.
+Several judges on the same units are scored one by one. A measure is then the mean over the judges, or follows the paper's
+own rule. The alternative, a majority label for each unit, is a run of `judge panel`, which is read like any other run.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -36,7 +36,7 @@ ALL = ""
 class Line:
     """One measure in one stratum; `missing` counts the units without a value by reason.
 
-    `known_as` is the measure's name elsewhere, where people know it by another one.
+    `known_as` is the measure's well-known name, if it is known elsewhere under another name.
     """
 
     stratum: str
@@ -45,7 +45,7 @@ class Line:
     known_as: KnownAs | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """The measure's documented shape, its stratum (None: all units) and what has no value."""
+        """The measure's documented shape, its stratum (None: all units) and the counts of units without a value."""
         counts = {"stratum": self.stratum or None, "missing": dict(self.missing)}
         if self.known_as is not None:
             counts |= {"known_as": self.known_as.name, "source": self.known_as.source}
@@ -68,7 +68,7 @@ class Result:
     correction: Correction | None = None
     lacking: Sequence[Lacking] = ()
     others: Sequence[str] = ()
-    """Runs that fit, too, and were not read, with their settings."""
+    """Runs that also fit but were not read, with their settings."""
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
@@ -97,9 +97,9 @@ def score(
 ) -> Result:
     """Compute a paper's scores from the study, with intervals.
 
-    `judges` (mean) aggregates several judges, `by` names strata, `reference` names whose labels correct the judge's (see
-    `judge.labels`). Raises Incomplete if labels or answers are missing, UsageError if the request is ambiguous or
-    nothing matches it.
+    `judges` (mean) aggregates several judges, `by` names the strata, and `reference` names the labels that correct the
+    judge's (see `judge.labels`). Raises Incomplete if labels or answers are missing, and UsageError if the request is
+    ambiguous or nothing matches it.
     """
     reference_labels = None if reference is None else ReferenceLabels(store, reference)
     scores, study = scores_of(store, paper, request, judges)
@@ -135,7 +135,7 @@ def printed_of(paper: Paper, measures: Collection[str]) -> list[Published]:
 
 
 def is_of(printed: Published, measure: str) -> bool:
-    """Return whether a printed number is of this measure. Some papers do not say which of several variants they print."""
+    """Return whether a printed number belongs to this measure. Some papers do not say which of several variants they print."""
     names = (printed.measure, *(f"{printed.measure}{end}" for end in ("_micro", "_macro")))
     # The paper prints one misleading retrieval recall and does not say which of our four readings it is.
     return measure in names or (measure.partition("[")[0] == printed.measure and "/" in measure)
@@ -144,7 +144,7 @@ def is_of(printed: Published, measure: str) -> bool:
 def scores_of(
     store: Store, paper: Paper, request: ScoreRequest, judges: str | None
 ) -> tuple[list[Score], PaperStudy]:
-    """Return a paper's scores, of one judge or the mean over judges, and the study as it was read."""
+    """Return a paper's scores (for one judge, or the mean over judges), and the study as it was read."""
     if judges != "mean":
         study = PaperStudy(store, paper, request)
         scores = _checked(study)
@@ -159,15 +159,17 @@ def scores_of(
 
 
 def _note_unread(study: PaperStudy) -> None:
-    """Name the runs of --run that no part has read, so that a run of another system or task does not seem to count."""
+    """Note the runs named with --run that no part has read, so that a run of another system or task does not appear to count."""
     run_ids = {source.run.run_id for source in study.judges.runs_read}
     for run in study.judges.pinned:
         if run.run_id not in run_ids:
-            study.note(f"--run {run.run_id} ({run.task} by {run.model}) is read by no part of this score")
+            study.note(
+                f"--run {run.run_id} ({run.task} by {run.model}) is not used by any part of this score"
+            )
 
 
 def _note_settings(study: PaperStudy) -> None:
-    """Note that parts of one score rest on runs with different settings.
+    """Add a note if parts of one score rest on runs with different settings.
 
     That happens when only one run fits each part, or when --run names the runs.
     """
@@ -191,7 +193,7 @@ def _checked(study: PaperStudy) -> list[Score]:
 
 
 def check_outputs(study: PaperStudy) -> None:
-    """Raise UsageError for a system without an output for any requested condition."""
+    """Raise UsageError if a system has no output for any of the requested conditions."""
     # One missing condition is a gap in the table. Without any output the system's name is probably mistyped.
     if study.lacking and not study.n_outputs and any(gap.condition != "ranking" for gap in study.lacking):
         system = study.lacking[0].system
@@ -205,7 +207,7 @@ def check_outputs(study: PaperStudy) -> None:
 def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
     """Return the stratum of each question by name: one of the paper's strata, `dataset`, a gold label of items, or a tag in their meta.
 
-    Raises UsageError for an unknown name, and when a question has items in several strata.
+    Raises UsageError for an unknown name, and if a question has items in several strata.
     """
     if by in study.paper.strata:
         return study.paper.strata[by](study)
@@ -217,20 +219,22 @@ def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
         values = study.rows.meta(by).dropna()
     if not len(values):
         available = ", ".join((*study.paper.strata, *_tags(study)))
-        raise UsageError(f"--by {by}: no item has such a tag or gold label; available: {available or 'none'}")
+        raise UsageError(
+            f"--by {by}: no item has a tag or gold label of this name; available: {available or 'none'}"
+        )
     table = pd.DataFrame({"question": items["question_id"], "stratum": items["item_id"].map(values)})
     table = table.dropna().drop_duplicates()
     twice = table["question"].duplicated()
     # Intervals resample questions. A question in two strata would be drawn for both.
     if twice.any():
         raise UsageError(
-            f"--by {by}: the items of question '{table['question'][twice].iloc[0]}' have several"
+            f"--by {by}: the items of question '{table['question'][twice].iloc[0]}' have several values"
         )
     return dict(zip(table["question"], table["stratum"], strict=True))
 
 
 def _tags(study: PaperStudy) -> list[str]:
-    """List gold fields of items, and keys of their meta with short values."""
+    """List the gold fields of items, and the keys in their metadata with short values."""
     query = (
         "SELECT DISTINCT j.key FROM items AS i, json_each(i.meta) AS j WHERE i.dataset = ? "
         # A stratum is a short value. A long text in the meta is no tag.
@@ -244,15 +248,15 @@ def _tags(study: PaperStudy) -> list[str]:
 
 
 def over_judges(store: Store, paper: Paper, request: ScoreRequest) -> tuple[list[Score], PaperStudy]:
-    """Average each measure over judges, every judge read by itself. The paper's own rule (`several`) takes precedence.
+    """Average each measure over judges, each of which is read separately. The paper's own rule (`several`) takes precedence.
 
-    Judges are the requested models, or those of the named runs. Raises UsageError for fewer than two,
-    Incomplete with the steps of all judges.
+    Judges are the requested models, or the models of the named runs. Raises UsageError for fewer than two judges, and
+    Incomplete with the missing steps of all judges.
     """
     named = chosen.named(store, request.runs, chosen.all_runs(store))
     models = list(dict.fromkeys((*request.models, *(run.model for run in named))))
     if len(models) < 2:
-        raise UsageError("--judges takes several judges: give --run several times")
+        raise UsageError("--judges needs several judges: pass --run several times")
     by_judge: dict[str, list[Score]] = {}
     studies: list[PaperStudy] = []
     steps = []

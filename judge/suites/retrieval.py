@@ -1,10 +1,10 @@
-"""Retrieval from a study: NDCG, MRR, precision and recall of every ranking, by people's qrels and by a judge's.
+"""Retrieval from a study: NDCG, MRR, precision and recall of every ranking, with qrels by people and by a judge.
 
-People's grades of passages are those of a reference: gold (`judge items import beir|trec`, or any gold field with
-grades), decisions, a majority, or one person's labels; a judge's are its labels of a task with grades (`relevant`,
-`relevance_graded`, `garage_relevance`, `mirage_support`). With both, and three systems
-or more, the two orders of the systems are compared: Kendall's tau-b and rank-biased overlap. Arithmetic:
-`judge.scores.retrieval`, `judge.scores.system_order`.
+People's grades of passages come from a reference: gold (`judge items import beir|trec`, or any gold field with grades),
+decisions, a majority, or one person's labels. A judge's grades are its labels from a task with grades (`relevant`,
+`relevance_graded`, `garage_relevance`, `mirage_support`). With both kinds and at least three systems, the two orders of
+the systems are compared: Kendall's tau-b and rank-biased overlap. The arithmetic is in `judge.scores.retrieval` and
+`judge.scores.system_order`.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     study.check()
     if not qrels:
         raise BadInput(
-            f"no passage of '{study.dataset}' has a gold label with grades ({', '.join(FIELDS)}), and no judge has "
-            "graded them: --reference majority takes people's labels; a judge's: "
+            f"no passage in '{study.dataset}' has a gold label with grades ({', '.join(FIELDS)}), and no judge has "
+            "graded the passages: use human labels with --reference majority, or let a judge label: "
             + command("judge run relevance_graded -m MODEL")
         )
     return _scores(study, rankings, qrels)
@@ -86,13 +86,13 @@ def _scores(
             all_scores += system_order.agreement(measure, queries, *both)
     elif study.insists("order"):
         raise UsageError(
-            "the part order compares people's qrels with a judge's: it needs several rankings, and both kinds of labels"
+            "the part order compares people's qrels with a judge's, so it needs several rankings and both kinds of labels"
         )
     return all_scores
 
 
 def _task(study: PaperStudy) -> str | None:
-    """Return the task of the judge's qrels: --task, else the only one of TASKS with a run; for a judge without a run, the first."""
+    """Return the task of the judge's qrels: --task, else the only one of TASKS with a run. If no task has a run, return the first."""
     if study.option("task"):
         return study.option("task")
     run = [t for t in TASKS if any(r.task_id == t for r in (study.judges.pinned or study.judges.runs))]
@@ -106,7 +106,7 @@ def _task(study: PaperStudy) -> str | None:
 
 
 def _own_field(study: PaperStudy, task: str) -> str:
-    """Return the compared field of the task: one with gold labels of passages, else its first with grades."""
+    """Return the field of the task to compare: one with gold labels on passages, else the first one with grades."""
     from judge.scores.grades import graded_field
 
     loaded = study.loaded(task)
@@ -116,17 +116,17 @@ def _own_field(study: PaperStudy, task: str) -> str:
 
 
 def _gold(study: PaperStudy, task_field: str | None) -> pd.DataFrame | None:
-    """Return item_id, passage_id, grade of passages with gold. None, and a note, without any."""
+    """Return item_id, passage_id, grade of passages with a gold label. If there are none, add a note and return None."""
     there = [f for f in ((task_field,) if task_field else FIELDS) if study.rows.has_gold(f, "passage")]
     # Gold on another scale can still compare the orders of systems.
     there = there or [f for f in FIELDS if study.rows.has_gold(f, "passage")]
     if not there:
-        study.note("no gold qrels: the judge's alone")
+        study.note("no gold qrels: only the judge's qrels are used")
         return None
     # Grades of different fields have different scales: their means cannot be compared, the order of systems can.
     if task_field and there[0] != task_field:
         study.note(
-            f"gold qrels hold '{there[0]}', the judge's '{task_field}': other grades, so only orders can be compared"
+            f"gold qrels hold '{there[0]}', the judge's '{task_field}': the grades differ, so only the orders can be compared"
         )
     passages = study.rows.passages()
     label = passages["passage_id"].map(study.rows.gold(there[0], "passage"))
@@ -135,7 +135,7 @@ def _gold(study: PaperStudy, task_field: str | None) -> pd.DataFrame | None:
 
 
 def _people(study: PaperStudy, word: str, task: str | None, task_field: str | None) -> pd.DataFrame:
-    """Return item_id, passage_id, grade by the labels of a reference. Raises BadInput if it has no grades in this data set."""
+    """Return item_id, passage_id, grade from the labels of a reference. Raises BadInput if it has no grades in this data set."""
     from judge.labels.reference import ReferenceLabels
 
     reference_labels = ReferenceLabels(study.store, word)
@@ -149,12 +149,12 @@ def _people(study: PaperStudy, word: str, task: str | None, task_field: str | No
                 study.note(f"{word} qrels: '{field}', {int(label.notna().sum())} of {len(label)} passages")
                 return _graded(passages.assign(label=label), _grades(field, label))
     raise BadInput(
-        f"--reference {word}: no such label of a passage of '{study.dataset}' has grades ({task_field or ', '.join(FIELDS)})"
+        f"--reference {word}: no passage in '{study.dataset}' has a label with grades ({task_field or ', '.join(FIELDS)}) by this reference"
     )
 
 
 def _judged(study: PaperStudy, task: str, task_field: str | None) -> pd.DataFrame:
-    """Return item_id, passage_id, grade by the judge's labels."""
+    """Return item_id, passage_id, grade from the judge's labels."""
     from judge.scores.grades import graded_field, grades_of
 
     loaded = study.loaded(task)
@@ -174,7 +174,7 @@ def _grades(field: str, labels: pd.Series) -> dict[str, int]:
         return dict(known)
     wrong = [str(v) for v in labels.dropna().unique() if not str(v).isdecimal()]
     if wrong:
-        raise BadInput(f"the gold label '{wrong[0]}' is no grade", field=field)
+        raise BadInput(f"the gold label '{wrong[0]}' is not a grade", field=field)
     return {str(v): int(v) for v in labels.dropna().unique()}
 
 
@@ -188,7 +188,7 @@ def _graded(table: pd.DataFrame, grades: dict[str, int]) -> pd.DataFrame:
 PAPER = Paper(
     name="retrieval",
     contenders=lambda study: list(dict.fromkeys(name for name, _ in study.rankings())),
-    title="Retrieval: quality of each ranking by human and by judge labels, and the order of the systems",
+    title="Retrieval: quality of each ranking by human labels and by judge labels, and the order of the systems",
     compute_scores=compute_scores,
     parts=(
         Part("rankings", (), "NDCG, MRR, precision, recall and F1 at k of each ranking"),

@@ -1,11 +1,11 @@
-"""Routing: the units that a judge may label alone with a promised agreement, those of a second judge, and the rest for people.
+"""Routing: divide units among a judge that labels alone with a promised agreement, a second judge, and people for the rest.
 
-    found = route(store, task, "stance", ["01K9ZX3M"], agree=0.9)     # nothing is written but a look at a sealed test
+    found = route(store, task, "stance", ["01K9ZX3M"], agree=0.9)     # writes nothing except a look at a sealed test
     run_id, known = keep(found)                                       # the derived judge of the accepted units
 
-The thresholds' order is fixed on questions that do not test them: learn and tune where the task is split, else a fifth of the
-labelled questions. With a second judge the path is fixed too: A down to a threshold that those questions plan, then B on
-what A leaves, one sequence of tests of everything accepted so far.
+The order of the thresholds is fixed on questions that do not test them: learn and tune if the task is split, else a fifth of
+the labelled questions. With a second judge these questions fix the path, too: first A, down to a planned threshold, then B on
+the units that A leaves. The tests form one sequence, and each step tests all units accepted so far.
 """
 
 import hashlib
@@ -31,12 +31,12 @@ from judge.store.study import Store
 from judge.types import GOLD, AnnotatorKind, Json, Measure, attributes
 
 ORDER_SHARE = 5
-"""One labelled question in so many fixes the order of thresholds, where the task is not split."""
+"""If the task is not split, one in this many labelled questions is used to fix the order of thresholds."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathPlace:
-    """One step of the path: which judge's threshold moves (0: A, 1: B), where to, and the share of all units accepted."""
+    """One step of the path: the judge whose threshold moves (0: A, 1: B), the new threshold, and the share of all units accepted."""
 
     judge: int
     threshold: float
@@ -46,9 +46,9 @@ class PathPlace:
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """A route and its tests. `at` is the last step whose promise holds, None when none does.
+    """A route and its tests. `at` is the last step at which the promise holds; None if there is none.
 
-    `reached[u]`: the first step that accepts each unit of the table. `tested[u]`: its label took part in the tests.
+    `reached[u]` is the first step that accepts unit u of the table. `tested[u]`: whether its label took part in the tests.
     """
 
     table: derive.RunTable
@@ -64,7 +64,7 @@ class Route:
     at: int | None
     reached: IntArray
     which: IntArray
-    """For each unit the judge whose threshold accepts it first, 0 or 1."""
+    """For each unit, the judge whose threshold accepts it first: 0 or 1."""
     tested: BoolArray
     ordered: BoolArray
     people: Sequence[Measure]
@@ -104,20 +104,21 @@ def route(
 ) -> Route:
     """Find the largest share of units on which the judge agrees with the reference on at least a share `agree`.
 
-    `runs` are A, or A and then B. With probability `confidence` (over the draw of the labelled questions) the promise is
-    kept. Where the task is split, its sealed test is looked at: the look is logged first, and its level is what the promise
-    is tested at when it is stricter. Raises UsageError for shares outside 0..1, no labels, and under 10 labelled questions.
+    `runs` are A, or A and then B. The promise is kept with probability `confidence` (over the draw of the labelled
+    questions). If the task is split, its sealed test is opened: the look is logged first, and the promise is tested at the
+    level of the look if that is stricter. Raises UsageError for shares outside 0..1, for a field without labels, and for
+    fewer than 10 labelled questions.
     """
     if not 0 < agree < 1 or not 0 < confidence < 1:
-        raise UsageError("--agree and --confidence lie between 0 and 1, as 0.9 and 0.95")
+        raise UsageError("--agree and --confidence must be between 0 and 1, for example 0.9 and 0.95")
     if len(runs) > 2:
-        raise UsageError("a path has two judges at most: --run A --then B")
+        raise UsageError("a route can have at most two judges: --run A --then B")
     table = derive.read_runs(store, runs, field)
     labels = table.labels(field)
     truth = derive.reference(store, table, field, reference)
     if truth is None:
         raise UsageError(
-            f"'{field}': no gold and no human label on a unit of these runs, so nothing can test a promise"
+            f"'{field}': no unit of these runs has a gold or human label, so the promise cannot be tested"
         )
     judged = table.judged[:, 0]
     sure = np.column_stack([confidences(labels, j) for j in range(len(runs))])
@@ -141,8 +142,8 @@ def route(
     # Ten questions without an error confirm 74 % at most (0.05 ** (1 / 10)). Fewer promise nothing of use.
     if n_tested < 10:
         raise UsageError(
-            f"{n_tested} questions with labels of {truth.word} test the promise; that takes 10 at the very least, and "
-            f"a promise of {agree:.0%} at least {_least(agree, 1 - confidence)}"
+            f"only {n_tested} questions with labels by {truth.word} can test the promise; a test needs at least 10, and "
+            f"a promise of {agree:.0%} needs at least {_least(agree, 1 - confidence)}"
             + "".join(f"; {text}" for text in notes)
         )
     # The path is laid over units that test nothing. Laid over the tested ones, it would be fitted to the test.
@@ -175,11 +176,11 @@ def route(
     people, more = _people(store, field, table, agree)
     lost = int((judged & (labels.codes[:, 0] == MISSING)).sum())
     if lost:
-        notes.append(f"{lost:,} units have no label of the first judge: they are never accepted")
+        notes.append(f"{lost:,} units have no label by the first judge and are never accepted")
     if split is not None:
         notes.append(split.look_note)
     if truth.word != GOLD:
-        notes.append(f"the promise is about units with a label of {truth.word}")
+        notes.append(f"the promise is about units with a label by {truth.word}")
     return Route(
         table, labels, field, truth, agree, confidence, level, look, path_places, steps, holding[-1] if holding else None,
         reached, which, tested, ordered, people, [*notes, *more],
@@ -187,12 +188,12 @@ def route(
 
 
 def _least(agree: float, level: float) -> int:
-    """Return the number of single-unit questions without an error that a promise needs: agree^n <= level."""
+    """Return the number of error-free single-unit questions that a promise needs: the smallest n with agree^n <= level."""
     return int(np.ceil(np.log(level) / np.log(agree)))
 
 
 def confidences(labels: derive.ParentLabels, run: int) -> FloatArray:
-    """Return a judge's probability of its label; without probabilities 1 on every label, so that all or none are accepted."""
+    """Return a judge's probability of its own label. Without probabilities it is 1 for every label, so that all or none are accepted."""
     codes, given = labels.codes[:, run], labels.probabilities[run]
     if given is None:
         return np.where(codes == MISSING, np.nan, 1.0)
@@ -201,7 +202,7 @@ def confidences(labels: derive.ParentLabels, run: int) -> FloatArray:
 
 
 def fitted_units(store: Store, table: derive.RunTable) -> BoolArray:
-    """Return a mask of units whose labels by one of the runs are fitted on labels of their questions."""
+    """Return a mask of units on which one of the runs was fitted on labels of the unit's own question."""
     out: set[str] = set().union(*(seen(store.conn, run) for run in table.run_ids))
     if not out:
         return np.zeros(len(table.units), dtype=np.bool_)
@@ -211,7 +212,7 @@ def fitted_units(store: Store, table: derive.RunTable) -> BoolArray:
 def _sides(
     honest: BoolArray, numbers: IntArray, names: Sequence[str], split: Split | None
 ) -> tuple[BoolArray, BoolArray]:
-    """Return the labelled units that fix the order of thresholds, and those that test it; with a split its open parts and its test."""
+    """Return the labelled units that fix the order of thresholds, and those that test it; with a split, its open parts and its test."""
     if split is not None:
         part = [split.parts.get(name, "") for name in names]
         opened = np.array([p in ("learn", "tune") for p in part])
@@ -237,7 +238,7 @@ def _path(
     level: float,
     notes: list[str],
 ) -> tuple[list[tuple[int, float]], IntArray, IntArray]:
-    """Return the steps (judge, threshold), the first step that accepts each unit, and its judge. No tested label is read here."""
+    """Return the steps (judge, threshold), the first step that accepts each unit, and its judge. No label of the test is read here."""
 
     def confidences_of(mask: BoolArray, j: int) -> FloatArray:
         return np.asarray(sure[mask & ~np.isnan(sure[:, j]), j])
@@ -254,7 +255,7 @@ def _path(
     if len(first) == 1:
         without = labels.probabilities[0] is None
         why = "the judge gives no probabilities" if without else "the test has too few questions for a path"
-        notes.append(f"{why}: everything it labelled is one step")
+        notes.append(f"{why}: all units that it labelled form one step")
     places = [(0, t) for t in first]
     if sure.shape[1] == 1:
         return places, reached, which
@@ -268,9 +269,9 @@ def _path(
     reached = np.where(left, np.minimum(len(places) + later, beyond), np.minimum(reached, beyond))
     which = np.where(left, 1, 0)
     notes.append(
-        f"planned on questions that do not test it: A down to {first[planned]:.3g}, then B"
+        f"path planned on questions that do not test it: A down to {first[planned]:.3g}, then B"
         if first[planned] > -np.inf
-        else "planned on questions that do not test it: A alone, everywhere"
+        else "path planned on questions that do not test it: A alone, everywhere"
     )
     return [*places, *((1, t) for t in second)], reached, which
 
@@ -283,9 +284,9 @@ def _planned(
     ordered: BoolArray,
     agree: float,
 ) -> int:
-    """Return the last step of A's path on which A makes at most half of the allowed errors, by labels that do not test it.
+    """Return the last step of A's path at which A makes at most half of the allowed errors, on labels that do not test it.
 
-    Without such labels it is the first step.
+    Without such labels, return the first step.
     """
     best = 0
     # The other half of the allowed errors is left for B.
@@ -299,8 +300,8 @@ def _planned(
 def _people(
     store: Store, field: str, table: derive.RunTable, agree: float
 ) -> tuple[list[Measure], list[str]]:
-    """Return people's agreement with each other, and a note if the promise exceeds it."""
-    unknown = "human-human agreement is unknown: there are no labels of two people"
+    """Return the agreement among people, and a note if the promise exceeds it."""
+    unknown = "human-human agreement is unknown: there are no labels by two people"
     people = [name for name, kind in labellers(store.conn, field).items() if kind == AnnotatorKind.HUMAN]
     if len(people) < 2:
         return [], [unknown]
@@ -320,19 +321,20 @@ def _people(
     # Human-human agreement bounds what can be promised: at kappa .67 it is .835 of the units.
     if percent is not None and percent < agree:
         notes.append(
-            f"people agree with each other on {percent:.1%} of the units: a promise of {agree:.0%} asks more of the judge than of them"
+            f"people agree with each other on {percent:.1%} of the units: a promise of {agree:.0%} demands more of the judge than of people"
         )
     return agreement, notes
 
 
 MOST_STEPS = 200
-"""Of a path, kept with the run for the report's drawing."""
+"""Maximum number of path steps that are stored with the run for the report's plot."""
 
 
 def keep(result: Route) -> tuple[str, bool]:
-    """Store the derived judge of the accepted units; return its id, and whether the study had it. Raises UsageError when no step holds."""
+    """Store the accepted units as a derived run; return its id, and whether the study already had it. Raises UsageError if the
+    promise holds at no step."""
     if result.at is None:
-        raise UsageError("no threshold holds: there is nothing to keep")
+        raise UsageError("the promise holds at no threshold, so there is no route to store")
     table, labels = result.table, result.labels
     codes = np.where(result.which == 1, labels.codes[:, -1], labels.codes[:, 0])
     probabilities = None
@@ -364,13 +366,13 @@ def keep(result: Route) -> tuple[str, bool]:
 
 
 def _finite(threshold: float | None) -> float | None:
-    """Return the threshold; None for minus infinity, that of a step which accepts every unit."""
+    """Return the threshold; None for minus infinity, the threshold of a step that accepts every unit."""
     # JSON has no infinity.
     return None if threshold == -np.inf else threshold
 
 
 def _curve(result: Route) -> list[list[Json]]:
-    """Return the path for a report: up to MOST_STEPS steps at even distances, and the chosen one."""
+    """Return the path for a report: up to MOST_STEPS evenly spaced steps, and the chosen one."""
     every = max(1, -(-len(result.places) // MOST_STEPS))
     return [
         [round(p.coverage, 6), s.accepted, s.wrong, s.agreement, s.holds]

@@ -21,7 +21,9 @@ from judge.types import GOLD, Json
 
 @dataclass(frozen=True, slots=True)
 class RouteCheck:
-    """A route's promise on labels that did not test it. `p` is of "it agrees too seldom", `p_broken` of "it agrees often enough"."""
+    """A route's promise on labels that did not test it.
+
+    `p` tests the hypothesis "it agrees too seldom", `p_broken` the hypothesis "it agrees often enough"."""
 
     run: str
     field: str
@@ -51,17 +53,17 @@ class RouteCheck:
 
 
 def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
-    """Test the promise of a kept route on units that it accepts by its thresholds, with labels on questions that did not test it.
+    """Test the promise of a stored route on units that its thresholds accept, with labels on questions that did not test it.
 
-    The labels must be of units drawn with equal probability, as for the route itself. With `since` (a date as 2026-11-01), only
-    units that the route's first judge labelled on that day or later: pooled with older ones, a change of the judge shows
-    late. Raises UsageError for a run that is no route.
+    The labelled units must have been drawn with equal probability, as for the route itself. With `since` (a date such as
+    2026-11-01), only units that the route's first judge labelled on or after that day are used, because pooling them with
+    older units would delay the detection of a change in the judge. Raises UsageError if the run is not a route.
     """
     made = named_run(store, run)
     info = json.loads(made["derived_from"] or "{}")
     if info.get("method") != "threshold" or info.get("kind") != "routed":
         raise UsageError(
-            f"--check {run}: no route; those that were kept are runs: {command('judge runs list')}"
+            f"--check {run}: this run is not a route; stored routes are listed by {command('judge runs list')}"
         )
     given, [field] = info["parameters"], info["fields"]
     parents = [parent["run"] for parent in info["parents"]]
@@ -69,7 +71,7 @@ def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
     labels = table.labels(field)
     truth = derive.reference(store, table, field, given["reference"])
     if truth is None:
-        raise UsageError(f"--check {run}: nobody has labels of '{field}' now")
+        raise UsageError(f"--check {run}: there are no human or gold labels of '{field}' now")
     numbers, names = table.questions
     accepted, which = np.zeros(len(numbers), dtype=np.bool_), np.zeros(len(numbers), dtype=np.int64)
     for j, (threshold, believed) in enumerate(zip(given["thresholds"], given["believed"], strict=True)):

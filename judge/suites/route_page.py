@@ -1,4 +1,4 @@
-"""The page of a route: agreement against coverage along the path, the promise, and the agreement of people."""
+"""The page of a route: agreement against coverage along the path, the promise, and the agreement among people."""
 
 from scipy.special import betaincinv
 

@@ -1,4 +1,4 @@
-"""Read labels of a task from the judges' runs: choose the run, and record a step for missing labels."""
+"""Read labels of a task from judges' runs: choose the run, and record a step for missing labels."""
 
 import dataclasses
 from collections import Counter
@@ -23,7 +23,7 @@ from judge.types import Json, attributes
 
 @dataclass(slots=True)
 class RunRead:
-    """A run that labels were read from, with its counts by status on the requested units."""
+    """A run that labels were read from, with the number of requested units by status."""
 
     run: chosen.Run
     counts: Counter[str] = field(default_factory=Counter)
@@ -45,9 +45,9 @@ Asker = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The runs that fit one part of a score, the newest first; `fullest` are those with the most units of it.
+    """The runs that fit one part of a score, newest first; `fullest` are those with the most units of that part.
 
-    Units that the task cannot take are in no run, so the fullest one may lack some and be complete.
+    Units that the task cannot take are in no run, so the fullest run may be complete although it lacks some units.
     """
 
     asker: Asker
@@ -56,32 +56,32 @@ class Candidates:
     fullest: Sequence[chosen.Run]
 
     def describe(self) -> str:
-        """The runs with their settings, for messages."""
+        """The runs and their settings, for messages."""
         return f"{self.task}: " + ", ".join(f"{run.run_id} ({in_words(run.settings)})" for run in self.runs)
 
 
 def _settings(runs: Sequence[chosen.Run]) -> list[str]:
-    """List the settings of runs in words, each once, as `comparable`."""
+    """List the distinct settings of runs in words, as returned by `comparable`."""
     return list(dict.fromkeys(map(comparable, runs)))
 
 
 def comparable(run: chosen.Run) -> str:
-    """Return the settings of a run in words, without those that the purpose of a task decides."""
+    """Return the settings of a run in words, excluding those that the purpose of the run determines."""
     purpose = ("relevant", "examples")
     return in_words({name: value for name, value in run.settings.items() if name not in purpose})
 
 
 def _common(each: Sequence[Sequence[str]]) -> list[str]:
-    """Return the texts that are in all of these lists."""
+    """Return the strings that are in all of these lists."""
     return [words for words in each[0] if all(words in words_of for words_of in each)]
 
 
 @dataclass(frozen=True, slots=True)
 class LabelsWanted:
-    """The labels that a paper asks for: of a field of a task, on `units`, which are those of the condition `where`.
+    """The labels that a paper requests: for a field of a task, on `units`, which the condition `where` selects.
 
-    `models`: these judges (none: the one there is); `purpose`: see `chosen.PURPOSE`; `together`: the column that names what
-    needs the labels of all its units.
+    `models`: the judges (empty: the only one); `purpose`: see `chosen.PURPOSE`; `together`: the column that names the whole
+    (an answer, a list) whose units must all be labelled.
     """
 
     task: Task
@@ -92,7 +92,7 @@ class LabelsWanted:
     purpose: Mapping[str, str]
     together: str
     begin: Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    """Stored options with which a new run is begun (the model that is called by another name)."""
+    """Stored options with which a new run begins (for a model that has another name here)."""
     role: str = "judge"
     """`system`: the labels are outputs of the system under test."""
 
@@ -104,7 +104,7 @@ class LabelsWanted:
 
 
 class RunLabels:
-    """The runs that one reading of a paper may use; `runs_read` are those that labels came from."""
+    """The runs that one reading of a paper may use; `runs_read` are those that labels were read from."""
 
     def __init__(self, rows: Rows, reading: Reading) -> None:
         self.rows, self.reading, self.request = rows, reading, reading.request
@@ -131,8 +131,8 @@ class RunLabels:
     def made_for(self, system: str, task_id: str) -> list[chosen.Run]:
         """Return the runs of a task whose labels are outputs of a system.
 
-        A judge may be called as an imported system is (--as). Of such a system only those runs count that were imported or
-        that the user let a model add.
+        A judge may have the same name as an imported system (--as). For such a system, only runs count that were imported, or
+        that the user allowed a model to add.
         """
         is_imported = system in self.rows.imported
         runs = [run for run in self.runs if run.task_id == task_id and run.model == system]
@@ -149,9 +149,9 @@ class RunLabels:
     def best(
         self, runs: Sequence[chosen.Run], units: UnitNumbers, field: str, role: str = "judge"
     ) -> UnitLabels:
-        """Return labels, statuses and a mask of units without a judgement, of the newest complete run, else the fullest.
+        """Return labels, statuses and a mask of units without a judgement, from the newest complete run, else the fullest.
 
-        Where runs with several settings fit, those with the settings of `request.equal` are read, unless --run names one.
+        If runs with several settings fit, those with the settings in `request.equal` are read, unless --run names one.
         """
         candidates: list[tuple[chosen.Run, UnitLabels]] = []
         several = len(_settings(runs)) > 1
@@ -180,11 +180,11 @@ class RunLabels:
         return best[1]
 
     def equal_settings(self) -> dict[Asker, str]:
-        """Return the settings, by asker, of the newest set of runs that has all of its parts, if several settings fit a part.
+        """Return the settings, by role and model, of the newest set of runs that covers all parts, if several settings fit a part.
 
-        A set of the fullest runs is preferred; a partial score may take another. Parts whose run is named with --run are as
-        they are. Empty where one set fits at most. Raises UsageError, with the runs and their settings, where no set of
-        runs with equal settings has all parts.
+        A set of the fullest runs is preferred; a partial score may use another. Parts whose run is named with --run are not
+        changed. The result is empty if at most one set fits. Raises UsageError, with the runs and their settings, if no set of
+        runs with equal settings covers all parts.
         """
         settings_of: dict[Asker, str] = {}
         free = [part for part in self.parts if not all(run in self.pinned for run in part.runs)]
@@ -199,7 +199,7 @@ class RunLabels:
             if not common:
                 choices = "; ".join(dict.fromkeys(part.describe() for part in parts))
                 raise UsageError(
-                    f"the parts have no runs with equal settings: choose with --run RUN, once for each task; available: {choices}"
+                    f"no runs with equal settings cover all parts: choose with --run RUN, once for each task; available: {choices}"
                 )
             # The newest run comes first; other judges' runs say nothing of which setting is newest here.
             runs_of_asker = [run for part in parts for run in part.runs]
@@ -208,7 +208,7 @@ class RunLabels:
         return settings_of
 
     def settings_read(self) -> dict[Asker, dict[str, list[str]]]:
-        """Return, by asker, the settings of the runs that were read, in words, with the tasks of these runs."""
+        """Return, by role and model, the settings of the runs that were read, in words, with the tasks of these runs."""
         run_ids = {source.run.run_id for source in self.runs_read}
         settings_of: dict[Asker, dict[str, list[str]]] = {}
         for part in self.parts:
@@ -219,7 +219,7 @@ class RunLabels:
         return settings_of
 
     def others(self) -> list[str]:
-        """List the runs that fit and were not read, with their settings."""
+        """List the runs that fit but were not read, with their settings."""
         run_ids = {source.run.run_id for source in self.runs_read}
         left = {run.run_id: run for part in self.parts for run in part.runs if run.run_id not in run_ids}
         return [f"{run.run_id} ({run.task}, {in_words(run.settings)})" for run in left.values()]
@@ -230,7 +230,7 @@ class RunLabels:
         return labels, status, missing | np.isin(status, self.request.retry)
 
     def _missing(self, wanted: LabelsWanted, runs: Sequence[chosen.Run], missing: UnitNumbers) -> None:
-        """Note the step that judges these units, and how many of them the task cannot take."""
+        """Record the step that judges these units, and note how many of them the task cannot take."""
         task, purpose, where = wanted.task, wanted.purpose, wanted.where
         fit = fitting(self.rows.store, task, missing, shown=purpose.get("relevant"))
         if fit < len(missing):
@@ -244,8 +244,8 @@ class RunLabels:
         made = [run.run_id for run in runs if run.derived]
         if made:
             self.reading.note(
-                f"{fit} units of {task.task_id} are not in run {made[0]}, which was made from others: judge them with those, "
-                "and make it again"
+                f"{fit} units of {task.task_id} are not in run {made[0]}, which was derived from other runs: judge them in those runs, "
+                "then derive it again"
             )
         asked_runs = [run for run in runs if not run.derived]
         if made and not asked_runs:
@@ -259,7 +259,7 @@ class RunLabels:
             self.reading.need(
                 Step(
                     "run",
-                    f"{task.task_id} has {fit} units without a judgement of {model}",
+                    f"{task.task_id} has {fit} units without a judgement by {model}",
                     task.name if run else task.task_id,
                     f"{where} AND {self.rows.scope}" if where else self.rows.scope,
                     model,
@@ -272,7 +272,7 @@ class RunLabels:
     def _settings_of_others(self, model: str) -> dict[str, Json]:
         """Return the options for a new run of a judge: those of its newest run for another part of this paper.
 
-        Parts with equal settings make a score. What is of one task alone (examples, recipe) is left out.
+        The parts of a score should have equal settings. Options that belong to one task only (examples, recipe) are left out.
         """
         tasks = {task for part in self.reading.paper.parts for task in (*part.tasks, *part.instead)}
         run = next((r for r in self.runs if r.model == model and r.task_id in tasks and r.is_of_judge), None)

@@ -26,7 +26,7 @@ _NOT_LOST = [STATUSES.index(Status.OK), STATUSES.index(NO_ANSWER)]
 def differences(
     store: Store, first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]
 ) -> list[Difference]:
-    """Return `second` - `first` of each measure of both, on their shared rows, by the leaderboard's paired test."""
+    """Return `second` - `first` for each measure that both have, on their shared rows, with the leaderboard's paired test."""
     theirs = {score.measure: score for score in second}
     item_of = items_of(store)
     pairs = [
@@ -58,7 +58,7 @@ def differences(
 
 
 def items_of(store: Store) -> pd.Series:
-    """Return the item of each unit that is an item or belongs to one system's answer, by the unit's number."""
+    """Return unit number -> item, for each unit that is an item or belongs to one system's answer."""
     marks = ",".join("?" * len(_OF_ITEMS))
     query = f"SELECT rowid, item_id FROM units WHERE kind IN ({marks})"
     rows = store.conn.execute(query, _OF_ITEMS).fetchall()
@@ -68,7 +68,7 @@ def items_of(store: Store) -> pd.Series:
 def shared_scores(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
     """Return each contender's score on the rows for which all of them have a value.
 
-    A row is a key of `_keys`. A group in which the judge failed on one unit is left out for all contenders.
+    A row is a key from `_keys`. A group in which the judge failed on any unit is left out for all contenders.
     """
     keys = [_keys(score, item_of) for score in scores]
     common: pd.Index[Any] | None = None
@@ -85,9 +85,10 @@ def shared_scores(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
 
 
 def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any]]:
-    """Return the key that each unit is matched by, and its group: its item, if it is one or part of an answer, else itself (a passage).
+    """Return the key by which each unit is matched, and its group. The key of an item or a part of an answer is its item; the key
+    of any other unit (a passage) is the unit itself.
 
-    Where several kinds of units stand together: its kind and its question, in the group of the question.
+    If a score mixes several kinds of units, the key is the unit's kind and question, and the group is the question.
     """
     ids = score.units.ids
     if isinstance(ids, pd.MultiIndex):

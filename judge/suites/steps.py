@@ -13,18 +13,18 @@ from judge.run_options import RunOptions
 from judge.types import Json
 
 FALLBACK_MODEL = "llamacpp/smollm2"
-"""The model in a command when nothing says which: the one that needs no key."""
+"""The model in a command if none is known: the one that needs no API key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command. `model` None: it asks no model; `why` says what is missing, in words.
+    """One command. `model` is None if it calls no model; `why` describes in words what is missing.
 
     run        a judge run of `task` on the units for which `where` holds
     generate   answers by `task` under the context `condition`, by the system `system`
-    claims     claims out of the run `run_id`
+    claims     claims from the run `run_id`
     retrieve   a ranking by BM25
-    attach     copies of the first `k` listed passages for the items that have them from another one
+    attach     copies of the first `k` listed passages, for items whose lists name passages of another item
     """
 
     kind: Literal["run", "generate", "claims", "retrieve", "attach"]
@@ -39,17 +39,17 @@ class Step:
     dataset: str | None = None
     k: int | None = None
     relevant: str | None = None
-    """Which passages count as relevant, for tasks that show them (see `judge.runner.contexts`)."""
+    """The passages that count as relevant, for tasks that show them (see `judge.runner.contexts`)."""
     examples: str | None = None
-    """Items that are shown as few-shot examples, with a comma between them."""
+    """Items that are shown as few-shot examples, separated by commas."""
     shown: str | None = None
-    """Whose option probabilities are shown in a second pass (see `judge.runner.second`)."""
+    """The source of the option probabilities that a second pass shows (see `judge.runner.second`)."""
     # Not compared: a dict has no hash, and repeated steps are found by their hash.
     options: Mapping[str, Json] = field(default_factory=dict, compare=False)
-    """The stored options of the run that this resumes; none for a new one."""
+    """The stored options of the run that this step resumes; empty for a new run."""
 
     def command(self, study: Path | str | None = None) -> str:
-        """The command as a line that a shell takes as it is; `study`: see `judge.commands.command`."""
+        """The command as a line that can be pasted into a shell; `study`: see `judge.commands.command`."""
         data = ["--dataset", self.dataset] if self.dataset else []
         if self.kind == "claims":
             return command("judge answers claims", self.run_id, study=study)
@@ -77,7 +77,7 @@ class Step:
 
     @property
     def model_and_options(self) -> tuple[str, RunOptions]:
-        """The model as it is typed, and the options of the run that is begun or resumed."""
+        """The model as the user types it, and the options of the run that begins or resumes."""
         model, options = run_options.of_stored(self.model or FALLBACK_MODEL, self.options)
         changes: dict[str, Json] = {"relevant": self.relevant, "where": self.where or None}
         # A resumed run has its own examples; those of a paper begin a new one.
@@ -91,7 +91,7 @@ class Step:
 
 
 class Incomplete(AdjudgeError):
-    """The study lacks labels or answers; `steps` are what can be done now."""
+    """The study lacks labels or answers; `steps` can be taken now to add them."""
 
     def __init__(self, name: str, steps: Sequence[Step]) -> None:
         # Several parts of a paper may lack the same run.

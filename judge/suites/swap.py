@@ -1,4 +1,4 @@
-"""Compare two judges (or runs of a task) on the same units, or two systems on shared rows: the difference of every measure."""
+"""Compare two judges (or runs of a task) on the same units, or two systems on shared rows, by the difference in every measure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,12 +26,12 @@ from judge.suites.shared_rows import differences
 from judge.types import Json, Measure
 
 LABELS = Paper("labels", "Labels of one task", lambda study: [], ())
-"""What is compared of any task: the share of each label, and how often two runs agree."""
+"""Measures that are compared for any task: the share of each label, and how often two runs agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two: a run, a judge with all its runs, or a system (without any)."""
+    """One of the two compared sides: a run, a judge with all its runs, or a system (without runs)."""
 
     name: str
     runs: tuple[chosen.Run, ...]
@@ -39,13 +39,13 @@ class Side:
 
     @property
     def tasks(self) -> set[str]:
-        """The tasks that it has run."""
+        """The tasks that this side has run."""
         return {run.task_id for run in self.runs}
 
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """The differences by paper; `labels` are those of the tasks that both have run."""
+    """The differences by paper; `labels` has the differences for the tasks that both sides have run."""
 
     first: Side
     second: Side
@@ -75,7 +75,7 @@ class Swap:
 
 
 def side(store: Store, name: str, runs: Sequence[chosen.Run]) -> Side:
-    """Return the judge of this name, else the run. Raises UsageError for neither."""
+    """Return the judge with this name, else the run. Raises UsageError if there is neither."""
     judge_runs = tuple(run for run in runs if run.model == name)
     if judge_runs:
         return Side(name, judge_runs, False)
@@ -93,12 +93,12 @@ def swap(
     reference: str | None = None,
     **how: Unpack[How],
 ) -> Swap:
-    """Compare every measure that rests on what the two have run; `request.runs` are runs that both share for other tasks.
+    """Compare every measure that rests on tasks that both have run; `request.runs` are runs that both share for other tasks.
 
-    A paper's part is compared when both have runs of all its tasks. What one of them has not judged has no
-    value there: the difference rests on the units with a value in both, and its coverage says how many those are.
-    `reference` (see `judge.labels`) adds how the two agree with it, on the units that all three labelled.
-    Raises UsageError when they have nothing in common.
+    A paper's part is compared if both have runs of all its tasks. Units that one side has not judged have no value on that
+    side: the difference rests on the units with a value on both sides, and its coverage gives their share.
+    `reference` (see `judge.labels`) adds the agreement of each side with it, on the units that all three labelled.
+    Raises UsageError if the two have no task in common.
     """
     runs = chosen.all_runs(store)
     both = side(store, first, runs), side(store, second, runs)
@@ -107,7 +107,7 @@ def swap(
     tasks = both[0].tasks & both[1].tasks
     if not tasks:
         tasks_of_both = " and ".join(f"{s.name} ({', '.join(sorted(s.tasks))})" for s in both)
-        raise UsageError(f"no task was run by both: {tasks_of_both}")
+        raise UsageError(f"the two have no task in common: {tasks_of_both}")
     shared = {run.task_id for run in chosen.named(store, request.runs, runs)}
     notes: list[str] = []
     changes: dict[str, list[Difference]] = {}
@@ -145,7 +145,7 @@ def systems(
 ) -> Swap:
     """Compare two systems with the labels of one judge, on every paper that both have scores for.
 
-    Rows and test are the leaderboard's (see `judge.suites.shared_rows`). Raises UsageError when no paper compares them.
+    The rows and the test are the leaderboard's (see `judge.suites.shared_rows`). Raises UsageError if no paper compares them.
     """
     if first == second:
         raise UsageError(f"'{first}' and '{second}' are the same: name two systems")
@@ -161,13 +161,13 @@ def systems(
         if sides and (changes := differences(store, sides[0][0], sides[1][0], **how)):
             changes_of[paper.name] = changes
     if not changes_of:
-        raise UsageError(f"nothing compares '{first}' and '{second}': {'; '.join(notes)}")
+        raise UsageError(f"no paper can compare '{first}' and '{second}': {'; '.join(notes)}")
     return Swap(Side(first, (), False), Side(second, (), False), dataset, changes_of, notes)
 
 
 @contextmanager
 def note_failure(paper: Paper, papers: Mapping[str, Paper], notes: list[str]) -> Iterator[None]:
-    """Turn the error of a paper into a note; raise it if no other paper is compared."""
+    """Turn a paper's error into a note; raise it if no other paper is compared."""
     try:
         yield
     except AdjudgeError as error:
@@ -211,7 +211,7 @@ def _shares(study: PaperStudy, task: str) -> list[Score]:
 def _agreement(
     store: Store, both: tuple[Side, Side], tasks: Sequence[str], word: str, **how: Unpack[How]
 ) -> list[Difference]:
-    """Compare the agreement of both with a reference on each coded field of these tasks, by the newest run of each."""
+    """Compare the agreement of both sides with a reference on each coded field of these tasks, by the newest run of each side."""
     reference_labels = ReferenceLabels(store, word)
     changes = []
     for task_id in tasks:
@@ -233,7 +233,8 @@ def _agreement(
 
 
 def _paired(panel: Panel, judges: Sequence[str], reference: str, **how: Unpack[How]) -> Difference:
-    """Compare two judges on the units that all three labelled; coverage is their share of the units that a judge and the reference were asked about."""
+    """Compare two judges on the units that all three labelled. Coverage is the share of these among the units that a judge and
+    the reference were asked about."""
     [compared] = panel.compared(judges, reference, **how)
     every = (panel.table.select([*judges, reference]).codes != MISSING).all(axis=1)
     name = f"{panel.coefficient}[{panel.field}]"

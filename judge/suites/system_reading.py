@@ -1,4 +1,4 @@
-"""The system under test of one reading of a paper: its answers, its rankings, and the model that makes its outputs."""
+"""The system under test in one reading of a paper: its answers, its rankings, and the model that makes its outputs."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from judge.suites.steps import Step
 from judge.types import Json
 
 STAGES = ("top-k", "rerank", "retrieve")
-"""Stages of a ranking, the last of a pipeline first."""
+"""Stages of a ranking, the last one of a pipeline first."""
 
 
 class SystemReading(Reading):
-    """A reading with `rows` (the requested ones), `judges` (the runs) and `whose`, the system and condition that was read.
+    """A reading with the requested `rows`, `judges` (the runs) and `whose` (the system and condition that were read).
 
-    Another system's outputs are never taken for those of the system under test.
+    Another system's outputs are never used in place of outputs of the system under test.
     """
 
     def __init__(self, store: Store, paper: Paper, request: ScoreRequest, rows: Rows | None = None) -> None:
-        """`rows`: those of another reading that asks about the same, so that they are read once."""
+        """`rows`: the rows of another reading with the same request, so that they are read only once."""
         super().__init__(paper, request, str(store.path))
         self.store = store
         self.rows = rows or Rows(store, request)
         self.judges = RunLabels(self.rows, self)
         self.whose: System | None = None
         self.n_outputs = 0
-        """Conditions of the paper that the system under test has outputs for, or will have."""
+        """Conditions of the paper for which the system under test has outputs, or will have them."""
 
     @property
     def dataset(self) -> str:
-        """The data set. Raises UsageError when the study has several and none is named, or not this one."""
+        """The data set. Raises UsageError if the study has several and none is named, or lacks the named one."""
         return self.rows.dataset
 
     @property
     def named(self) -> str | None:
-        """The system under test as the user names it: --system, else the model; None: not named."""
+        """The system under test as the user names it: --system, else the model. None if neither is given."""
         return self.request.system or next(iter(self.request.models), None)
 
     def tested(self) -> str:
@@ -61,9 +61,9 @@ class SystemReading(Reading):
         return there[0] if there else self.judges.guess()
 
     def system(self) -> System | None:
-        """Return the system whose answers are requested. None when there are none yet.
+        """Return the system whose answers are requested; None if there are no answers yet.
 
-        Raises UsageError when several fit, or when what was asked for is not there.
+        Raises UsageError if several systems fit, or if the requested system or condition does not exist.
         """
         there = self.rows.systems()
         request = self.request
@@ -79,13 +79,13 @@ class SystemReading(Reading):
         if fit:
             raise UsageError(f"several answers fit: choose with --system and --condition; available: {known}")
         if there and (request.system or request.condition):
-            raise UsageError(f"no answers of that system and condition; available: {known}")
+            raise UsageError(f"no answers by that system under that condition; available: {known}")
         return None
 
     def stored(self, system: str, context: str, ranking: tuple[str, str] | None = None) -> System | None:
-        """Return the stored answers of a system under a condition, by the paper's name of it or by that of `judge answers generate`.
+        """Return the stored answers of a system under a condition, which has the paper's name or that of `judge answers generate`.
 
-        None when there are none.
+        Return None if there are none.
         """
         there = self.rows.systems()
         # Imported outputs have the paper's name of a condition, and those made here have ours.
@@ -106,7 +106,7 @@ class SystemReading(Reading):
         return next((System(system, name) for name in names if System(system, name) in there), None)
 
     def given(self, context: str, ranking: tuple[str, str] | None = None) -> contexts.Context:
-        """Return the context of a `--context`; `ranking` is the (name, stage) whose top it shows."""
+        """Return the context that `--context` specifies; `ranking` is the (name, stage) whose top passages it shows."""
         name, stage = ranking or (None, None)
         return contexts.parse(self.store, context, ranking=name, stage=stage)
 
@@ -114,8 +114,8 @@ class SystemReading(Reading):
         """Return the model that makes a system's outputs: its name, and the options with which a new run begins.
 
         This is the model of the runs that made outputs of the system, or the system itself if it is the name of a model.
-        Return None if the system's outputs were imported (unless --also-generate was given) or if it is not a model. What
-        such a system lacks stays missing: no judge fills it.
+        Return None if the system's outputs were imported (unless --also-generate was given) or if it is not a model. Outputs
+        that such a system lacks stay missing; no judge fills them in.
         """
         # A gap of an imported system stays a gap. Filled by a model, the score would be another system's.
         if system in self.rows.imported and not self.request.also_generate:
@@ -130,12 +130,12 @@ class SystemReading(Reading):
         return (self.request.models[0], {}) if self.request.also_generate and self.request.models else None
 
     def ranking(self, name: str | None = None) -> tuple[str, str] | None:
-        """Return (name, stage) of the requested ranking of the data set. None, and a step, when there is none at all.
+        """Return (name, stage) of the requested ranking of the data set. If there is none at all, record a step and return None.
 
-        Without a name it is the system's own, which is called as the system is. Of its stages it is the last one, whose
-        passages the system was given. A ranking of another system's name is that system's own and never taken for it.
-        None, and a condition that is lacking, when only others have one. Raises UsageError when several fit, or when the
-        one named is not there.
+        Without `name`, the system's own ranking is used, which has the name of the system, in its last stage, because the system
+        was given the passages of that stage. A ranking with another system's name is never used for this system. If only other
+        systems have one, record the lacking condition and return None. Raises UsageError if several rankings fit, or if the
+        named one does not exist.
         """
         there = self.rows.rankings()
         fit = [(n, s) for n, s in there if name in (None, n)]
@@ -151,7 +151,7 @@ class SystemReading(Reading):
             )
             if system is not None and name is None and chosen_ranking[0] != system:
                 self.note(
-                    f"the ranking '{chosen_ranking[0]}' ({chosen_ranking[1]}) has no system's name and is taken for '{system}'"
+                    f"the ranking '{chosen_ranking[0]}' ({chosen_ranking[1]}) is not named after a system and is used for '{system}'"
                 )
             return chosen_ranking
         known = ", ".join(f"{n} ({s})" for n, s in there)
@@ -169,9 +169,9 @@ class SystemReading(Reading):
         return None
 
     def own_rankings(self, names: Sequence[str]) -> list[str]:
-        """Return the rankings that may be the system's: the one of its name, else those of no other system.
+        """Return the rankings that may be the system's: the one with its name, else those that belong to no other system.
 
-        All of them where no system is named.
+        If no system is named, return all of them.
         """
         system = self.named
         if system is None or system in names:
@@ -181,12 +181,12 @@ class SystemReading(Reading):
         return [name for name in names if name not in others]
 
     def lack_ranking(self, system: str) -> None:
-        """Note that a system has no ranking of its own."""
+        """Record that a system has no ranking of its own."""
         words = self.import_words("RUN.trec", "--system", system, "--stage", "retrieve")
         self.lacking.append(Lacking(system, "ranking", words))
 
     def rankings(self, name: str = "") -> list[tuple[str, str]]:
-        """Return (name, stage) of all rankings of the data set, or of those with this name. Raises UsageError for none."""
+        """Return (name, stage) of all rankings of the data set, or of those with this name. Raises UsageError if there are none."""
         there = self.rows.rankings()
         fit = [(n, s) for n, s in there if name in ("", n)]
         if not fit:

@@ -1,7 +1,7 @@
 """URAG from a study: how sure is the system of its options, measured by the size of conformal sets?
 
-The system under test answers with the task `urag_choice`, with passages and without. Its probabilities over the letters,
-renormalised over each question's own options, make the sets. Arithmetic: `judge.scores.urag`.
+The system under test answers with the task `urag_choice`, with passages and without. The sets are built from its
+probabilities of the letters, renormalised over each question's own options. The arithmetic is in `judge.scores.urag`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _scores(study: PaperStudy, mask: BoolArray, calibration: Choices, test: Choices) -> list[Score]:
-    """Return the measures of one half of the questions, calibrated on the other, which the mask selects."""
+    """Return the measures on one half of the questions, calibrated on the other half, which the mask selects."""
     from judge.scores import urag
     from judge.suites.distributions import alpha_of
 
@@ -105,7 +105,7 @@ def _calibrator(study: PaperStudy, context: str, questions: Questions, answered:
     sub = type(study)(study.store, study.paper, request, study.rows)
     theirs = _answered(sub, context, questions)
     if theirs is None:
-        raise UsageError(f"--calibrate-on {other}: it has no answers under '{context}'")
+        raise UsageError(f"--calibrate-on {other}: this system has no answers under '{context}'")
     study.steps += sub.steps
     study.judges.runs_read += sub.judges.runs_read
     study.note(f"calibrated on the answers of {other}")
@@ -113,7 +113,7 @@ def _calibrator(study: PaperStudy, context: str, questions: Questions, answered:
 
 
 def _of_alone(study: PaperStudy, alone: Choices, split: dict[str, str] | None) -> list[Score]:
-    """Return the measures without passages, for a system that has no outputs with passages; the others have no value."""
+    """Return the measures without passages, for a system without outputs with passages; the other measures have no value."""
     from judge.scores import urag
     from judge.suites.distributions import halves
 
@@ -150,7 +150,7 @@ def _again(
         if kind != "self":
             # The paper does not say which option is swapped with the highest one. We take the lowest, or optionally the second.
             other = "second" if kind == "wrong-second" else "least"
-            source += f", those of the most and of the {other} probable option exchanged, for every question"
+            source += f", with the probabilities of the most and the {other} probable option exchanged for every question"
     else:
         shown = second.ShownProbabilities(f":{_kind(study)}", {})
         source = "as in the answers that were imported"
@@ -160,12 +160,12 @@ def _again(
 
 
 def _kind(study: PaperStudy) -> str:
-    """Return self or wrong, the name of the second pass in measures and conditions, whichever options are exchanged."""
+    """Return `self` or `wrong`, the name of the second pass in measures and conditions, whichever options are exchanged."""
     return study.option("aware").partition("-")[0]
 
 
 def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[Score]:
-    """Return the second pass, and its changes of accuracy and set size on the questions that have both."""
+    """Return the second pass, and its changes in accuracy and set size on the questions that are in both passes."""
     from judge.scores.compare import paired
 
     name = f"{_kind(study)}_aware"
@@ -179,12 +179,12 @@ def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[
 
 
 def _ranking(study: PaperStudy, context: str) -> tuple[str, str] | None:
-    """Return the ranking whose top is given; None, and perhaps a step, without one."""
+    """Return the ranking whose top passages are given. If there is none, return None, and record a step if one is possible."""
     return study.ranking(study.option("ranking") or None) if context.startswith("top:") else None
 
 
 def _questions(study: PaperStudy) -> Questions:
-    """Return the letters of each item, and the right one."""
+    """Return the letters of each item, and the correct one."""
     query = (
         "SELECT item_id, options, correct FROM items WHERE options IS NOT NULL AND item_id IN "
         f"(SELECT item_id FROM unit_texts WHERE kind = 'item' AND {study.rows.scope})"
@@ -195,7 +195,7 @@ def _questions(study: PaperStudy) -> Questions:
     }
     if not any(correct for _, correct in letters_of.values()):
         raise BadInput(
-            f"no item of '{study.dataset}' has options with a correct one: "
+            f"no item in '{study.dataset}' has options and a correct one: "
             + command("judge items import urag FILE")
         )
     return letters_of
@@ -208,7 +208,9 @@ def _answered(
     shown: ShownProbabilities | None = None,
     first: Choices | None = None,
 ) -> tuple[Choices, Run | None] | None:
-    """Return the system's choices and their run; None without outputs under this context. `shown` requests the second pass after `first`."""
+    """Return the system's choices and their run; None if it has no outputs under this context.
+
+    `shown` requests the second pass after `first`."""
     from judge.scores.columns import unanswered
     from judge.scores.score import NO_ANSWER
     from judge.suites.distributions import choices, last_run
@@ -254,7 +256,7 @@ def _imported(
 
 
 def _split(study: PaperStudy) -> dict[str, str] | None:
-    """Return calibration or test for each item, from its file; None for a random split."""
+    """Return `calibration` or `test` for each item, as given in its file; None for a random split."""
     part_of = study.rows.meta("split").dropna()
     named = {str(item): str(value) for item, value in part_of.items() if value in ("calibration", "test")}
     return named or None
@@ -274,9 +276,9 @@ PAPER = Paper(
             (TASK,),
             "accuracy, coverage and set size (LAC, APS and their mean)",
         ),
-        Part("classes", (TASK,), "the same by right letter"),
+        Part("classes", (TASK,), "the same measures by correct letter"),
         Part("ratio", (TASK,), "ratio to the same system without retrieval"),
-        Part("alone", (TASK,), "results on questions that the model alone answers right or wrong"),
+        Part("alone", (TASK,), "results on questions that the model alone answers correctly or wrongly"),
         Part(
             "aware",
             (AWARE_TASK,),

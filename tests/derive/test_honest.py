@@ -43,8 +43,8 @@ def test_a_panel_of_calibrated_judges_is_not_calibrated_again_and_says_what_they
     assert store.conn.execute(folds, [panel]).fetchone() == (40, 40)
     # A question's labels are in the parents' probabilities of the other folds, so they would come back to it.
     refused = judge("calibrate", "stance", "--run", panel, "-d", store.path, code=2)
-    assert f"run {panel} is fitted on labels already, directly or through its parents" in refused.stderr
-    with pytest.raises(UsageError, match="fitted on labels already"):
+    assert f"run {panel} was already fitted on labels, directly or through its parents" in refused.stderr
+    with pytest.raises(UsageError, match="already fitted on labels"):
         table = derive.read_runs(store, [panel])
         calibrate(table, derive.reference(store, table, "stance"), "stance", "bias", interval=None)
     shown = judge("runs", "show", panel, "-d", store.path).stdout
@@ -84,7 +84,7 @@ def test_labels_that_a_judge_was_fitted_on_are_known_after_export_and_import(
             assert len(derived.folds(there.conn, found["run_id"])) == 30
             assert derived.seen(there.conn, found["run_id"]) == derived.seen(store.conn, run)
     refused = judge("calibrate", "stance", "--run", "somebody", "-d", other, code=2)
-    assert "fitted on labels already" in refused.stderr
+    assert "already fitted on labels" in refused.stderr
 
 
 def test_joined_files_and_qrels_carry_the_mark(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_units_that_a_member_was_not_asked_about_are_left_out(tmp_path: Path) ->
     b = plain(store, "b", [S] * 5)
     done = judge("panel", "stance", "--run", a, "--run", b, "-d", store.path)
     assert "on 5 units of stance.v2" in done.stdout
-    assert "5 units that not every member has judged are left out" in done.stderr
+    assert "5 units are left out, because not every member has judged them" in done.stderr
 
 
 @pytest.mark.parametrize("method", ["majority", "mean", "dawid-skene"])

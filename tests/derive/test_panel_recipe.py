@@ -135,6 +135,9 @@ def test_what_is_no_panel_is_refused_before_anything_is_asked(tmp_path: Path) ->
     file.write_text(
         yaml.safe_dump({**good, "field": "verdict", "panel": {"method": "majority", "members": two}})
     )
-    assert "stance.v2 has stance" in judge("run", "stance", "--recipe", file, "-d", study, code=2).stderr
+    assert (
+        "the fields of stance.v2 are stance"
+        in judge("run", "stance", "--recipe", file, "-d", study, code=2).stderr
+    )
     judge("run", "stance", "-d", study, code=2)  # no model and no recipe
     assert counts(study) == (0, 0)

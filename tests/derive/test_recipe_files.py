@@ -84,7 +84,7 @@ NO_RECIPE: list[tuple[dict[str, Any], str]] = [
 ]
 NOT_OF_THE_TASK: list[tuple[dict[str, Any], str]] = [
     ({"orders": 10**9}, "at most 6 orders"),
-    ({"field": "nothing"}, "the recipe is about the field 'nothing'; stance.v2 has stance"),
+    ({"field": "nothing"}, "the recipe is for the field 'nothing'; the fields of stance.v2 are stance"),
     (calibration(bias={"x": 1.0}), "the recipe calibrates the labels x, not support, refute, neutral"),
     (example(answers={"stance": "banana"}), "'banana' is not a label of 'stance'"),
     (example(answers={}), "no answer for 'stance'"),

@@ -299,10 +299,10 @@ def test_messages_have_pythons_terms() -> None:
     for text, python in (
         ("choose with --system and --condition; available: a", "choose with system= and condition=; available: a"),
         ("several judges: --run several times", "several judges: runs= several times"),
-        ("--mixed is fixed5 or retrieved:K", "readings['mixed'] is fixed5 or retrieved:K"),
+        ("--mixed must be fixed5 or retrieved:K", "readings['mixed'] must be fixed5 or retrieved:K"),
         ("try --k 1,5", "try readings['k']=1,5"),
         ("--by requires --reference", "by= requires reference="),
-        ("--k is a list of whole numbers, not 'x'", "readings['k'] is a list of whole numbers, not 'x'"),
+        ("--k must be a list of positive whole numbers, not 'x'", "readings['k'] must be a list of positive whole numbers, not 'x'"),
         ("left out (--run JUDGE, or --part exam)", "left out (runs=JUDGE, or parts= exam)"),
         ("--where 'nonsense = 1': no such column", "where='nonsense = 1': no such column"),
         ("if another column has the condition, pass --map condition=COLUMN", "if another column has the condition, pass maps={'condition': 'COLUMN'}"),

@@ -253,7 +253,7 @@ def test_two_systems_are_too_few_for_an_order_and_a_wrong_name_is_refused(
     judge("run", "relevance_graded", *says(tmp_path, {0: "0", 1: "1", 2: "2", 3: "3"}))
     result = scored(judge)
     assert result["tau_b[ndcg@10]"]["value"] is None
-    assert "from 3 on" in str(result["tau_b[ndcg@10]"]["reason"])
+    assert "at least 3" in str(result["tau_b[ndcg@10]"]["reason"])
     assert "no such ranking" in judge("score", "retrieval", "--system", "zz", code=2).err
 
 
@@ -341,5 +341,5 @@ def test_without_qrels_the_judges_stand_alone(judge: Judge, tmp_path: Path) -> N
     give("relevance_graded", {"d:q/a": "0", "d:q/b": "3"})
     result = score(judge, "retrieval", "--measure", "RR@10")
     assert (result.names, result.value("RR@10[judge, s retrieve]")) == (["RR@10[judge, s retrieve]"], 1 / 2)
-    assert "no gold qrels: the judge's alone" in result.document["notes"]
+    assert "no gold qrels: only the judge's qrels are used" in result.document["notes"]
     assert "--system" not in judge("score", "retrieval", "--part", "order", code=2).out

@@ -119,7 +119,7 @@ def test_an_unparsed_answer_and_an_absent_one() -> None:
 @pytest.mark.parametrize(
     ("pairs", "stage", "message"),
     [
-        (PAIRS, "top-k", "no stance at stage 'top-k'; available: retrieve"),
+        (PAIRS, "top-k", "there is no stance at stage 'top-k'; available stages: retrieve"),
         (PAIRS.assign(counter="c1"), "retrieve", "claim 'c1' is in two pairs"),
         (PAIRS.assign(counter=None), "retrieve", "a pair has no counter claim"),
     ],

@@ -35,7 +35,7 @@ def test_accuracies() -> None:
         "oracle": 0.5,
         "misleading": 0.0,
     }
-    assert result["rag_1"].notes == ("2 answers outside the options, or not readable, are wrong",)
+    assert result["rag_1"].notes == ("2 answers that are outside the options or unreadable count as wrong",)
     assert (result["oracle"].n_units, result["oracle"].n_clusters) == (4, 2)
 
 

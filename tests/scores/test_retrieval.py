@@ -77,7 +77,7 @@ def test_measures_by_the_names_of_ir_measures() -> None:
 
 @pytest.mark.parametrize("name", ["ndcg@10", "P", "R", "nDCG@0", "nDCG@", "AP@1.5", "Success@5", ""])
 def test_an_unknown_measure_lists_those_that_there_are(name: str) -> None:
-    with pytest.raises(UsageError, match="there are nDCG@10, P@10"):
+    with pytest.raises(UsageError, match="available: nDCG@10, P@10"):
         retrieval.by_name([name], QUERIES, RANKINGS, RELEVANCE)
 
 
@@ -134,13 +134,13 @@ def test_a_ranking_that_is_missing_raises_no_mean() -> None:
     ):
         (precision,) = points(result).values()
         assert (precision.value, precision.n_units) == (0.25, 2)
-        assert "1 of 2 queries with grades have no ranking: they count 0" in precision.notes
+        assert "1 of 2 queries with grades have no ranking and count as 0" in precision.notes
 
 
 def test_unjudged_passages_are_counted() -> None:
     relevance = RELEVANCE.assign(grade=[0, 1, None, 1, 1])
     result = points(retrieval.at(3, QUERIES, RANKINGS, relevance))["precision@3"]
-    assert result.notes[0] == "1 of 4 retrieved passages are unjudged: taken as not relevant"
+    assert result.notes[0] == "1 of 4 retrieved passages are unjudged and count as not relevant"
     # It stands third.
     assert points(retrieval.at(2, QUERIES, RANKINGS, relevance))["precision@2"].notes == ()
 
@@ -149,7 +149,7 @@ def test_unjudged_passages_are_counted() -> None:
     ("rankings", "message"),
     [
         (RANKINGS.assign(item_id="q9"), "'q9'"),
-        (RANKINGS.assign(rank=[2, 0, 3, 1]), "'q1': rank 0 is no whole number"),
+        (RANKINGS.assign(rank=[2, 0, 3, 1]), "'q1': rank 0 is not a whole number"),
         (RANKINGS.assign(rank=[2, 1.5, 3, 1]), "rank 1.5"),
         (RANKINGS.assign(rank=[1, 1, 3, 1]), "has rank '1' twice"),
         (RANKINGS.assign(passage_id=["a", "a", "c", "d"]), "has passage 'a' twice"),

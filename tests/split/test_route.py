@@ -112,7 +112,7 @@ def test_too_few_labels_say_how_many_it_takes(tmp_path: Path) -> None:
     db = planted(tmp_path, 10)
     run, _ = sure_judge(db, 10)
     told = judge("route", "stance", "--run", run, "-d", db, code=2).stderr
-    assert "a promise of 90% at least 29" in told
+    assert "a promise of 90% needs at least 29" in told
 
 
 def test_the_sealed_test_tests_the_promise_and_the_look_is_logged(
@@ -226,7 +226,7 @@ def test_labels_of_a_queue_alone_are_refused_with_the_reason(tmp_path: Path) -> 
     batch(db, "hard stance -n 40 --draw least-sure --annotators ann")
     label_as_gold(db, "ann")
     told = judge("route", "stance", "--run", run, "--reference", "ann", "-d", db, code=2).stderr
-    assert "0 questions with labels of ann test the promise" in told
+    assert "0 questions with labels by ann can test the promise" in told
     assert (
         "40 labelled units are left out: no draw with equal probability from all units brought them" in told
     )
@@ -354,5 +354,5 @@ def test_the_promise_is_tested_on_labels_that_did_not_test_it(
         "the guarantee of 80% agreement with gold is broken"
         in judge(*words, "--check", result["run"], code=5).stderr
     )
-    assert "no route" in judge(*words, "--check", run, code=2).stderr
+    assert "this run is not a route" in judge(*words, "--check", run, code=2).stderr
     assert "--run RUN, or a stored route with --check ROUTE" in judge(*words, code=2).stderr

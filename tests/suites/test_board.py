@@ -278,7 +278,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(judge: Jud
         in judge(*part, "--system", "all", "--judges", "each", "-m", "a/a", "-m", "b/b", code=2).err
     )
     assert "several judges" in judge(*part, "--judges", "each", "-m", "a/a", code=2).err
-    assert "no answers of that system" in judge(*part, "--system", "good", "--system", "nobody", code=2).err
+    assert "no answers by that system" in judge(*part, "--system", "good", "--system", "nobody", code=2).err
     assert not list(tmp_path.glob("*.part"))
     # What another process is writing to the same name stays its own.
     (tmp_path / "b.md.part").write_text("half of another's")

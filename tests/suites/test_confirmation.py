@@ -107,7 +107,7 @@ def test_pairs_that_people_turn_down_are_left_out(judge: Judge, study: None) -> 
         1,
         1.0,
     )
-    assert any("1 confirmed" in n and "1 turned down (left out)" in n for n in result.document["notes"])
+    assert any("1 confirmed" in n and "1 rejected (left out)" in n for n in result.document["notes"])
 
 
 def test_no_pair_is_left_where_people_turn_all_of_them_down(judge: Judge, study: None) -> None:
@@ -176,9 +176,9 @@ def test_a_whole_suite(judge: Judge, tmp_path: Path) -> None:
 
 
 BAD = [
-    (("--k", "x"), 2, "--k is a list of whole numbers"),
-    (("--ranking", "z"), 2, "no ranking 'z' of 'c'; available: own"),
-    (("--system", "z"), 2, "no answers of that system"),
+    (("--k", "x"), 2, "--k must be a list of positive whole numbers"),
+    (("--ranking", "z"), 2, "no ranking 'z' for 'c'; available: own"),
+    (("--system", "z"), 2, "no answers by that system"),
 ]
 
 

@@ -102,7 +102,7 @@ def test_citations_against_the_passages_that_people_marked(judge: Judge) -> None
     result = score(judge, "garage", "--part", "attribution")
     # evidence_cited is YES for the ANSWER passages, cite_1 of g1 and g2: the same as the human answers cite.
     assert result.value("attribution_recall_micro") == 0.5
-    assert "attribution: citations against those of evidence_cited" in result.document["notes"]
+    assert "attribution: citations are compared with those of evidence_cited" in result.document["notes"]
     assert result.names == [
         *(f"attribution_{m}_{a}" for a in ("micro", "macro") for m in ("precision", "recall", "f1")),
         "attribution_invented_share",
@@ -117,7 +117,10 @@ def test_strata_by_tag_and_by_relevance_density(judge: Judge) -> None:
     # g1: one of three labelled passages answers (1/3: medium from 1/3 on); g2: one of one: high.
     assert (dense.value("eligibility", "medium"), dense.value("eligibility", "high")) == (1.0, 0.0)
     wrong = judge("score", "garage", "--by", "nothing", "--part", "eligibility", code=2)
-    assert "--by nothing: no item has such a tag or gold label; available: density, insufficient" in wrong.err
+    assert (
+        "--by nothing: no item has a tag or gold label of this name; available: density, insufficient"
+        in wrong.err
+    )
 
 
 def test_data_without_relevance_labels_have_no_raf(judge: Judge, tmp_path: Path) -> None:
@@ -134,7 +137,7 @@ def test_data_without_relevance_labels_have_no_raf(judge: Judge, tmp_path: Path)
     assert "no gold label 'insufficient': all questions are treated as answerable" in notes
     assert result["deflection_true_positive_rate"]["reason"] == "there is no such unit"
     refused = judge("score", "garage", "--dataset", "own", "--part", "raf", code=1)
-    assert "no passage of 'own' has a gold label 'relevance'" in refused.err
+    assert "no passage in 'own' has a gold label 'relevance'" in refused.err
 
 
 def test_relevant_by_the_marks_of_the_data_set(judge: Judge) -> None:

@@ -81,7 +81,7 @@ def test_retrieved_context_and_the_retriever(judge: Judge, tmp_path: Path) -> No
         (2 / 3, 1 / 3)
     )
     assert "mixed context: retrieved:2" in mixed["total"]["notes"]
-    assert "--mixed is fixed5 or retrieved:K" in judge("score", "mirage", "--mixed", "five", code=2).err
+    assert "--mixed must be fixed5 or retrieved:K" in judge("score", "mirage", "--mixed", "five", code=2).err
 
 
 def test_conditions_are_joined_by_id(judge: Judge, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_against_nuggetizer(judge: Judge, tmp_path: Path) -> None:
     # mars of `first`: (1 + .5 + .5 x 0)/(2 + .5); emma has okay ones alone: 1. (.6 + 1)/2
     assert result.value("nugget_weighted[first]") == pytest.approx(0.8)
     assert any(
-        "topics without a vital nugget" in note and "x:emma" in note for note in result.document["notes"]
+        "these topics have no vital nugget" in note and "x:emma" in note for note in result.document["notes"]
     )
 
 
@@ -88,7 +88,7 @@ def test_step_by_step(judge: Judge) -> None:
     result = score(judge, "nuggets")
     scored = {name.partition("[")[2] for name in result.names}
     assert scored == {f"{system}]" for system in ("alpha", "beta", "gamma", "delta", "omega")}
-    assert any("nobody has labelled" in note for note in result.document["notes"])
+    assert any("there are no human labels" in note for note in result.document["notes"])
     alone = score(judge, "nuggets", "--system", "omega")
     assert alone.value("nugget_all") == result.value("nugget_all[omega]")
     assert "order" in judge("score", "nuggets", "--system", "omega", "--part", "order", code=2).err

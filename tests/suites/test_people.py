@@ -161,7 +161,7 @@ def test_labels_that_a_judge_was_fitted_on_correct_it_nowhere(judge: Judge, stud
     # Of bob's four units g0 is gone: g1, g5 and g6, of which he calls g1 and g5 eligible.
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (pytest.approx(2 / 3), 3)
     assert any(
-        "1 units take no part in the correction" in note for note in result.document["correction"]["notes"]
+        "1 units are left out of the correction" in note for note in result.document["correction"]["notes"]
     )
 
 

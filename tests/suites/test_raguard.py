@@ -48,7 +48,10 @@ def test_settings_and_drops_by_hand(judge: Judge) -> None:
     assert result.value("drop_relative_misleading") == pytest.approx(-1.0)
     assert result.value("drop_same_claims_misleading") == pytest.approx(-1 / 2)
     assert result.value("drop_rag_1") == pytest.approx(-1 / 3)
-    assert "1 answers outside the options, or not readable, are wrong" in result["accuracy_rag_1"]["notes"]
+    assert (
+        "1 answers that are outside the options or unreadable count as wrong"
+        in result["accuracy_rag_1"]["notes"]
+    )
     printed = {(p["system"], p["measure"]): p["value"] for p in result.document["published"]}
     assert printed["Mistral-7B", "accuracy_misleading"] == 0.2822
 
@@ -116,7 +119,7 @@ def test_the_commands_that_are_missing_can_be_typed(judge: Judge, tmp_path: Path
 def test_without_gold_verdicts_there_is_no_score(judge: Judge, tmp_path: Path) -> None:
     items(judge, tmp_path, "own", [{"id": "q", "claim": "So.", "passages": ["So."]}])
     message = judge("score", "raguard", "--dataset", "own", code=1).err
-    assert "no item of 'own' has a gold label 'claim_verdict'" in message
+    assert "no item in 'own' has a gold label 'claim_verdict'" in message
 
 
 def test_examples_are_training_claims_without_documents_where_there_are_none(
@@ -149,6 +152,8 @@ def test_examples_are_training_claims_without_documents_where_there_are_none(
     # c (true) and d (false) are left; the model always says true.
     assert (result.value("accuracy_zero"), result["accuracy_zero"]["n_units"]) == (0.5, 2)
     assert (result.value("accuracy_oracle"), result["accuracy_oracle"]["n_units"]) == (0.5, 2)
-    assert "two-shot: t:a and t:b are shown with every question and are no rows" in result.document["notes"]
+    assert (
+        "two-shot: t:a and t:b are shown with every question and are not scored" in result.document["notes"]
+    )
     message = judge("run", "verdict_document", "-m", "scripted/first", "--examples", "t:z", code=2).err
     assert "--examples: no item 't:z'" in message

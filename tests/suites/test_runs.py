@@ -135,7 +135,7 @@ def test_comparing_what_cannot_be_compared(judge: Judge) -> None:
 
 def test_suite_does_what_is_missing_once(judge: Judge) -> None:
     done = judge("suite", *DEFLECTION, "-m", "scripted/hash", "--json")
-    assert "suite: deflection has 3 units without a judgement of scripted/hash" in done.err
+    assert "suite: deflection has 3 units without a judgement by scripted/hash" in done.err
     again = judge("suite", *DEFLECTION, "-m", "scripted/hash", "--json")
     assert again.err == ""
     assert checked(again.out, "score") == checked(done.out, "score")
@@ -181,7 +181,7 @@ def test_what_is_asked_for_wrongly(judge: Judge) -> None:
     deflected("missing", "missing")
     for words, message in (
         (("--part", "nothing"), "garage has no part 'nothing'; available: eligibility"),
-        (("--system", "x"), "no answers of that system and condition; available: m (full)"),
+        (("--system", "x"), "no answers by that system under that condition; available: m (full)"),
         (("--dataset", "x"), "no data set 'x'; available: garage"),
         (("--run", "zzz"), "no run is called 'zzz'"),
     ):
@@ -245,7 +245,7 @@ def test_without_such_a_set_the_user_chooses(judge: Judge) -> None:
     give("eligibility", every, options={"seed": 2})
     other = deflected("missing", "missing", options={"seed": 3})
     message = judge("score", *parts, code=2).err
-    assert "no runs with equal settings: choose with --run RUN" in message
+    assert "no runs with equal settings cover all parts: choose with --run RUN" in message
     assert f"{first} (--seed 1)" in message and f"{other} (--seed 3)" in message
     result = score(judge, *parts, "--run", first, "--run", other)
     assert {run["run"] for run in result.document["runs"]} == {first, other}

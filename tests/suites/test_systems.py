@@ -88,7 +88,7 @@ def test_a_named_run_of_another_is_not_read_and_the_score_says_so(judge: Judge, 
     result = score(judge, *words, "--run", run)
     # Documents 4, 5 and 6 belong to the false claims 2 and 3.
     assert result.value("accuracy_oracle") == 3 / 6
-    message = f"--run {run} (verdict_document.v3 by the/judge) is read by no part of this score"
+    message = f"--run {run} (verdict_document.v3 by the/judge) is not used by any part of this score"
     assert message in result.document["notes"]
 
 
@@ -157,7 +157,10 @@ def test_an_output_that_was_imported_and_made_is_neither(judge: Judge, tmp_path:
     answers(judge, tmp_path, [("1", "mine", "zero-context", "true")])
     words = ("score", "raguard", "--system", "mine", "--part", "zero")
     message = judge(*words, code=2).err
-    assert "'mine' has two outputs for 'zero-context': imported, and made by scripted/hash (run " in message
+    assert (
+        "'mine' has two sets of outputs for 'zero-context': imported ones, and those made by scripted/hash (run "
+        in message
+    )
     run = message.partition("(run ")[2].partition(")")[0]
     assert f"run {run}: verdict.v3 by scripted/hash" in judge(*words, "--run", run).out
 
@@ -471,7 +474,7 @@ def test_a_named_run_of_a_judge_is_no_output_of_a_model_either(judge: Judge) -> 
     # The model says true on all six documents; claim 1, which has three of them, is true.
     assert result.value("accuracy_oracle") == 0.5
     assert (
-        f"--run {run} (verdict_document.v3 by the/judge) is read by no part of this score"
+        f"--run {run} (verdict_document.v3 by the/judge) is not used by any part of this score"
         in result.document["notes"]
     )
 
@@ -485,7 +488,7 @@ def test_a_ranking_that_is_called_as_no_system_is_named(judge: Judge, tmp_path: 
     message = judge("systems", "import", "--stage", "retrieve", path).err
     assert "ranking (no system is called 'my_rag'; use --system to name the system of a ranking)" in message
     words = ("raguard", "--system", "my rag", "--part", "retrieval", "--k", "1")
-    taken = "the ranking 'my_rag' (retrieve) has no system's name and is taken for 'my rag'"
+    taken = "the ranking 'my_rag' (retrieve) is not named after a system and is used for 'my rag'"
     assert taken in score(judge, *words).document["notes"]
     judge("systems", "import", "--stage", "retrieve", path, "--system", "my rag")
     assert taken not in score(judge, *words).document["notes"]

@@ -148,8 +148,8 @@ def test_a_whole_suite(judge: Judge, tmp_path: Path) -> None:
 
 
 BAD = [
-    (("--alpha", "1"), 2, "--alpha lies between 0 and 1"),
-    (("--alpha", "x"), 2, "--alpha is a number"),
+    (("--alpha", "1"), 2, "--alpha must be between 0 and 1"),
+    (("--alpha", "x"), 2, "--alpha must be a number"),
     (("--context", "some"), 2, "--context 'some': write none"),
     (("--part", "z"), 2, "urag has no part 'z'"),
 ]
@@ -197,7 +197,7 @@ def test_ambiguous_units_of_a_judge(judge: Judge, judged: str) -> None:
     assert result["accuracy"]["n_units"] == 3
     # Unit 6 has 0.8 as well and no gold; unit 7 has 0.5 at most, so its set is empty.
     assert any(
-        "1 of 5 units outside the calibration are ambiguous by lac: s:7/p" in n
+        "1 of 5 units outside the calibration half are ambiguous by LAC: s:7/p" in n
         for n in result.document["notes"]
     )
     with Path("a.csv").open() as file:
