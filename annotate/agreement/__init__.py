@@ -1,1 +1,1 @@
-"""Agreement of people and judges on a field, as data."""
+"""The agreement between people and judges on a field, as data."""

@@ -1,4 +1,4 @@
-"""Agreement of all pairs of many annotators at once: 164 workers make 13,366 pairs."""
+"""Agreement for all pairs of many annotators at once; for example, 164 workers form 13,366 pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from judge.types import Json
 class Pairs:
     """Row i is about annotators `first[i]` and `second[i]`, who share `n_units[i]` units (at least one).
 
-    `values`: key of METRICS -> a coefficient's values, nan if undefined. `n_pairs` counts all pairs, also
-    those without a shared unit.
+    `values` maps a key of METRICS to a coefficient's values, which are nan if undefined. `n_pairs` counts all pairs,
+    including those without a shared unit.
     """
 
     annotators: tuple[str, ...]
@@ -51,12 +51,12 @@ class Pairs:
 def all_pairs(
     ratings: Ratings, keys: Sequence[str], *, level: str, first: Sequence[str], second: Sequence[str]
 ) -> Pairs:
-    """Return the agreement of every annotator of `first` with every one of `second`, each pair once.
+    """Return the agreement of every annotator in `first` with every annotator in `second`, each pair once.
 
-    Point values on the units that both labelled, without intervals: a single sparse product yields all
-    confusion matrices, and the coefficients of judge.stats are computed from them.
+    The values are point estimates on the units that both labelled, without intervals. A single sparse product yields all
+    confusion matrices, and the coefficients of judge.stats are computed from these.
     """
-    from scipy import sparse  # the import takes a while
+    from scipy import sparse  # imported here because it is slow
 
     q, names = len(ratings.domain), ratings.annotators
     rated = ratings.codes >= 0
@@ -67,7 +67,7 @@ def all_pairs(
     shape = (ratings.n_units, len(names) * q)
     given = sparse.csr_array((np.ones(len(unit), dtype=np.int64), (unit, column)), shape=shape)
     product = sparse.csr_array(given.T @ given)
-    # `keep` selects cells of this product and of the weighted one: both must list them in the same order.
+    # `keep` selects cells from this product and from the weighted one, so both must list them in the same order.
     product.sort_indices()
     cells = product.tocoo()
     left, k = np.divmod(cells.row.astype(np.int64), q)
@@ -79,7 +79,7 @@ def all_pairs(
     matrices = sparse.csr_array((cells.data[keep], where), shape=shape, dtype=np.float64)
     n_units = np.asarray(matrices.sum(axis=1)).astype(np.int64)
     if ratings.weights is not None:
-        # Design weights count in the values, while each unit counts once in the numbers of units.
+        # The values use design weights, while the numbers of units count each unit once.
         weighted = sparse.csr_array((ratings.weights[unit], (unit, column)), shape=given.shape)
         weighted_product = sparse.csr_array(given.T @ weighted)
         weighted_product.sort_indices()

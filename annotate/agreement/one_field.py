@@ -19,7 +19,7 @@ from judge.store import Store
 from judge.store.export import known_task
 from judge.types import Measure
 
-# Longer lists of pairs are summarised: nobody reads more rows, and intervals take time.
+# Longer lists of pairs are summarised: more rows are hard to read, and intervals take time to compute.
 MOST_PAIRS = 28
 GROUP = {
     "nominal": ("percent", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pabak"),
@@ -37,7 +37,7 @@ PAIR = {
 
 @dataclass(frozen=True)
 class Block:
-    """Measures under a heading. In a list of pairs, all measures of a pair are adjacent."""
+    """Measures under a heading. In a list of pairs, all measures for a pair are adjacent."""
 
     title: str
     annotators: Sequence[str]
@@ -46,7 +46,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Many:
-    """A heading with too many pairs to list."""
+    """A heading with a summary of pairs that are too many to list."""
 
     title: str
     pairs: Pairs
@@ -54,16 +54,16 @@ class Many:
 
 def check(panel: Panel) -> None:
     """Raise BadInput if nothing can be compared: the panel has one annotator, or too many different labels."""
-    # Ids or texts in place of labels have another value in almost every row.
+    # Ids or texts, in place of labels, have a different value in almost every row.
     if len(panel.domain) > MOST_LABELS and not panel.are_scores:
         raise BadInput(
-            f"'{panel.field}' has {len(panel.domain):,} different labels: is it the right column? "
-            "Numbers take --level interval",
+            f"'{panel.field}' has {len(panel.domain):,} different labels: check that it is the right column. "
+            "If it contains numbers, pass --level interval",
             path=panel.source,
         )
     if len(panel.ratings.annotators) < 2:
         raise BadInput(
-            f"'{panel.field}' has one annotator, '{panel.ratings.annotators[0]}': nothing to compare",
+            f"'{panel.field}' has only one annotator, '{panel.ratings.annotators[0]}': there is nothing to compare",
             path=panel.source,
         )
 
@@ -74,7 +74,7 @@ def check_measures(wanted: Iterable[str]) -> None:
     for name in wanted:
         if name not in general and name not in METRICS:
             known = sorted({*METRICS, *general, *plugins.names("measures")})
-            raise UsageError(f"--measure {name}: no such measure; available: {', '.join(known)}")
+            raise UsageError(f"--measure {name}: unknown measure; available: {', '.join(known)}")
 
 
 def panels_of(
@@ -123,12 +123,14 @@ def panels_of(
     if not enough:
         listed = ", ".join(f"{p.field} ({', '.join(p.ratings.annotators)})" for p in panels) or "none yet"
         conflicts = f"; {in_conflict}" if (in_conflict := all_in_conflict(store)) else ""
-        raise BadInput(f"{store.path}: no field that two annotators labelled; available: {listed}{conflicts}")
+        raise BadInput(
+            f"{store.path}: no field was labelled by two annotators; available: {listed}{conflicts}"
+        )
     return enough, [*map(str, refused), *_without_a_label(store, {name for name, _ in wanted}, field or task)]
 
 
 def _without_a_label(store: Store, wanted: set[str], named: str | None) -> list[str]:
-    """Return the fields that would be missing silently, because all of their labels are in conflict."""
+    """Return a note on the fields that would be silently missing, because all of their labels are in conflict."""
     if named:
         return []
     fields = sorted(relation.conflict_counts(store.conn).keys() - wanted)
@@ -136,7 +138,7 @@ def _without_a_label(store: Store, wanted: set[str], named: str | None) -> list[
 
 
 def usual(panel: Panel, pair: bool) -> list[str]:
-    """Return the default coefficients of a pair or a group for the level of measurement."""
+    """Return the default coefficients for a pair or a group at the level of measurement."""
     if panel.are_scores:
         return panel.keys(["krippendorff_alpha"])
     return panel.keys((PAIR if pair else GROUP)[panel.level])
@@ -158,7 +160,7 @@ class Agreement:
 
     @property
     def measures(self) -> list[Measure]:
-        """Every Measure, in the order of the sections."""
+        """All measures, in the order of the sections."""
         listed = [block for block in self.pairs if isinstance(block, Block)]
         return [m for block in (*self.groups, *listed, *self.classes) for m in block.measures]
 
@@ -176,11 +178,11 @@ def analyse(
     per_class: bool = False,
     **how: Unpack[How],
 ) -> Agreement:
-    """Compute the agreement of all annotators: groups, pairs, judges with the reference, and each label.
+    """Compute the agreement between all annotators: groups, pairs, judges with the reference, and each label.
 
-    `names` are the coefficients (default: those of the level). `per_class` adds precision, recall and F1 of
-    each judge against the reference. `how` as in judge.stats.measures. Raises BadInput as `check` does,
-    UsageError as `Panel.keys` does.
+    `names` are the coefficients (default: those for the level). `per_class` adds precision, recall and F1 for
+    each judge against the reference. `how` has the same meaning as in judge.stats.measures. Raises BadInput as `check`
+    does, and UsageError as `Panel.keys` does.
     """
     check(panel)
     result = Agreement(panel, reference, notes=[*panel.notes, *panel.remarks])
@@ -189,7 +191,7 @@ def analyse(
     for title, group in _groups(panel):
         keys = list(dict.fromkeys(wanted[0] + (wanted[1] if len(group) == 2 else [])))
         result.groups.append(Block(title, group, panel.measure(group, keys, **how)))
-        # The block of a group of two has the coefficients of the pair, too, so the pair is not listed again.
+        # The block for a group of two also has the coefficients for the pair, so the pair is not listed again.
         if len(group) == 2:
             done.add(frozenset(group))
     for title, pairs in _lists(panel):
@@ -198,7 +200,7 @@ def analyse(
         _add_pairs(result, title, left, wanted[1], how)
     if reference is not None:
         result.compared = panel.judges_compared(reference.name, **how)
-    # Numbers have no classes: no confusion matrix, no values label by label, no shares.
+    # Numbers have no classes, so there is no confusion matrix, no table by label, and no shares.
     if panel.numeric:
         return result
     vote = panel.majority
@@ -234,7 +236,7 @@ def _groups(panel: Panel) -> list[tuple[str, list[str]]]:
 
 
 def _lists(panel: Panel) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the pairs to report, under headings: people first, because they are the ceiling for the judge."""
+    """Return the pairs to report, under headings. People come first, because they are the ceiling for the judge."""
     vote = [panel.majority.name] if panel.majority is not None else []
     fixed = vote + panel.known
     lists: list[tuple[str, list[tuple[str, str]]]] = []

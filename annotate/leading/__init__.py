@@ -1,1 +1,1 @@
-"""Serve the lead of a batch: annotators, progress, reading pace, and the units on which people disagree."""
+"""Functions for the lead of a batch: annotators, progress, reading pace, and the units on which people disagree."""

@@ -1,7 +1,7 @@
 """The lead's queue: units of a batch on which people disagree or that nobody could label, in a seeded order.
 
-A policy of the batch decides some of them without the lead: by the majority of the people or, for numbers, by
-the median of answers within a tolerance. Its decisions are logged in a session of `policy`.
+The batch's policy decides some of these units without the lead: by the majority of the people or, for numbers, by
+the median of answers within a tolerance. Its decisions are logged in a session by `policy`.
 """
 
 import json
@@ -27,12 +27,12 @@ from judge.store import Store
 from judge.store.study import dumps
 
 POLICY = "policy"
-"""The annotator of sessions in which a policy decided."""
+"""The person recorded for sessions in which a policy decided."""
 
 
 @dataclass(slots=True)
 class _Unit:
-    """The answers of people to one unit, without those of stopped people."""
+    """The answers that people gave for one unit, without those by stopped people."""
 
     open: int = 0
     given_up: int = 0
@@ -79,14 +79,14 @@ def for_the_lead(store: Store, batch: str) -> dict[str, int]:
 
 
 def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) -> int:
-    """Queue new disagreements and stuck units. Returns how many queued units `lead` may decide.
+    """Queue new disagreements and stuck units, and return how many queued units `lead` may decide.
 
     A unit is a disagreement if two people who finished it differ in any answer, and stuck if everybody
     skipped or flagged it. The batch's policy decides first. Units that the lead has labelled count only with
     `allow_own`; the session hides them otherwise, because nobody may adjudicate their own label.
     """
     info = batch_info(store, batch)
-    # Not 0, which would mean that nothing is left to decide: the session then reports that the batch is closed.
+    # 0 would mean that nothing is left to decide. With this number, the session reports that the batch is closed.
     if info.closed:
         return 1
     predecide(store, batch)
@@ -94,8 +94,8 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
     waiting = {unit for unit, state in units.items() if state.differs or state.stuck}
     if policy := info.plan.adjudication:
         ruled = {unit for unit, state in units.items() if _outcome(info, policy, state)}
-        # Under a policy, a unit waits for the lead only after all its people are done: until then, a majority
-        # is possible.
+        # Under a policy, a unit waits for the lead only after all its people are done, because a majority is possible
+        # until then.
         waiting = {u for u in waiting if u not in ruled and not units[u].open}
     with store.transaction() as conn:
         ensure_human(conn, [lead])
@@ -106,7 +106,7 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
 
 
 def _queue(conn: sqlite3.Connection, info: BatchInfo, units: set[str]) -> set[str]:
-    """Assign units for adjudication that are not assigned yet. Return those that were assigned before."""
+    """Assign the units that are not yet assigned for adjudication. Return the units that were assigned before."""
     conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'adjudicated', ?)", [ADJUDICATED, "{}"])
     query = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
     queued = {u for (u,) in conn.execute(query, [info.batch, ADJUDICATED])}
@@ -118,7 +118,7 @@ def _queue(conn: sqlite3.Connection, info: BatchInfo, units: set[str]) -> set[st
 def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = None) -> None:
     """Store the policy of a batch; an empty one removes it.
 
-    Raises UsageError for a batch that cannot be changed, and for a tolerance of a field without numbers.
+    Raises UsageError if the batch cannot be changed, or if a tolerance is for a field without numbers.
     """
     info = open_batch(store, name)
     numbers = [q.field for q in info.task.spec.questions if q.level == "interval"]
@@ -164,7 +164,7 @@ def _agreed_value(answers: Sequence[str], tolerance: float | None, majority: boo
     if count == len(answers) or (majority and 2 * count > len(answers)):
         return value
     if tolerance is not None:
-        # It imports numpy, which few tasks need.
+        # The import loads numpy, which few tasks need.
         from judge.labels.values import number
 
         numbers = [float(answer) for answer in answers]
@@ -176,7 +176,7 @@ def _agreed_value(answers: Sequence[str], tolerance: float | None, majority: boo
 
 
 def predecide(store: Store, batch: str) -> int:
-    """Apply the policy, and withdraw its decisions that no longer hold. Returns the number of decided units.
+    """Apply the policy, withdraw its decisions that no longer hold, and return the number of decided units.
 
     Units that a lead has touched are not changed.
     """
@@ -197,14 +197,15 @@ def predecide(store: Store, batch: str) -> int:
             current, outcome = json.loads(text), outcomes.get(unit, {})
             if unit in leads or (unit not in before and not outcome) or current == outcome:
                 continue
-            # With the first change only: each `annotate adjudicate` runs this, and an empty session says nothing.
+            # The session is created with the first change only: every `annotate adjudicate` runs this, and an empty session
+            # has no meaning.
             session = session or new_session(conn, batch, ADJUDICATED, POLICY, "policy")
             _log_outcome(conn, info, session, (unit, position), outcome)
     return len(outcomes)
 
 
 def _decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> set[str]:
-    """Return the units on which the policy, or a lead, has any event."""
+    """Return the units for which the policy, or a lead, has logged an event."""
     query = (
         "SELECT DISTINCT a.unit_id FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
         "ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position "
@@ -222,7 +223,7 @@ def _log_outcome(
     undone = {e.undoes for e in events}
     new = [
         Event(str(ULID()), Kind.UNDO, None, None, None, e.event_id)
-        # The latest first, as a person undoes them.
+        # Undo the latest events first, as a person does.
         for e in reversed(events)
         if e.kind == Kind.LABEL and e.event_id not in undone
     ]

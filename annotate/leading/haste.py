@@ -1,4 +1,4 @@
-"""Detect people who label faster than they can read, from the time that a unit was shown before its label.
+"""Detect people who label faster than they can read, from the time for which a unit was shown before its label.
 
 A label is fast if its unit was shown for less than `MS_A_WORD` for each of its first `MOST_WORDS` words.
 """
@@ -13,9 +13,9 @@ from judge.store import Store
 MS_A_WORD = 80
 MOST_WORDS = 50
 CHARACTERS = 6
-"""The length of a word, including the space after it."""
+"""The characters per word, including the space after it."""
 LEAST, SHARE = 5, 0.1
-"""A person is named if at least this many labels, and more than this share of all, are fast."""
+"""A person is named if at least this many of their labels, and more than this share of them, are fast."""
 
 # SQLite takes the other columns from the row with the minimum: the first label that was not undone.
 _FIRST = """
@@ -42,24 +42,24 @@ class ReadingPace(NamedTuple):
 
     @property
     def too_fast(self) -> bool:
-        """Whether the person must be named."""
+        """Whether the person must be named in the report."""
         return self.fast >= LEAST and self.fast > SHARE * self.timed
 
 
 def reading_ms(characters: int) -> float:
-    """Return the minimum time in milliseconds to read a text of that length."""
+    """Return the minimum time, in milliseconds, for reading a text of that length."""
     return min(characters / CHARACTERS, MOST_WORDS) * MS_A_WORD
 
 
 def paces(store: Store, batch: str | None = None) -> dict[str, ReadingPace]:
-    """Return the pace by annotator, without those who have no timed label: labels made elsewhere have no time."""
+    """Return the pace by annotator, without annotators who have no timed labels. Labels made elsewhere have no time."""
     people: dict[str, ReadingPace] = {}
-    # The tables of a study that was never opened for annotation lack the column.
+    # If a study was never opened for annotation, its tables lack the column.
     if not any(column[1] == "shown_ms" for column in store.conn.execute("PRAGMA table_info(events)")):
         return people
     for who, shown, active, _, characters in store.conn.execute(_FIRST, {"batch": batch}):
         fast, timed = people.get(who, ReadingPace(0, 0))
-        # The longer of two times: somebody may have read the unit at an earlier visit, and the screen counts
+        # The longer of two times counts: somebody may have read the unit on an earlier visit, and the screen counts
         # this visit only.
         people[who] = ReadingPace(fast + (max(shown, active) < reading_ms(characters)), timed + 1)
     return people

@@ -1,6 +1,6 @@
 """Change a running batch: add, replace and stop annotators. Every change is recorded in `batch_changes`.
 
-Nothing here changes an existing label. Only untouched units are handed over.
+No function here changes an existing label. Only units without any event are handed over.
 """
 
 import sqlite3
@@ -19,10 +19,10 @@ from judge.store.study import now
 
 
 def close_batch(store: Store, name: str, note: str | None = None) -> BatchInfo:
-    """Close a batch: it accepts no more events. Raises UsageError if it is closed already."""
+    """Close a batch, so that it accepts no more events. Raises UsageError if it is already closed."""
     info = batch_info(store, name)
     if info.closed:
-        raise UsageError(f"batch '{name}' was closed on {info.closed[:10]}")
+        raise UsageError(f"batch '{name}' was already closed on {info.closed[:10]}")
     with store.transaction() as conn:
         conn.execute("UPDATE batches SET closed = ? WHERE batch = ?", [now(), name])
         seats.log(conn, name, "close", note=note)
@@ -33,7 +33,7 @@ def reopen_batch(store: Store, name: str, note: str | None = None) -> None:
     """Reopen a closed batch. Raises UsageError if it is open."""
     info = batch_info(store, name)
     if not info.closed:
-        raise UsageError(f"batch '{name}' is open")
+        raise UsageError(f"batch '{name}' is already open")
     with store.transaction() as conn:
         conn.execute("UPDATE batches SET closed = NULL WHERE batch = ?", [name])
         seats.log(conn, name, "reopen", detail={"closed": info.closed}, note=note)
@@ -48,15 +48,15 @@ def add_people(
     note: str | None = None,
     allow_exposed: bool = False,
 ) -> Changed:
-    """Assign units of the sample to new people: units with the fewest people first; without `n`, all of them.
+    """Assign units from the sample to new people: `n` units, those with the fewest people first, or all if `n` is None.
 
-    They begin with the batch's training units and get its attention units. Raises UsageError for a person who
-    is in the batch already, was stopped in it, or knows the answers from elsewhere.
+    The new people begin with the batch's training units and get its attention units. Raises UsageError if a person is
+    already in the batch, was stopped in it, or has seen the answers elsewhere.
     """
     info = seats.open_batch(store, name)
     people = list(dict.fromkeys(people))
     if not people:
-        raise UsageError("--to: name at least one, as in --to dave,erin")
+        raise UsageError("--to must name at least one person, for example --to dave,erin")
     done = Changed(name)
     with store.transaction() as conn:
         _newcomers(conn, name, people)
@@ -68,7 +68,7 @@ def add_people(
         by_name = {b[0]: b for b in blocks}
         for person in people:
             chosen: list[list[str]] = []
-            # The shuffle first: among units with equally many people, chance decides.
+            # Shuffle before sorting, so that chance decides among units with equally many people.
             ranked = shuffled(by_name, info.plan.seed, f"add:{person}")
             for head in sorted(ranked, key=lambda head: load.get(head, 0)):
                 if n is None or sum(map(len, chosen)) < n:
@@ -91,11 +91,11 @@ def hand_over(
     note: str | None = None,
     allow_exposed: bool = False,
 ) -> Changed:
-    """Assign the untouched units of `person` to other people, who may be new to the batch.
+    """Assign the units of `person` that have no event to other people, who may be new to the batch.
 
-    Units that were drawn together stay together. Each goes to the person with the least work who does not
-    have it; a unit that nobody else can take stays. The person's hidden repeats and checks are removed.
-    Raises StudyError while the person is working, UsageError as `add_people`.
+    Units that were drawn together stay together. Each unit goes to the person with the least work who does not already
+    have it. A unit that nobody else can take stays with `person`. The person's hidden repeats and checks are removed.
+    Raises StudyError if the person is currently working, and UsageError as `add_people` does.
     """
     info = seats.open_batch(store, name)
     to = list(dict.fromkeys(to))
@@ -103,10 +103,10 @@ def hand_over(
     if person not in known:
         raise not_for(name, person, known)
     if person in to or not to:
-        raise UsageError(f"--to: name others than {person}")
+        raise UsageError(f"--to must not include {person}")
     done = Changed(name)
-    # While the person is at work, a unit could be labelled and handed over at the same time.
-    busy = f"batch '{name}': {person} is at work at this moment; hand over after that"
+    # While the person is working, a unit could be labelled and handed over at the same time.
+    busy = f"batch '{name}': {person} is working at this moment; hand over the units afterwards"
     with store.run_lock(f"annotate {name} {person}", busy), store.transaction() as conn:
         _newcomers(conn, name, [p for p in to if p not in known])
         for other in to:
@@ -129,7 +129,7 @@ def _move(
     rows = conn.execute(_UNTOUCHED, [name, person]).fetchall()
     units = [unit for _, unit, role, _ in rows if role == "sample"]
     if not units:
-        raise UsageError(f"batch '{name}': {person} has no unit left on which nothing was done")
+        raise UsageError(f"batch '{name}': {person} has already begun or finished every unit")
     units_of = {p: _units_of(conn, name, p) for p in to}
     todo = {p: _open_count(conn, name, p) for p in to}
     new_blocks: dict[str, list[list[str]]] = {p: [] for p in to}
@@ -144,15 +144,15 @@ def _move(
         todo[other] += len(block)
         moved |= dict.fromkeys(block, other)
     if not moved:
-        raise UsageError(f"batch '{name}': {', '.join(to)} have all units of {person} already")
+        raise UsageError(f"batch '{name}': {', '.join(to)} already have all units of {person}")
     all_gone = len(moved) == len(units)
     stamp = now()
     for position, unit, role, repeat in rows:
-        # Checks and repeats are removed, too: they only make sense for somebody who continues.
+        # Checks and repeats are removed, too, because they only make sense for somebody who continues.
         if unit in moved or (role != "sample" and all_gone):
             place = [name, person, position]
             receiver = moved.get(unit) if role == "sample" else None
-            # The old position is stored, because a pack with it may still return.
+            # The old position is stored, because a pack that contains it may still return.
             # A unit may have been handed over before and returned since.
             query = "INSERT OR REPLACE INTO handed_over VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             conn.execute(query, [*place, unit, role, repeat, receiver, stamp])
@@ -165,7 +165,7 @@ def _move(
             given[other] = seats.seat(conn, info, other, blocks, checks=other not in known)
     seats.log(conn, name, "hand over", person, {"to": {p: len(u) for p, u in given.items()}}, note)
     if left := len(units) - len(moved):
-        done.notes.append(f"{left} units stay with {person}: {', '.join(to)} have them already")
+        done.notes.append(f"{left} units stay with {person}: {', '.join(to)} already have them")
     done.units = len(moved)
     seats.finish(store, info, given, done, allow_exposed)
 
@@ -180,25 +180,25 @@ _UNTOUCHED = """
 
 
 def stop_person(store: Store, name: str, person: str, why: str) -> int:
-    """Stop a person in a batch: no more events are accepted, and their labels move to the layer `stopped`.
+    """Stop a person in a batch: no more of their events are accepted, and their labels move to the layer `stopped`.
 
-    The log keeps everything, and `resume_person` restores the labels. Returns the number of units.
+    The log keeps everything, and `resume_person` restores the labels. Returns the number of the person's units.
     """
     info = seats.open_batch(store, name)
     if person not in (known := people_of(store.conn, name)):
         raise not_for(name, person, known)
     if not why.strip():
-        raise UsageError("--why: give the reason; the report prints it")
+        raise UsageError("--why must give the reason, which the report prints")
     with store.transaction() as conn:
         if reason := is_stopped(conn, name, person):
-            raise UsageError(f"batch '{name}': {person} is stopped already ({reason})")
+            raise UsageError(f"batch '{name}': {person} is already stopped ({reason})")
         conn.execute("INSERT INTO stopped VALUES (?, ?, ?, ?)", [name, person, why.strip(), now()])
         seats.log(conn, name, "stop", person, {}, why.strip())
         return settle_log(conn, info.task, name, person)
 
 
 def resume_person(store: Store, name: str, person: str, note: str | None = None) -> int:
-    """Withdraw a stop and restore the labels. Returns the number of units."""
+    """Withdraw a stop and restore the person's labels. Returns the number of the person's units."""
     info = seats.open_batch(store, name)
     with store.transaction() as conn:
         if not is_stopped(conn, name, person):
@@ -213,7 +213,7 @@ def _newcomers(conn: sqlite3.Connection, name: str, people: Iterable[str]) -> No
         seats.not_stopped(conn, name, person)
         if person in people_of(conn, name):
             raise UsageError(
-                f"{person} is in batch '{name}' already; for more units: {command('annotate batches extend', name, '--to', 'N')}"
+                f"{person} is already in batch '{name}'; to add units: {command('annotate batches extend', name, '--to', 'N')}"
             )
         ensure_human(conn, [person])
 
@@ -229,7 +229,7 @@ def _open_count(conn: sqlite3.Connection, name: str, person: str) -> int:
 
 
 def _load(conn: sqlite3.Connection, name: str) -> dict[str, int]:
-    """Return unit -> number of its people who were not stopped."""
+    """Return a map from each unit to the number of its people who were not stopped."""
     query = """
         SELECT a.unit_id, count(*) FROM assignments AS a WHERE a.batch = ? AND a.role = 'sample' AND NOT EXISTS
         (SELECT 1 FROM stopped AS s WHERE s.batch = a.batch AND s.annotator_id = a.annotator_id) GROUP BY a.unit_id

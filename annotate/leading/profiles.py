@@ -1,4 +1,4 @@
-"""Profiles of annotators: what a report says about each person, stored in the study."""
+"""Profiles of annotators: the facts that a report gives about each person, stored in the study."""
 
 import json
 from collections.abc import Mapping
@@ -13,15 +13,14 @@ from judge.store.study import dumps
 from judge.types import AnnotatorKind, Json
 
 KEYS = ("qualification", "training", "paid", "consent", "note")
-"""The parts of a profile, each free text."""
+"""The keys of a profile. Each value is free text."""
 PEOPLE = (AnnotatorKind.HUMAN, AnnotatorKind.ADJUDICATED)
 
 
 def set_profile(store: Store, name: str, values: Mapping[str, str]) -> dict[str, Json]:
-    """Change these keys of a person's profile, and return the profile; an empty value removes a key.
+    """Change these keys of a person's profile, and return the profile. An empty value removes a key.
 
-    A new name becomes a person of the study. Raises UsageError for a judge, for gold, and for a reserved
-    name.
+    A new name is added to the study as a person. Raises UsageError if the name is a judge, gold, or reserved.
     """
     with store.transaction() as conn:
         query = "SELECT kind, profile FROM annotators WHERE annotator_id = ?"
@@ -37,9 +36,9 @@ def set_profile(store: Store, name: str, values: Mapping[str, str]) -> dict[str,
 
 
 def list_annotators(store: Store) -> list[dict[str, Json]]:
-    """Return everybody in the study: kind, number of labels, their fields, profile. People first.
+    """Return all annotators in the study, people first: kind, number of labels, labelled fields, profile.
 
-    `shown` is the readable name of a judge run, and the name itself for everybody else.
+    `shown` is a readable name for a judge run, and the name itself for everybody else.
     """
     runs = store.conn.execute("SELECT run_id, model, task FROM runs").fetchall()
     shown = shown_names(runs)

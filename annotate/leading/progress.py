@@ -1,4 +1,4 @@
-"""The lead's view of a batch: progress, pace, checks, and agreement so far, without any label."""
+"""The lead's view of a batch: progress, pace, checks, and agreement so far. It contains no labels."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ from judge.types import Json, Measure
 
 
 def list_batches(store: Store) -> list[dict[str, Json]]:
-    """Return one row a batch, oldest first."""
+    """Return one row per batch, the oldest first."""
     query = """
         SELECT b.batch, b.task, b.purpose, b.created, b.closed, b.packed_for,
                (SELECT count(*) FROM batch_units AS u WHERE u.batch = b.batch AND u.role = 'sample') AS units,
@@ -34,7 +34,7 @@ def list_batches(store: Store) -> list[dict[str, Json]]:
 
 
 def show_batch(store: Store, name: str) -> dict[str, Json]:
-    """Return a batch in numbers: annotators with progress, pace and checks; strata; agreement so far."""
+    """Return the numbers for a batch: annotators with progress, pace and checks; strata; agreement so far."""
     info = batch_info(store, name)
     speeds = paces(store, name)
     (options,) = store.conn.execute("SELECT options FROM batches WHERE batch = ?", [name]).fetchone()
@@ -68,13 +68,13 @@ _FLAGS = """
 
 
 def changes(store: Store, name: str) -> list[dict[str, Json]]:
-    """Return what leads changed in the batch since it was drawn, oldest first."""
+    """Return the changes that leads made to the batch since it was drawn, the oldest first."""
     query = "SELECT what, annotator_id AS annotator, detail, note, at FROM batch_changes WHERE batch = ? ORDER BY seq"
     return [{**row, "detail": json.loads(row["detail"])} for row in dicts(store.conn, query, [name])]
 
 
 def _wordless(measure: Measure) -> dict[str, Json]:
-    """Return a measure without its texts, which name labels: whoever watches a batch may also label in it."""
+    """Return a measure without its texts, because they name labels, and the person who watches may also label in the batch."""
     reason = "not defined on the labels so far" if measure.reason else None
     return {**measure.as_json(), "reason": reason, "notes": []}
 
@@ -96,7 +96,7 @@ def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None
     (counts,) = dicts(store.conn, _COUNTS, key)
     (updated,) = store.conn.execute(_UPDATED, key).fetchone()
     times = [ms for (ms,) in store.conn.execute(_TIMES, key)]
-    # Labels made elsewhere may have no time, and do not count for the pace.
+    # Labels made elsewhere may have no time, and do not count towards the pace.
     pace = len(times) / (sum(times) / 3_600_000) if times else None
     right, answered = _known(store, info, who, "training")
     caught, checked = _known(store, info, who, "attention")
@@ -125,7 +125,7 @@ def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None
 
 
 def _known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[int, int]:
-    """Return (correct, answered) for the units with a known answer: a unit is correct if every field is."""
+    """Return (correct, answered) for the units with a known answer. A unit is correct if every field is correct."""
     gold: dict[str, dict[str, str]] = {}
     fields = [q.field for q in info.task.spec.questions]
     rows = store.conn.execute(
@@ -147,7 +147,7 @@ def _known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[int, int
 
 
 def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
-    """Return how many units still wait for keep or revise; None in a batch that reveals no judge."""
+    """Return how many units still need keep or revise, or None if the batch reveals no judge."""
     if not info.reveal:
         return None
     fields = [q.field for q in info.task.spec.questions]
@@ -162,7 +162,7 @@ def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
 
 
 def _repeats(store: Store, info: BatchInfo, who: str) -> tuple[int, int]:
-    """Return (equal answers, answered twice) of the hidden repeats."""
+    """Return the number of hidden repeats with equal answers, and of those answered twice."""
     rows = store.conn.execute(
         """
         SELECT a.answers, r.answers FROM assignments AS r JOIN assignments AS a
@@ -188,7 +188,7 @@ def agreement(store: Store, info: BatchInfo) -> list[Measure]:
     for question in info.task.spec.questions:
         if question.level in ("interval", "text"):
             continue
-        # Repeats and checks are no units of the sample, and labels after a reveal are not blind.
+        # Repeats and checks are not units in the sample, and labels after a reveal are not blind.
         rows = store.conn.execute(
             "SELECT unit, annotator, label, question FROM batch_labels WHERE batch = ? AND field = ? "
             "AND layer = 'first' AND role = 'sample'",

@@ -1,4 +1,4 @@
-"""Verify a study: fold every log again, and compare the result with the stored rows."""
+"""Verify a study: recompute the state from every log, and compare it with the stored rows."""
 
 import json
 import math
@@ -21,11 +21,11 @@ from judge.store.listing import dicts
 from judge.types import Json
 
 NEAR = 1e-6
-"""The accepted relative difference between a stored weight and its probability's inverse."""
+"""The accepted relative difference between a stored weight and the inverse of its probability."""
 
 
 class Finding(NamedTuple):
-    """A row with a difference: the check, the place of the row, the recomputed value and the stored one."""
+    """A difference in a row: the check, the place of the row, the recomputed value and the stored value."""
 
     kind: str
     where: str
@@ -34,10 +34,10 @@ class Finding(NamedTuple):
 
 
 def verify(store: Store) -> list[Finding]:
-    """Return every difference between the stored rows and those that follow from logs and sources."""
+    """Return every difference between the stored rows and the rows recomputed from logs and sources."""
     conn = store.conn
     with store.reading_once():
-        # All checks read one state: a label that is given between two queries would look like a difference.
+        # All checks read one snapshot, because a label that is given between two queries would look like a difference.
         conn.execute("BEGIN")
         try:
             return [
@@ -55,7 +55,7 @@ def verify(store: Store) -> list[Finding]:
 
 
 def _logs(store: Store) -> Iterator[Finding]:
-    """Check the states of units and the labels of each batch, folded again from its log."""
+    """Check the states of units and the labels in each batch against those recomputed from its log."""
     conn = store.conn
     for (batch,) in conn.execute("SELECT batch FROM batches ORDER BY rowid").fetchall():
         task = batch_info(store, batch).task
@@ -91,7 +91,7 @@ def _sources(
 
 
 def _imports(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Check the labels of imports and of items' votes against their log."""
+    """Check the labels from imports and from items' votes against their log."""
     columns = "source, annotator_id, unit_id, field, repeat, layer, value, given"
     of_imports = "source NOT GLOB 'batch:*' AND source NOT GLOB 'adjudication:*'"
     logged: dict[tuple[Json, ...], dict[str, str]] = defaultdict(dict)
@@ -106,7 +106,7 @@ def _imports(conn: sqlite3.Connection) -> Iterator[Finding]:
         label = f"{value} ({layer}, given {given})"
         if logged.get(key, {}).get(layer) != label:
             yield Finding("import", _place(key), " or ".join(logged[key].values()) or "nothing", label)
-    # A label that was declared later is logged with both layers; the same holds after a merge of two studies.
+    # If a label's blindness was declared later, the label is logged with both layers, as after a merge of two studies.
     for key in sorted(logged.keys() - there, key=str):
         if logged[key]:
             yield Finding("import", _place(key), " or ".join(logged[key].values()), "nothing")
@@ -118,7 +118,7 @@ def _place(key: tuple[Json, ...]) -> str:
 
 
 def _judges(store: Store) -> Iterator[Finding]:
-    """Check the labels of each judge against its stored replies."""
+    """Check each judge's labels against its stored replies."""
     for (run,) in store.conn.execute("SELECT run_id FROM runs ORDER BY run_id").fetchall():
         for difference in unlike_replies(store, run):
             where = f"run {run}, unit '{difference.unit}', field '{difference.field}'"
@@ -127,7 +127,7 @@ def _judges(store: Store) -> Iterator[Finding]:
 
 def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
     """Check for labels whose source is not in the study."""
-    # Labels of a study of 0.2.0 that are in no log have the source 'study:0.2.0', which is no row of a table.
+    # Labels in a study of version 0.2.0 that are in no log have the source 'study:0.2.0', which is not in any table.
     query = """
         SELECT s.annotator_id, s.unit_id, s.field, s.source, s.value FROM label_sources AS s WHERE NOT CASE
             WHEN s.source GLOB 'batch:*' OR s.source GLOB 'adjudication:*' THEN EXISTS (SELECT 1 FROM assignments AS a
@@ -145,7 +145,7 @@ def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _labels(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Check the labels of people against their sources."""
+    """Check people's labels against their sources."""
     columns = "annotator_id, unit_id, field, repeat, layer, value, sources, rationale, derived_from"
     sides = []
     for table in ("resolved_labels", "labels"):
@@ -192,12 +192,12 @@ Design = tuple[float | None, float | None]
 
 
 def _expected(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[str, Design]:
-    """Return the design that each unit should have: from repeating the draw, else from the stored plan."""
+    """Return the design that each unit should have: from repeating the draw if possible, otherwise from the stored plan."""
     plan = info.plan
     again = _drawn_again(store, info, set(stored))
     if again is not None:
         return {d.unit_id: (d.probability, d.weight) for d in again}
-    # The frame has changed since the draw (an import, more labels of the judge), but the plan still has its
+    # The frame has changed since the draw (an import, more labels by the judge), but the plan still contains its
     # size.
     if plan.is_even and plan.frame and not plan.by_question and plan.left_out is not None:
         share = len(stored) / plan.frame
@@ -205,7 +205,7 @@ def _expected(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[
     by_chance = not (plan.queue or plan.from_route) and plan.annotators
     return {
         unit: (
-            # nan is close to no number, so the stored value is reported.
+            # nan is not close to any number, so the stored value is reported.
             p if p is not None or not by_chance else math.nan,
             None if p is None else 1 / p if p > 0 else math.nan,
         )
@@ -214,7 +214,7 @@ def _expected(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[
 
 
 def _drawn_again(store: Store, info: BatchInfo, units: set[str]) -> list[DrawnUnit] | None:
-    """Repeat the draw of a batch. Return None if the batch does not record it, or other units are drawn now."""
+    """Repeat the draw of a batch. Return None if the batch does not record the draw, or if different units are drawn now."""
     plan, conn = info.plan, store.conn
     if not (plan.annotators and plan.frame):
         return None
@@ -247,7 +247,7 @@ def _weight(design: Design) -> str:
 
 
 def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Check that questions of a split exist, and that the looks at its test are numbered without a gap."""
+    """Check that the questions in a split exist, and that the looks at its test are numbered without gaps."""
     query = "SELECT task_id, question_id FROM split_questions WHERE question_id NOT IN (SELECT question_id FROM units)"
     for task, question in conn.execute(query):
         yield Finding("split", f"split of {task}", f"question '{question}' in the study", "it is not there")
@@ -259,7 +259,7 @@ def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _exposures(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Check that everybody who labelled a unit was shown it, by the ledger of exposures.
+    """Check that the table of exposures contains every unit for each person who labelled it.
 
     Adopted labels came with items or an import, and have no exposure.
     """

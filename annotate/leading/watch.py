@@ -1,6 +1,6 @@
-"""Describe a batch for its lead in words: progress, pace, checks, agreement so far and flags.
+"""Describe a batch to its lead in words: progress, pace, checks, agreement so far and flags.
 
-Nothing here reveals a label, because whoever watches a batch may also label in it.
+Nothing here reveals a label, because the person who watches a batch may also label in it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from judge.store import Store
 BAR = 10
 NAME = 14
 RECENT = 300
-"""Somebody counts as working if their last event is at most this many seconds old."""
+"""A person counts as working if their last event is at most this many seconds old."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,8 @@ class WatchSection:
 
 
 def look(store: Store, name: str) -> dict[str, Any]:
-    """Read the batch's numbers in one snapshot of the file."""
-    # Between two queries without a transaction, a label could arrive that one of them counts and the other
-    # does not.
+    """Read the batch's numbers from one snapshot of the file."""
+    # Without a transaction, a label could arrive between two queries, so that only one of them counts it.
     store.conn.execute("BEGIN")
     try:
         return show_batch(store, name)
@@ -39,14 +38,14 @@ def look(store: Store, name: str) -> dict[str, Any]:
 
 
 def title(document: dict[str, Any], at: datetime) -> str:
-    """Return the batch in one line: progress, who is working, remaining time."""
+    """Return a line about the batch: progress, who is working, remaining time."""
     people = document["annotators"]
     done, units = (sum(p[key] for p in people) for key in ("done", "units"))
     busy = sum((ago := _ago(p, at)) is not None and ago < RECENT for p in people)
     state = f"closed {document['closed'][:10]}" if document["closed"] else f"{busy} at work"
     parts = [f"{document['batch']}", f"{done:,}/{units:,} done ({_percent(done, units)})", state]
     left = [hours for p in people if (hours := _hours(p)) is not None]
-    # Somebody who has not begun has no pace, so the time that is left is a lower bound.
+    # A person who has not begun has no pace, so the remaining time is a lower bound.
     unknown = any(p["open"] and _hours(p) is None and not p["stopped"] for p in people)
     if left and not document["closed"]:
         parts.append(f"{'at least ' if unknown else ''}{duration(max(left) * 3600)} left")
@@ -54,7 +53,7 @@ def title(document: dict[str, Any], at: datetime) -> str:
 
 
 def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
-    """Return the sections, the most urgent first. `at` is the current time. Annotators wrote the texts of flags."""
+    """Return the sections, the most urgent first. `at` is the current time. Flag texts are untrusted."""
     people = document["annotators"]
     shown = [WatchSection("To look at", list(_urgent(document)), warns=True)]
     progress = [["", "", "done", "per hour", "left", "last", "skip", "flag"]]
@@ -130,7 +129,7 @@ def _agreement(measures: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _hours(person: dict[str, Any]) -> float | None:
-    """Return the hours that a person's open units will take at the pace so far."""
+    """Return the hours that a person's open units will take at the person's pace so far."""
     if not person["open"] or person["stopped"] or not person["units_per_hour"]:
         return None
     return float(person["open"] / person["units_per_hour"])
@@ -151,7 +150,7 @@ def _bar(done: int, units: int) -> str:
 
 
 def part(person: dict[str, Any], right: str, of: str) -> str:
-    """Format a part of a whole as 3/4; empty if there is none."""
+    """Format a part of a whole as 3/4; return an empty string if there is none."""
     return f"{person[right]}/{person[of]}" if person[of] else ""
 
 
@@ -164,7 +163,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows with aligned columns: the first to the left, the others to the right."""
+    """Return rows with aligned columns: the first column is left-aligned, the others right-aligned."""
     from tabulate import tabulate
 
     sides = ["left", *["right"] * (len(rows[0]) - 1)]

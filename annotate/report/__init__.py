@@ -1,4 +1,4 @@
-"""The report on one field of a study: how far a judge can be trusted, and the corrected numbers.
+"""The report on one field in a study: how far a judge can be trusted, and the corrected numbers.
 
     with Store.open("study.db", create=False) as store:
         document = build(store, ReportOptions(task="stance"))   # everything is computed here, once

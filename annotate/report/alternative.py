@@ -1,4 +1,4 @@
-"""The alternative annotator test, and Dawid and Skene's latent classes."""
+"""The alternative annotator test, and the latent class model by Dawid and Skene."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ SHOWN = 12
 
 
 def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
-    """Return the table behind the verdict if at least three people decide it."""
+    """Return the table for the alternative annotator test, on which the verdict rests if there are at least three people."""
     title = "Alternative annotator test"
     if not tests:
         present = _people_count(subject) if subject.panel.judges else "there is no judge"
@@ -74,7 +74,7 @@ def _table(judge: str, test: AltTest, i: int, closeness: str) -> Table:
 
 
 def latent(subject: Subject) -> Section:
-    """Return prevalences, everybody's estimated accuracy, and the judge against the estimated classes."""
+    """Return prevalences, each person's estimated accuracy, and the judge's agreement with the estimated classes."""
     title = "Dawid and Skene: estimated classes"
     # The model of two annotators has more parameters than their table can determine.
     if len(subject.panel.people) < 3 or subject.panel.numeric:
@@ -82,7 +82,7 @@ def latent(subject: Subject) -> Section:
         if subject.panel.numeric:
             why = "it takes labels, and these are numbers"
         return Section("latent", title, absent=why)
-    # If units were drawn with unequal probabilities, unsampled units are in none of the report's numbers.
+    # If units were drawn with unequal probabilities, no number in the report includes unsampled units.
     table = subject.panel.weighted(subject.panel.among_people)
     model = dawid_skene(table)
     domain = subject.panel.domain
@@ -114,7 +114,7 @@ def latent(subject: Subject) -> Section:
         name += "es"
     wider = subject.panel.table.with_annotator(name, codes)
     for other in others:
-        # The estimated classes belong to no annotator, so they are not in the panel.
+        # The estimated classes do not come from an annotator, so they are not in the panel.
         pair = subject.panel.weighted(
             wider.subset(classified & subject.panel.asked_units[other]).select([other, name]), other
         )
@@ -132,7 +132,7 @@ def latent(subject: Subject) -> Section:
 
 
 def _accuracies(subject: Subject, model: DawidSkene) -> Table:
-    """Return each person's probability of the true label, averaged over classes by their prevalence."""
+    """Return each person's probability of giving the true label, averaged over classes by their prevalence."""
     labelled = (subject.panel.among_people.codes != MISSING).sum(axis=0)
     order = sorted(range(len(subject.panel.people)), key=lambda a: (-labelled[a], subject.panel.people[a]))
     rows: list[list[Cell]] = [

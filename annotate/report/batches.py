@@ -28,14 +28,14 @@ OPTIONS = {
 
 
 def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
-    """Return sampling, blindness, overlap and checks of one batch, or of all batches with the field."""
+    """Return facts on sampling, blindness, overlap and checks for one batch, or for all batches with the field."""
     blocks: list[Block] = []
     drawn: list[tuple[str, str, str]] = []
     query = "SELECT batch, task, purpose, seed, options, reveal_run, created, closed FROM batches ORDER BY created"
     for batch, task_name, purpose, seed, text, reveal, created, closed in store.conn.execute(query):
         task = stored_task(store, task_name)
         if name not in (None, batch) or field not in task.fields:
-            # It has no block of its own, but later batches leave out its units.
+            # The batch has no block in the report, but later batches leave out its units.
             drawn.append((batch, task_name, purpose))
             continue
         plan = BatchPlan.from_json(text)
@@ -59,7 +59,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
 
 
 def revealed(store: Store, name: str | None, field: str) -> set[str]:
-    """Return the runs whose labels people of these batches were shown after their own."""
+    """Return the runs whose labels were shown to people in these batches after they gave their own."""
     rows = store.conn.execute(
         "SELECT batch, task, reveal_run FROM batches WHERE reveal_run IS NOT NULL"
     ).fetchall()
@@ -71,8 +71,8 @@ def revealed(store: Store, name: str | None, field: str) -> set[str]:
 
 
 def _sampling(purpose: str, seed: int, plan: BatchPlan, earlier: list[tuple[str, str]]) -> str:
-    """Describe how the units were drawn; `earlier` are the batches before, whose units are excluded."""
-    # A route and a queue choose units by what the judge said of them: neither is a sample.
+    """Describe how the units were drawn. `earlier` are the earlier batches, whose units are excluded."""
+    # A route and a queue select units by the judge's labels, so neither is a random sample.
     if plan.from_route:
         return f"units that the route {plan.from_route} left to people: no random sample"
     if purpose == "queue":
@@ -107,12 +107,12 @@ def _counts(store: Store, batch: str) -> list[tuple[str, str]]:
 
 
 def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: Json) -> str:
-    """Describe what is known about the blindness of labels made here; for others, only a declaration exists."""
+    """Describe what is known about the blindness of labels made here. For other labels, only a declaration exists."""
     if task.people_only:
         return f"no: people are shown gold ({', '.join(task.spec.shows_gold)}) while they label"
     if assisted:
         return f"no: people see predictions in {assisted}"
-    # Sessions of an import have its name in their version (`standing.new_session`).
+    # The version of an import's sessions contains the import's name (`standing.new_session`).
     here, elsewhere = store.conn.execute(
         "SELECT coalesce(sum(version NOT LIKE '% import %'), 0), coalesce(sum(version LIKE '% import %'), 0) FROM sessions "
         "WHERE batch = ? AND annotator_id <> 'adjudicated'",
@@ -132,7 +132,7 @@ def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: J
 
 
 def _elsewhere(store: Store, batch: str) -> str:
-    """Describe what the ledger of exposures says about the labels made here, as the end of a sentence."""
+    """Describe what the table of exposures says about the labels made here, as the end of a sentence."""
     query = "SELECT exposure FROM batches WHERE batch = ?"
     if store.conn.execute(query, [batch]).fetchone()[0] == "unknown":
         return "; what they had seen of these units elsewhere is not known: drawn before exposures were kept"
@@ -153,7 +153,7 @@ def _elsewhere(store: Store, batch: str) -> str:
 
 
 def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
-    """Return what leads changed in the batch while it ran, and whom they stopped."""
+    """Return the changes that leads made to the batch while it ran, and the people whom they stopped."""
     rows = []
     query = "SELECT annotator_id, why, at FROM stopped WHERE batch = ? ORDER BY at"
     for who, why, at in store.conn.execute(query, [batch]):
@@ -170,7 +170,7 @@ def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
 
 
 def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]]:
-    """Return the rule of adjudication, and its progress."""
+    """Return the rule for adjudication, and its progress."""
     n, done = store.conn.execute(
         "SELECT count(*), coalesce(sum(status = 'done'), 0) FROM assignments WHERE batch = ? AND role = 'adjudication'",
         [batch],
@@ -193,8 +193,8 @@ def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]
 
 
 def _by_policy(store: Store, batch: str, policy: Policy) -> str:
-    """Describe the decisions without a lead, as the end of a sentence."""
-    # A lead can decide again what the policy has decided, so all events of a unit must be the policy's.
+    """Describe the decisions that were made without a lead, as the end of a sentence."""
+    # A lead can overrule the policy's decision, so all events for a unit must be the policy's.
     n = store.conn.execute(
         "SELECT count(*) FROM (SELECT e.position FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
         "ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position WHERE e.batch = ? "
@@ -209,7 +209,7 @@ def _by_policy(store: Store, batch: str, policy: Policy) -> str:
 
 
 def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
-    """Return the labels of the batch that were made elsewhere, by format: their blindness is a declaration."""
+    """Return the labels in the batch that were made elsewhere, by format. Their blindness is only declared."""
     counts_by_format: dict[str, Counter[str]] = {}
     query = "SELECT format, counts FROM label_imports WHERE batch = ? ORDER BY imported_at"
     for form, text in store.conn.execute(query, [batch]):
@@ -232,7 +232,7 @@ def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
 def _cautions(
     store: Store, batch: str, purpose: str, task: Task, earlier: list[tuple[str, str]]
 ) -> list[str]:
-    """Return what the corrected numbers must not be interpreted as."""
+    """Return warnings about misinterpretations of the corrected numbers."""
     if purpose == "queue":
         return [
             f"Batch {batch} is no random sample of the units judged: corrected numbers do not hold for them."
@@ -245,7 +245,7 @@ def _cautions(
     low, high = store.conn.execute(
         "SELECT min(weight), max(weight) FROM batch_units WHERE batch = ? AND role = 'sample'", [batch]
     ).fetchone()
-    # Weights of a draw with equal probabilities differ by rounding only.
+    # The weights in a draw with equal probabilities differ only by rounding.
     if low is None or high <= low * (1 + 1e-9):
         return []
     return [

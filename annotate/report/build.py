@@ -1,4 +1,4 @@
-"""Compute the document of a report, with its settings and its notes on reading the numbers."""
+"""Compute the document for a report, with its settings and its notes on reading the numbers."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from judge.types import Json, attributes
 
 
 def build(store: Store, options: ReportOptions) -> Document:
-    """Return the report of one field. Raises UsageError for unknown names."""
+    """Return the report on one field. Raises UsageError if a name is unknown."""
     return _document(store, load(store, options))
 
 
 def build_table(panel: Panel, options: ReportOptions) -> Document:
-    """Return the report of a table of labels without a study (`panel.source` names its file).
+    """Return the report on a table of labels without a study (`panel.source` names its file).
 
-    Raises UsageError for a missing reference, BadInput if there is nothing to compare.
+    Raises UsageError if the reference is missing, and BadInput if there is nothing to compare.
     """
     check(panel)
     if panel.are_scores:
         raise BadInput(
-            f"'{panel.field}' has {len(panel.domain):,} different numbers, too many for a report: bin them into labels; "
-            "annotate agreement takes them as they are",
+            f"'{panel.field}' has {len(panel.domain):,} different numbers, too many for a report. Bin them into labels; "
+            "annotate agreement accepts numbers without bins",
             path=panel.source,
         )
-    # The sections that read a study's texts, profiles, batches and runs get an empty study in memory.
+    # The sections that read texts, profiles, batches and runs from a study get an empty study in memory.
     with Store.open(":memory:") as store:
         return _document(
             store, Subject(options, panel, resolve(panel, options.reference), (), Path(panel.source))
@@ -80,7 +80,7 @@ def _document(store: Store, subject: Subject) -> Document:
         origin.runs(store, subject),
         origin.imports(store, subject),
     ]
-    # Last, because it has the works that the other sections cite.
+    # This section is last, because it lists the works that the other sections cite.
     sections.append(origin.citations(subject, sections))
     return Document(
         title=_title(subject),
@@ -137,8 +137,8 @@ def _beside(subject: Subject) -> str:
 
 
 def _in_order(sections: list[Section]) -> list[Section]:
-    """Return the sections with content, then those without, then the citations."""
-    # What the report cannot say is listed behind what it can say.
+    """Return the sections with content, then the sections without content, then the citations."""
+    # Sections that only give the reason for their absence come after the sections with content.
     with_content = [s for s in sections if s.blocks and s.key != "citations"]
     without = [s for s in sections if not s.blocks]
     return [*with_content, *without, *(s for s in sections if s.key == "citations" and s.blocks)]
@@ -153,7 +153,7 @@ COVERAGE = (
 
 
 def made_by() -> str:
-    """Return the program with its version."""
+    """Return the program's name and version."""
     return f"adjudge {version('adjudge')}"
 
 
@@ -178,7 +178,7 @@ def in_words(subject: Subject, rulings: Sequence[Ruling]) -> list[tuple[str, str
     options, interval, clusters = subject.options, IntervalSettings(), _resampled(subject)
     epsilon = f"{options.epsilon:g}" + (f" ({options.epsilon_name})" if options.epsilon_name else "")
     looked_at = _looked_at(subject)
-    # Level .05 / 2^k of look k needs more digits than 95 does.
+    # The level .05 / 2^k for look k needs more digits than 95 does.
     sure = "".join(f", {100 * at:.6g} % of {judge}" for judge, at in looked_at.items())
     sure += "".join(
         f", {level_text(r.confidence)} in the verdict on {r.judge}"

@@ -1,4 +1,4 @@
-"""Single units on which judge and reference differ, with their text and everybody's labels."""
+"""Single units on which the judge and the reference differ, with their text and all labels."""
 
 from collections.abc import Sequence
 
@@ -16,11 +16,11 @@ from judge.store.inputs import decode
 from judge.types import Json
 
 LONGEST = 1500
-"""Characters of a text that are shown."""
+"""The maximum characters of a text that are shown."""
 VOTES = 8
-"""With more people, their labels are counted instead of listed."""
+"""If there are more people, their labels are counted instead of listed."""
 MOST_LISTED = 50
-"""Disagreements listed for each judge."""
+"""The maximum number of disagreements listed for each judge."""
 DEFAULT_INPUTS = ("question", "claim", "passage_title", "passage")
 
 
@@ -51,9 +51,9 @@ def disagreements(store: Store, subject: Subject) -> Section:
 
 
 def _ranked(subject: Subject, judge: str, reference: str) -> tuple[IntArray, str]:
-    """Rank differing units by distance (numbers), then the judge's probability, then the agreement of people.
+    """Rank differing units by distance (for numbers), then the judge's probability, then the agreement between people.
 
-    Return their indices, and the order in words.
+    Return the indices of the units, and a description of the order.
     """
     judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     differ = np.flatnonzero(subject.has_label(judge) & subject.has_label(reference) & (judged != true))
@@ -69,7 +69,7 @@ def _ranked(subject: Subject, judge: str, reference: str) -> tuple[IntArray, str
     sure = subject.panel.distributions.get(judge)
     if sure is not None:
         # Rounded to steps of 0.05, so that a difference in the third digit does not outweigh the labels of people.
-        # A label without a probability comes after those that have one.
+        # A label without a probability comes after the labels with one.
         keys.append(np.round(np.nan_to_num(sure[differ, judged[differ]], nan=-1.0) * 20))
         criteria.append("by the judge's probability for its label (in steps of 0.05)")
     if len(subject.panel.people) > 1 and not subject.panel.numeric:
@@ -78,7 +78,7 @@ def _ranked(subject: Subject, judge: str, reference: str) -> tuple[IntArray, str
         share = counts[np.arange(len(differ)), true[differ]] / np.maximum(votes, 1)
         keys.append(share)
         criteria.append("by the share of people who gave the reference label")
-    # lexsort sorts by its last key first; equal units keep the order of the study.
+    # lexsort sorts by its last key first. Units with equal keys keep the order of the study.
     order = np.lexsort([np.arange(len(differ)), *(-k for k in reversed(keys))])
     how = ", then ".join(criteria) + ", largest first" if criteria else "in the order of the study"
     return differ[order], how
@@ -111,14 +111,14 @@ def _label(store: Store, subject: Subject, name: str, u: int) -> CaseLabel:
     code = int(subject.panel.labels_of(name)[u])
     sure = subject.panel.distributions.get(name)
     probability = "" if sure is None or np.isnan(sure[u, code]) else f"probability {sure[u, code]:.2f}"
-    # Reasons are stored under the run's id, and the report calls a judge by its model.
+    # Reasons are stored under the run's id, whereas the report names a judge by its model.
     who = subject.run_ids.get(name, name)
     why = relation.rationale(store.conn, who, subject.panel.field, subject.panel.table.units[u])
     return CaseLabel(name, subject.panel.domain[code], probability, _cut(why))
 
 
 def _texts(store: Store, subject: Subject, unit_id: str) -> list[tuple[str, str]]:
-    """Return the inputs of the task as the judge saw them (shortened)."""
+    """Return the inputs of the task as the judge saw them, but shortened."""
     # A prompt may show more than the view's columns, such as all passages of an item.
     columns = {row[1] for row in store.conn.execute("PRAGMA table_info(unit_texts)")}
     inputs = subject.panel.task.input_names if subject.panel.task else DEFAULT_INPUTS
@@ -134,7 +134,7 @@ def _texts(store: Store, subject: Subject, unit_id: str) -> list[tuple[str, str]
     for name, value in decode(store.conn, [dict(zip(names, row, strict=True))])[0].items():
         title = name.replace("_", " ")
         if name in LIST_INPUTS:
-            # Each passage is shortened by itself: the one that decides may be the last.
+            # Each passage is shortened separately, because the decisive passage may be the last one.
             for passage in value or ():
                 text = "\n".join(filter(None, (passage["title"], passage["text"])))
                 shown.append((f"{title} [{passage['marker']}]", _cut(text)))

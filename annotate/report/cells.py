@@ -21,13 +21,13 @@ class Shown:
 
     @property
     def flat(self) -> str:
-        """Value and interval as one text."""
+        """The value and the interval as one string."""
         return f"{self.text} ({self.interval})" if self.interval else self.text
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table as text: heads, rows of Shown, and the legend of the marks."""
+    """A table as text: column heads, rows of Shown, and the legend for the marks."""
 
     heads: tuple[str, ...]
     numbers: tuple[bool, ...]
@@ -36,17 +36,17 @@ class Grid:
 
     @property
     def dense(self) -> bool:
-        """Whether rows have so many intervals that these go below the values."""
+        """Whether rows have so many intervals that the intervals go below the values."""
         return any(sum(bool(cell.interval) for cell in row) > 2 for row in self.rows)
 
 
 def grid(table: Table) -> Grid:
-    """Return the table as every renderer shows it: Measures become text, counts become separate columns."""
+    """Return the table as every renderer shows it: Measures become text, and counts become separate columns."""
     remarks = {
         text: _mark(i)
         for i, text in enumerate(dict.fromkeys(t for m in table.measures() for t in _remarks(m)))
     }
-    # Without clusters, a column of questions would repeat that of units.
+    # Without clusters, a column of questions would repeat the column of units.
     clustered = any(m.n_clusters not in (None, m.n_units) for m in table.measures())
     heads: list[str] = []
     numbers: list[bool] = []
@@ -107,13 +107,13 @@ def _remarks(measure: Measure) -> tuple[str, ...]:
 
 
 def _mark(i: int) -> str:
-    """Return a ... z, then aa, ab ..."""
+    """Return the mark for a number: a to z, then aa, ab and so on."""
     letter = chr(ord("a") + i % 26)
     return letter if i < 26 else _mark(i // 26 - 1) + letter
 
 
 def brief(measure: Measure) -> tuple[str, str]:
-    """Return the value, or the word undefined, and the interval, or an empty text."""
+    """Return the value or the word "undefined", and the interval or an empty string."""
     if measure.value is None:
         return UNDEFINED, ""
     if measure.low is None or measure.high is None:
@@ -122,13 +122,13 @@ def brief(measure: Measure) -> tuple[str, str]:
 
 
 def number(value: float | None) -> str:
-    """Format a count with thousands separators, a fraction with three digits, None as an empty text."""
+    """Format a count with thousands separators, a fraction with three digits, and None as an empty string."""
     if value is None:
         return ""
     if isinstance(value, int):
         return f"{value:,}"
     text = f"{value:.3f}"
-    # Rounding a small negative number leaves its sign.
+    # Rounding a small negative number to zero keeps its sign.
     return "0.000" if text == "-0.000" else text
 
 

@@ -1,4 +1,4 @@
-"""Several labels of one annotator on one unit: hidden repeats, and labels revised after the judge was shown."""
+"""Several labels by one annotator for one unit: hidden repeats, and labels revised after the judge was shown."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from judge.types import AnnotatorKind
 
 
 def consistency(store: Store, subject: Subject) -> Section:
-    """Return the agreement with themselves of everybody who labelled units more than once."""
+    """Return the self-agreement of each annotator who labelled units more than once."""
     title = "Self-consistency: the same unit twice"
     names = [n for n in (*subject.panel.judges, *subject.panel.people) if n in subject.panel.kinds]
     rows: list[list[Cell]] = []
@@ -37,7 +37,7 @@ def consistency(store: Store, subject: Subject) -> Section:
 
 
 def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None, int]:
-    """Return the labels of one annotator with one column a repeat, and the number of repeats."""
+    """Return one annotator's labels, with one column per repeat, and the number of repeats."""
     annotator = subject.run_ids.get(name, name)
     most, answers = relation.repeats(
         store.conn, annotator, subject.panel.field, subject.panel.kinds[name] is AnnotatorKind.JUDGE
@@ -49,12 +49,12 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
         (unit, f"repeat {repeat}", value if value in domain else None, question)
         for unit, repeat, value, question in answers
     ]
-    # Each repeat takes the place of an annotator, so agreement with oneself is measured as that of two people.
+    # Each repeat takes the place of an annotator, so self-agreement is measured as if two people had labelled.
     return Ratings.from_rows(rows, subject.panel.domain), most + 1
 
 
 def revisions(store: Store, subject: Subject) -> Section:
-    """Return who changed labels after seeing the judge's: towards it, or away from it."""
+    """Return who changed labels after seeing the judge's label, towards it or away from it."""
     title = "Labels revised after the judge was shown"
     revised = relation.revised(store.conn, subject.panel.field)
     revised = {person: labels for person, labels in revised.items() if person in subject.panel.people}
@@ -93,7 +93,7 @@ def _revised(subject: Subject, person: str, judge: str, later: Mapping[str, str]
         away[i] = first != second and first == shown
     clusters = subject.panel.table.clusters[used]
 
-    # Shares of the same units, so that towards and away can be compared.
+    # Both are shares of the same units, so that they can be compared.
     def rate(name: str, values: FloatArray) -> Cell:
         return mean(
             values, measure=name, clusters=clusters, field=subject.panel.field, annotators=(person, judge)

@@ -26,7 +26,7 @@ from judge.types import Json
 
 
 def confusions(subject: Subject) -> Section:
-    """Return heat maps and scores per label, of each judge against the reference."""
+    """Return heat maps and scores per label for each judge against the reference."""
     title = "Which labels are confused"
     reference = subject.reference
     if subject.panel.numeric:
@@ -41,7 +41,7 @@ def confusions(subject: Subject) -> Section:
     pairs = [(judge, reference) for judge in subject.panel.judges]
     if subject.majority and subject.reference_kind != "majority" and subject.decided is None:
         pairs.append((subject.majority, reference))
-    # The confusions of two people with each other show which labels are hard for anybody.
+    # The confusions between two people show which labels are hard for everybody.
     if len(subject.panel.people) == 2:
         pairs.append((subject.panel.people[1], subject.panel.people[0]))
     for i, (predicted, truth) in enumerate(pairs, 1):
@@ -66,11 +66,11 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
     columns = heads("text", f"{truth} (rows) / {predicted} (columns)") + heads("number", *labels, "all")
     caption = f"{predicted} against {truth}: {cells.n_units:,} of {counted(cells.n_asked, 'unit')} that both were asked about"
     right = int(np.trace(cells.matrix))
-    # Without the diagonal, where both gave the same label.
+    # Exclude the diagonal, where both gave the same label.
     wrong = cells.matrix * (1 - np.eye(len(labels), dtype=np.int64))
     text = f"Confusion matrix. On {right:,} of {counted(cells.n_units, 'unit')} both gave the same label."
     notes: list[str] = []
-    # Only units that were drawn with unequal probabilities have shares beside the counts.
+    # There are shares in addition to counts only if units were drawn with unequal probabilities.
     if cells.shares is not None:
         text += f" Of all units these are an estimated {np.trace(cells.shares):.1%}: the drawn ones stand for different numbers."
         columns += heads("share", *(f"{label}, of all" for label in labels))
@@ -134,7 +134,7 @@ def class_shares(subject: Subject) -> Section:
     def add(name: str, column: str, mask: BoolArray | None = None, draw: bool = True) -> None:
         table = subject.panel.table.select([column])
         table = table if mask is None else table.subset(mask)
-        # A judge labelled all units, not a sample: its own shares need no weights.
+        # A judge labelled all units, not a sample, so its own shares need no weights.
         if mask is not None or column not in subject.panel.judges:
             table = subject.panel.weighted(table, column)
         shares = label_shares(table)[column]
@@ -161,14 +161,14 @@ def class_shares(subject: Subject) -> Section:
     if len(subject.panel.people) > 1:
         of_people = subject.panel.weighted(subject.panel.among_people)
         total = int(of_people.counts.sum())
-        # A label of a drawn unit counts for as many units as the unit stands for.
+        # A label for a drawn unit counts for as many units as the unit represents.
         weights = np.ones(of_people.n_units) if of_people.weights is None else of_people.weights
         counts = weights @ of_people.counts
         shares = (counts / counts.sum()).tolist() if total else []
         rows.append(["all people's labels", *shares, total])
         drawn.append({"name": "all people's labels", "shares": shares, "n": total})
     for person in subject.panel.people:
-        # Bars of more people would fill a page.
+        # Bars for more people would fill a page.
         add(person, person, draw=len(subject.panel.people) <= MANY)
     columns = heads("text", "given by") + heads("share", *subject.panel.domain) + heads("number", "labels")
     table = Table("shares", "Share of each label among the labels given", columns, rows, fold=SHOWN)
@@ -211,7 +211,7 @@ def _means(subject: Subject, title: str) -> Section:
 
 
 def reliability(subject: Subject) -> Section:
-    """Return ECE, Brier score, log loss and the diagram of each judge with stored probabilities."""
+    """Return ECE, Brier score, log loss and the reliability diagram for each judge with stored probabilities."""
     title = "Do the judge's probabilities mean what they say?"
     stored = [j for j in subject.panel.judges if j in subject.panel.distributions]
     if not stored:
@@ -230,12 +230,12 @@ def reliability(subject: Subject) -> Section:
 def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[Block]:
     mask = subject.panel.asked_units[judge] & subject.panel.asked_units[reference]
     weights = subject.panel.design_weights(judge, reference)
-    # A unit outside the draw stands for no other unit.
+    # A unit outside the draw does not represent other units.
     if weights is not None:
         mask = mask & np.isfinite(weights)
         weights = weights[mask]
     masses = subject.panel.distributions[judge][mask]
-    # Some probability can be on tokens that stand for no label.
+    # Some probability can be on tokens that do not stand for a label.
     assigned = masses.sum(axis=1, keepdims=True)
     probabilities = np.divide(masses, assigned, out=np.full_like(masses, np.nan), where=assigned > 0)
     codes = subject.panel.labels_of(reference)[mask]
@@ -257,7 +257,7 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
         notes.append(
             "Units were drawn with unequal probabilities: every number here is weighted, and has no interval."
         )
-    # Above 1 it flattens the probabilities: the judge was surer than it was right.
+    # A temperature above 1 flattens the probabilities: the judge was overconfident.
     scale, why = temperature(probabilities, codes, weights)
     if scale is not None:
         way = "over" if scale > 1 else "under"

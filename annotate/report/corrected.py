@@ -1,8 +1,8 @@
 """The judge's numbers corrected by human labels: PPI++ and Rogan-Gladen.
 
-An estimand is a mean of one value per unit. Those of single labels are made here. Those of the papers combine several
-labels (eligibility, factuality, RAF, deflection, SR, CR, CBR, ...). They come from `judge.suites`, which computes them
-once with the judge's labels and once with the reference's.
+An estimand is a mean of one value per unit. The estimands for single labels are computed here. Those from papers combine
+several labels (eligibility, factuality, RAF, deflection, SR, CR, CBR, ...). They come from `judge.suites`, which
+computes them once with the judge's labels and once with the reference's labels.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from judge.suites.paper import Paper, Part, ScoreRequest
 from judge.suites.papers import every
 from judge.types import GOLD
 
-# Rates have an interval without resampling now. The report's JSON still has the fact, so that its readers find it.
+# Intervals of rates no longer use resampling. The report's JSON keeps this fact, because its readers may expect it.
 REPLICATES = 1000
 
 
@@ -49,22 +49,22 @@ def _of_labels(subject: Subject, judge: str, reference: str) -> Iterator[Estiman
 
 
 def _accuracy(subject: Subject, judge: str, reference: str) -> Estimand:
-    """Return the judge's accuracy: by its own probability on every unit, by the reference on labelled units."""
+    """Return the judge's accuracy: from its own probability on every unit, and from the reference on labelled units."""
     judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     given = subject.has_label(judge)
     stated = np.full(len(judged), np.nan)
     sure = subject.panel.distributions.get(judge)
     if sure is not None:
-        # Some probability can be on tokens that stand for no label.
+        # Some probability can be on tokens that do not stand for a label.
         stated[given] = sure[given, judged[given]] / sure.sum(axis=1)[given]
     right = np.where(given & subject.has_label(reference), (judged == true).astype(np.float64), np.nan)
     name = f"accuracy of the judge against {subject.reference_text}"
-    # With few labels, a corrected share can leave 0 to 1.
+    # With few labels, a corrected share can be outside 0 to 1.
     return replace(_beside(subject, name, stated, right), bounds=(0.0, 1.0))
 
 
 def corrected(store: Store, subject: Subject) -> Section:
-    """Return judge only, human only, PPI++ and Rogan-Gladen side by side, for every estimand."""
+    """Return the estimates "judge only", "human only", PPI++ and Rogan-Gladen side by side, for every estimand."""
     title = "Corrected numbers"
     reference = subject.reference
     if reference is None or not subject.panel.judges:
@@ -160,13 +160,13 @@ def _beside(
 
 
 def _on_judged_units(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, float]) -> Estimand:
-    """Restrict an estimand to the units that the judge has judged: the others belong to another population."""
+    """Restrict an estimand to the units that the judge has judged, because other units belong to another population."""
     mask = subject.panel.asked_units[judge]
     unit_weights = None
     if weights:
         of = np.array([weights.get(unit, np.nan) for unit in subject.panel.table.units])[mask]
         used = of[~np.isnan(e.human[mask])]
-        # Equal weights change no estimate. A unit without a weight has nan.
+        # Equal weights do not change an estimate. A unit without a weight has nan.
         unit_weights = of if len(used) and np.ptp(used) > 1e-9 else None
     return replace(
         e, judge=e.judge[mask], human=e.human[mask], clusters=e.clusters[mask], weights=unit_weights
@@ -185,9 +185,9 @@ def _is(codes: IntArray, code: int) -> FloatArray:
 
 
 def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Estimand], list[str]]:
-    """Compute every mean over units of every paper that uses this judge's run, and notes on papers without one.
+    """Compute all means over units for every paper that uses this judge's run, and notes on papers without such a mean.
 
-    If there are several scopes, the names have data set and system.
+    If there are several scopes, the names include the data set and the system.
     """
     measures: dict[str, Estimand] = {}
     notes: list[str] = []
@@ -209,7 +209,7 @@ def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Es
             try:
                 sides = _sides(store, paper, several, run, place, reference, weights)
             except NothingToScore:
-                # The run has units of this data set, but none that the paper scores.
+                # The run has units from this data set, but none that the paper scores.
                 continue
             except AdjudgeError as e:
                 notes.append(f"{paper.name}: {e}")
@@ -217,15 +217,15 @@ def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Es
             suffix = place.distinction(places)
             for estimand in sides:
                 name = f"{paper.readable(estimand.measure)}{suffix}"
-                # Two papers can share a measure, and it has the same value in both.
+                # Two papers can share a measure, which then has the same value in both.
                 measures.setdefault(name, replace(estimand, measure=name))
     return list(measures.values()), notes
 
 
 def _together(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
-    """Return the parts that use a run; weighted parts of several tasks are kept separate."""
+    """Return the parts that use a run. Weighted parts for several tasks are kept separate."""
     parts = [part for part in paper.parts if run.task_id in part.tasks or run.task_id in part.instead]
-    # A unit that is drawn for two tasks has the inclusion probability of neither.
+    # If a unit is drawn for two tasks, neither task's inclusion probability is the unit's.
     groups = (
         [[p for p in parts if (len(p.tasks) > 1) is many] for many in (False, True)] if weighted else [parts]
     )
@@ -234,14 +234,14 @@ def _together(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
 
 @dataclass(frozen=True)
 class _Place:
-    """The scope of a run: a data set, and the system of the answers if the units are answers or parts of them."""
+    """The scope of a run: a data set and, if the units are answers or parts of them, the system that gave the answers."""
 
     dataset: str
     system: str | None
     condition: str | None
 
     def distinction(self, places: list[_Place]) -> str:
-        """Return the text that distinguishes this scope from the others, empty if there is only one."""
+        """Return the text that distinguishes this scope from the others, or an empty string if there is only one."""
         parts = [self.dataset] if len({p.dataset for p in places}) > 1 else []
         if self.system is not None and len({(p.system, p.condition) for p in places}) > 1:
             parts.append(f"{self.system} ({self.condition})")
@@ -249,7 +249,7 @@ class _Place:
 
 
 def _places(store: Store, run: Run) -> list[_Place]:
-    """Return the scopes of a run, without people's answers (a reference of papers) and distractors."""
+    """Return the scopes of a run, excluding people's answers (which papers use as a reference) and distractors."""
     from judge.suites.queries import HUMAN
 
     query = (
@@ -257,7 +257,7 @@ def _places(store: Store, run: Run) -> list[_Place]:
         "FROM judgements AS j JOIN units AS u USING (unit_id) WHERE j.run_id = ?) AS x "
         "JOIN items AS i ON i.item_id = x.item_id LEFT JOIN answers AS a ON a.answer_id = x.answer_id ORDER BY 1, 2, 3"
     )
-    # A distractor is an answer that was made to mislead, and no system gave it.
+    # A distractor is an answer that was written to mislead; it does not come from a system.
     places = [_Place(*row) for row in store.conn.execute(query, [run.run_id])]
     return [p for p in places if p.system is None or not (p.system == HUMAN or p.system.startswith(PREFIX))]
 

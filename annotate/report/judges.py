@@ -1,6 +1,6 @@
-"""Each judge against each person, their majority and the reference; judges against each other.
+"""Each judge against each person, the majority and the reference; judges against each other.
 
-For a routed judge also its coverage and agreement at each step of the route.
+For a routed judge, the section also has its coverage and agreement at each step of the route.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,14 @@ from judge.store import Store
 from judge.store.derived import stored
 from judge.types import Json, Measure, attributes
 
-# With more people than MANY, those who share most units with the judge are listed: each row takes several bootstraps.
+# With more than MANY people, only those who share most units with the judge are listed, because each row needs several
+# bootstraps.
 LISTED = 20
 SHOWN = 10
 
 
 def against(subject: Subject) -> Section:
-    """Return one table a judge, the figure over all of them, and the judges compared."""
+    """Return one table per judge, a figure for all judges, and the comparison between judges."""
     title = "Judges against people and gold"
     others = _others(subject)
     if not subject.panel.judges or not others:
@@ -50,7 +51,7 @@ def against(subject: Subject) -> Section:
 
 
 def _others(subject: Subject) -> list[str]:
-    """Return the columns to compare with: the majority and the labels of the data first, then people."""
+    """Return the columns to compare with: first the majority and the labels from the data, then people."""
     majority = [subject.majority] if subject.majority else []
     return [*majority, *subject.panel.known, *subject.panel.people]
 
@@ -66,7 +67,7 @@ def _names(subject: Subject) -> list[str]:
 def _table(
     subject: Subject, judge: str, others: Sequence[str], number: int
 ) -> tuple[Table, list[dict[str, Json]]]:
-    """Return the agreement of one judge with everybody else, and the rows of it that the figure draws."""
+    """Return the agreement of one judge with everybody else, and the rows that the figure shows."""
     names = _names(subject)
     listed, n_unlisted = list(others), 0
     if len(subject.panel.people) > MANY:
@@ -76,7 +77,7 @@ def _table(
         n_unlisted = len(subject.panel.people) - len(most)
     rows: list[list[Cell]] = []
     drawn: list[dict[str, Json]] = []
-    # They share a note: a row for each would have an undefined value on no unit.
+    # They share a note, because a row for each would only have an undefined value for zero units.
     apart = [o for o in listed if not (subject.has_label(judge) & subject.has_label(o)).any()]
     for other in (other for other in listed if other not in apart):
         measured = subject.measure(judge, other, *names)
@@ -106,20 +107,20 @@ def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
 
 
 def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
-    """Return people with each other, for comparison in the figure."""
+    """Return the rows for people with each other, for comparison in the figure."""
     rows = []
     if 2 <= len(subject.panel.people) <= 4:
         rows += [_bar(f"{first} and {second}", kappa, "people") for first, second, _, kappa in subject.pairs]
     elif len(subject.panel.people) > 4 and subject.majority:
-        # A figure cannot show that many pairs: one line a person, beside the same majority as the judge's.
+        # A figure cannot show that many pairs, so it has one line per person, against the same majority as the judge.
         for person in most_labelled(subject):
-            # On all units, not only the judge's: the agreement of people does not depend on a judge.
+            # Use all units, not only the judge's, because the agreement between people does not depend on a judge.
             agreement = with_the_others(subject, person, person)
             if agreement.n_units:
                 rows.append(_bar(f"{person} and {OTHERS}", agreement, "people"))
     if subject.majority:
         for other in subject.panel.known:
-            # Where people agree, the decided label is their majority, so the two always agree there.
+            # If people agree, the decided label is their majority, so the two always agree on these units.
             if subject.decided is not None and other == subject.decided.name:
                 continue
             kappa = subject.measure(subject.majority, other)[0]
@@ -173,7 +174,7 @@ def _spread(subject: Subject, judge: str) -> Table:
 
 
 def _compared(subject: Subject, reference: str) -> Table:
-    """Return paired differences between judges, on the units that all of them and the reference labelled."""
+    """Return paired differences between judges, on the units labelled by all of them and by the reference."""
     names = subject.panel.with_labels(subject.panel.judges, reference)
     alone = [name for name in subject.panel.judges if name not in names]
     notes = [f"No unit of the reference is labelled by: {', '.join(alone)}."] if alone else []
@@ -189,11 +190,11 @@ def _compared(subject: Subject, reference: str) -> Table:
 
 
 MOST_ROWS = 20
-"""Maximum of rows in the table beside the figure, which has every step."""
+"""The maximum number of rows in the table beside the figure. The figure shows every step."""
 
 
 def routed(store: Store, subject: Subject) -> list[Section]:
-    """Return a figure for each routed judge."""
+    """Return one figure for each routed judge."""
     blocks: list[Block] = []
     for judge in subject.panel.judges:
         made = stored(store.conn, subject.run_ids[judge]) if judge in subject.run_ids else None
@@ -205,10 +206,10 @@ def routed(store: Store, subject: Subject) -> list[Section]:
 def _figure(
     judge: str, curve: list[list[float | None]], parameters: dict[str, float | str], i: int
 ) -> Figure:
-    """Return the figure of `curve`, whose steps are [coverage, tested units, errors, agreement, passed]."""
+    """Return the figure for `curve`, whose steps are [coverage, tested units, errors, agreement, passed]."""
     agree, chosen = float(parameters["agree"]), float(parameters["coverage"])
     known = [step for step in curve if step[1]]
-    # Steps at equal distances along the path, and always the one that was taken.
+    # Show steps at equal distances along the path, and always the step that was chosen.
     every = max(1, -(-len(known) // MOST_ROWS))
     chosen_step = min(known, key=lambda step: abs((step[0] or 0.0) - chosen))
     rows: list[list[Cell]] = [

@@ -1,6 +1,6 @@
 """The report as data: sections of paragraphs, tables, figures and cases, for all renderers.
 
-All texts are plain text. Each renderer escapes them for its format.
+All strings are plain text. Each renderer escapes them for its format.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NUMBERS = "key_numbers"
 
 @dataclass(frozen=True)
 class Column:
-    """A column: `brief` shows a Measure as value and interval, `n` its units, questions and coverage.
+    """A column. `brief` shows a Measure as value and interval; `n` shows its units, questions and coverage.
 
     `share` shows a number in per cent, `p` a p-value.
     """
@@ -46,16 +46,16 @@ def interval_head(name: str, confidences: Iterable[float]) -> str:
 
 
 def heads(kind: Kind, *titles: str) -> list[Column]:
-    """Return columns of one kind."""
+    """Return columns that all have one kind."""
     return [Column(title, kind) for title in titles]
 
 
 COUNTS = heads("n", "")
-"""Units, questions and coverage of the Measure beside them."""
+"""The columns for units, questions and coverage of the Measure beside them."""
 
 
 def valued(confidences: Iterable[float]) -> list[Column]:
-    """Return the columns for Measures with a row each: name, value, and counts."""
+    """Return the columns for a table with one Measure per row: name, value, and counts."""
     return heads("text", "measure") + heads("brief", interval_head("value", confidences)) + COUNTS
 
 
@@ -63,8 +63,8 @@ def valued(confidences: Iterable[float]) -> list[Column]:
 class Table:
     """Rows of cells. The first column names the row.
 
-    `fold` rows are shown at once; renderers that cannot fold leave the others out and say so (JSON and CSV
-    have all).
+    The first `fold` rows are always shown. Renderers that cannot fold omit the other rows and print a note; JSON and CSV
+    have all rows.
     """
 
     key: str
@@ -75,7 +75,7 @@ class Table:
     fold: int | None = None
 
     def without_undefined(self) -> Table:
-        """Return the table without rows of Measures on no unit; a note names them with the reason."""
+        """Return the table without the rows whose Measures have no units. A note names these rows and gives the reason."""
         by_reason: dict[str, list[str]] = {}
         for row in filter(_is_undefined, self.rows):
             reason = next(c.reason for c in row if isinstance(c, Measure)) or "no unit"
@@ -86,7 +86,7 @@ class Table:
 
     def measures(self) -> Iterator[Measure]:
         """Yield the Measures of the cells, row by row, each once."""
-        # A Measure stands in two cells of its row: as value with interval, and as counts.
+        # A Measure is in two cells of its row: as value with interval, and as counts.
         seen: set[int] = set()
         for row in self.rows:
             for cell in row:
@@ -96,11 +96,11 @@ class Table:
 
     def shown(self) -> int:
         """Return the number of rows that a renderer without folding shows."""
-        # Two rows more take no more room than the note on them would.
+        # Two more rows take no more space than the note on them would.
         return len(self.rows) if self.fold is None or len(self.rows) <= self.fold + 2 else self.fold
 
     def left_out(self) -> list[str]:
-        """Return the note on the other rows for such a renderer."""
+        """Return the note on the omitted rows for a renderer without folding."""
         rest = len(self.rows) - self.shown()
         return (
             [f"{rest:,} more row{' is' if rest == 1 else 's are'} in the HTML, JSON and CSV report."]
@@ -111,14 +111,14 @@ class Table:
 
 def _is_undefined(row: Sequence[Cell]) -> bool:
     measures = [cell for cell in row if isinstance(cell, Measure)]
-    # A row with another number, such as how many units somebody labelled, has something to say.
+    # A row with another number, such as how many units a person labelled, is still informative.
     others = [cell for cell in row[1:] if not isinstance(cell, Measure)]
     return bool(measures) and all(m.value is None and not m.n_units for m in measures) and not any(others)
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text. `quote` marks somebody else's text (guidelines), which is shown line by line."""
+    """Running text. `quote` marks third-party text (guidelines), which is shown line by line."""
 
     text: str
     style: Literal["plain", "note", "quote"] = "plain"
@@ -126,7 +126,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names with values, one a line."""
+    """Names with values, one per line."""
 
     key: str
     caption: str
@@ -137,7 +137,7 @@ class Facts:
 class Figure:
     """A drawing of `table`, which renderers without drawings show instead.
 
-    `draw` names a function of `plots`, `data` has its arguments. `text` describes the figure in words.
+    `draw` names a function in `plots`, and `data` has its arguments. `text` describes the figure in words.
     """
 
     key: str
@@ -160,10 +160,10 @@ class CaseLabel:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One unit on which judge and reference differ.
+    """A unit on which the judge and the reference differ.
 
-    `shown` has the inputs that the judge saw; `link` leads to the unit on a page of `annotate view`, if there
-    is one.
+    `shown` has the inputs that the judge saw. `link` leads to the unit on a page written by `annotate view`, if there is
+    such a page.
     """
 
     unit_id: str
@@ -174,7 +174,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Cases:
-    """Units listed with their text."""
+    """A list of units with their texts."""
 
     key: str
     caption: str
@@ -186,9 +186,9 @@ Block = Paragraph | Facts | Table | Figure | Cases
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """One heading with its blocks. `cites` are keys of `works.toml`.
+    """A heading with its blocks. `cites` are keys in `works.toml`.
 
-    A section without content has no blocks, and `absent` is the reason in words.
+    A section without content has no blocks, and `absent` gives the reason in words.
     """
 
     key: str
@@ -198,7 +198,7 @@ class Section:
     absent: str = ""
 
     def without_undefined(self) -> Section:
-        """Return the section with tables of defined rows; a table without any becomes a note with the reason."""
+        """Return the section with only defined rows in its tables. A table without any becomes a note with the reason."""
         blocks: list[Block] = []
         for block in self.blocks:
             if not isinstance(block, Table):
@@ -212,7 +212,7 @@ class Section:
         return replace(self, blocks=blocks)
 
     def tables(self) -> Iterator[Table]:
-        """Yield its tables, those behind figures included."""
+        """Yield the section's tables, including the tables behind figures."""
         for block in self.blocks:
             if isinstance(block, Table):
                 yield block
@@ -224,9 +224,8 @@ class Section:
 class Ruling:
     """The verdict on one judge: the sentence, the rule behind it and its numbers.
 
-    `draw` is the number of units and how they were drawn, `next_place` the number of units at the next look.
-    `numbers`: the agreements behind the verdict, shown in its box; the section `summary` has them for all
-    judges.
+    `draw` is the number of units and how they were drawn; `next_place` is the number of units at the next look. `numbers`
+    are the agreements behind the verdict, which are shown in its box. The section `summary` has them for all judges.
     """
 
     judge: str
@@ -248,7 +247,7 @@ class Ruling:
     curve: Sequence[Point] = ()
     numbers: Table | None = None
     conflicts: int = 0
-    """Labels in conflict: with any of them, the verdict stays undecided."""
+    """The number of labels in conflict. If there is any, the verdict stays undecided."""
     no_labels: bool = False
     """Whether the judge has no label on any unit that others labelled."""
     confidence: float = IntervalSettings().confidence
@@ -259,9 +258,9 @@ class Ruling:
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """The whole report. `about` describes it in pairs; `rulings` has one entry a judge.
+    """The whole report. `about` describes it in pairs of name and value. `rulings` has one entry per judge.
 
-    `reading` are sentences on how to read the numbers.
+    `reading` contains sentences on how to read the numbers.
     """
 
     title: str
@@ -273,8 +272,8 @@ class Document:
     reading: Sequence[str] = ()
 
     def measures(self) -> list[tuple[str, Measure]]:
-        """Return every Measure of the report with the key of its section, each once."""
-        # By identity: two measures with the same numbers can be of two sections.
+        """Return every Measure in the report once, with the key of its section."""
+        # Compare by identity, because measures with the same numbers can be in two sections.
         by_identity: dict[int, tuple[str, Measure]] = {}
         for ruling in self.rulings:
             for m in ruling.measures:

@@ -1,4 +1,4 @@
-"""The origin of labels: judge runs, imports, the task's paper, and the methods to cite (`works.toml`)."""
+"""The origin of labels: judge runs, imports, the task's paper, and the methods that should be cited (`works.toml`)."""
 
 import json
 import tomllib
@@ -20,7 +20,7 @@ from judge.types import Json, Status
 
 
 def runs(store: Store, subject: Subject) -> Section:
-    """Return each judge: model, resolved version, prompt, options, and the statuses of its replies."""
+    """Return the facts about each judge: model, resolved version, prompt, options, and the statuses of its replies."""
     title = "The judges"
     if not subject.panel.judges:
         return Section("runs", title, absent="there is no judge run of this field")
@@ -54,9 +54,9 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
             [run["run_id"]],
         )
     ]
-    # The abilities of a server are stored for the next run, and have no effect on these labels.
+    # A server's capabilities are stored for the next run, and have no effect on these labels.
     provider = {k: v for k, v in json.loads(run["provider"]).items() if k != SERVERS}
-    # It has a remark if the run's parents have changed since.
+    # The description has a remark if the run's parents have changed since.
     origin = describe_origin(store, run["run_id"])
     return [
         ("run", run["run_id"]),
@@ -81,8 +81,8 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
 
 
 def _examples(task: Task, options: Mapping[str, Json]) -> str:
-    """Return the number of examples that a run was shown: its own, or the task's."""
-    # A run without the option was shown the examples of its task file.
+    """Return the number of examples in a run's prompt: the run's own, or those of the task."""
+    # A run without the option used the examples in its task file.
     chosen = options.get("examples")
     n = (
         len(task.spec.examples)
@@ -98,7 +98,7 @@ def _pairs(values: Mapping[str, Json]) -> str:
 
 
 def imports(store: Store, subject: Subject) -> Section:
-    """Return the files that were read, with the maps that renamed fields and labels."""
+    """Return the imported files, with the maps that renamed fields and labels."""
     title = "The data, as imported"
     blocks: list[Block] = [_table(subject, subject.table)] if subject.table else []
     for i, record in enumerate(list_imports(store), 1):
@@ -130,7 +130,7 @@ def _table(subject: Subject, path: Path) -> Facts:
 
 
 def citations(subject: Subject, sections: Iterable[Section]) -> Section:
-    """Return the works that the sections cite, and the paper that defines the labels."""
+    """Return the works cited by the sections, and the paper that defines the labels."""
     blocks: list[Block] = []
     task = subject.panel.task
     if task is not None and task.spec.citation is not None:

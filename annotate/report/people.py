@@ -1,4 +1,4 @@
-"""Who labelled, how units were chosen, and how well people agree with each other: the human ceiling."""
+"""The annotators, the selection of units, and the agreement between people, which is the human ceiling."""
 
 import json
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from judge.stats.metrics import shown
 from judge.store import Store
 from judge.types import AnnotatorKind, Measure
 
-# What a reviewer asks about annotators.
+# The facts about annotators that reviewers ask for.
 KNOWN = ("qualification", "training", "paid", "consent")
 SHOWN = 12
 OF_A_TABLE = (
@@ -60,7 +60,7 @@ def who(store: Store, subject: Subject) -> Section:
     blocks: list[Block] = []
     if subject.panel.people:
         blocks.append(Paragraph(_people_in_words(subject, [labelled[p] for p in subject.panel.people])))
-    # Reviewers ask for these facts, so the report says which of them are missing.
+    # Reviewers ask for these facts, so the report lists the missing ones.
     missing = [k for k in KNOWN if k not in keys]
     if missing and subject.panel.people:
         blocks.append(Paragraph(f"The study does not record of its people: {', '.join(missing)}.", "note"))
@@ -75,7 +75,7 @@ def who(store: Store, subject: Subject) -> Section:
 
 
 def _waiting(subject: Subject) -> list[str]:
-    """Return sentences on the labels that are not used, because they may not be blind or a lead stopped their annotator."""
+    """Return sentences on labels that are not used, because they may not be blind or because a lead stopped their annotator."""
     texts = []
     for person, layers in subject.waiting.items():
         for layer, n in layers.items():
@@ -99,7 +99,7 @@ def _people_in_words(subject: Subject, labelled: Sequence[int]) -> str:
         return text + "."
     each = (subject.panel.among_people.codes != MISSING).sum(axis=1)
     middle = f"{_span(min(labelled), max(labelled))} unit{'s' if max(labelled) != 1 else ''}"
-    # A median of equal numbers would be said twice.
+    # If all numbers are equal, the median would repeat them.
     if min(labelled) != max(labelled):
         middle += f", median {int(np.median(labelled)):,}"
     apiece = f"{_span(int(each.min()), int(each.max()))} label{'s' if each.max() > 1 else ''} a unit"
@@ -111,7 +111,7 @@ def _span(low: int, high: int) -> str:
 
 
 def sampling(store: Store, subject: Subject) -> Section:
-    """Return which units were labelled by whom, the facts about the batch, and the guidelines."""
+    """Return how many units each source labelled, the facts about the batch, and the guidelines."""
     blocks: list[Block] = [_units(subject)]
     blocks += (
         [Paragraph(OF_A_TABLE, "note")]
@@ -164,7 +164,7 @@ def _units(subject: Subject) -> Table:
 
 
 def ceiling(subject: Subject) -> Section:
-    """Return how well people agree with each other, and their majority with gold."""
+    """Return the agreement between people, and the agreement of their majority with gold."""
     title = "How well people agree: the human ceiling"
     blocks: list[Block] = []
     cites = ["alpha", "gwet", "bootstrap"]
@@ -173,7 +173,7 @@ def ceiling(subject: Subject) -> Section:
         if subject.panel.numeric and len(subject.panel.people) <= MANY:
             blocks.append(_pairs(subject))
         if not subject.panel.numeric:
-            # Fleiss' kappa has no weights, so it would treat near grades as it treats far ones.
+            # Fleiss' kappa has no weights, so it would treat near grades and far grades alike.
             cites += ["cohen", "specific"] + (
                 ["fleiss"] if subject.panel.level == "nominal" else ["weighted"]
             )
@@ -183,7 +183,7 @@ def ceiling(subject: Subject) -> Section:
     sources = [subject.majority] if subject.majority else list(subject.panel.people)[:MANY]
     ruled = subject.panel.of_kind(AnnotatorKind.ADJUDICATED) if subject.decided else []
     for other in subject.panel.others:
-        # A lead's decisions exist only on units where people differ: agreement with them there says little.
+        # A lead's decisions exist only on units where people differ, so agreement with these decisions is uninformative.
         if other not in ruled:
             blocks += [_against(subject, source, other) for source in sources]
     if len(subject.panel.people) < 2:
@@ -215,7 +215,7 @@ def _by_label(subject: Subject) -> Table:
 
 def _overall(subject: Subject) -> Table:
     names: tuple[str, ...] = CEILING if subject.panel.level == "nominal" else ORDERED_CEILING
-    # Numbers are seldom equal to the last digit, so their percent agreement says nothing.
+    # Numbers are seldom equal to the last digit, so their percent agreement is uninformative.
     if subject.panel.numeric:
         names = (subject.panel.coefficient,)
     measured = subject.panel.measure(subject.panel.people, subject.panel.keys(names))
@@ -241,7 +241,7 @@ def _pairs(subject: Subject) -> Table:
 
 
 def _summary(subject: Subject) -> list[Block]:
-    """Return quartiles over all pairs that share units, and the distribution as a figure."""
+    """Return the quartiles over all pairs that share units, and a figure of the distribution."""
     table = subject.panel.among_people
     pairs = all_pairs(
         table,
@@ -265,7 +265,7 @@ def _summary(subject: Subject) -> list[Block]:
 
 
 def spread_table(key: str, caption: str, pairs: Pairs) -> Table:
-    """Return the distribution of one coefficient over many pairs: counts, quartiles, mean, weighted mean."""
+    """Return a table of one coefficient's distribution over many pairs: counts, quartiles, mean, weighted mean."""
     spread = pairs.summary(next(iter(pairs.values)))
     quartiles = ("min", "q25", "median", "q75", "max", "mean", "weighted_mean")
     columns = heads("text", "pairs") + heads(
@@ -287,7 +287,7 @@ def _against(subject: Subject, source: str, other: str) -> Table:
     measured = subject.measure(source, other, *names)
     rows: list[list[Cell]] = [[_name(m), m, m] for m in measured]
     caption = f"{'The majority of people' if source == subject.majority else source} against {other}"
-    # Without a majority, each person has a table, and keys must differ.
+    # If there is no majority, each person has a table, so the keys must differ.
     key = (
         f"people_{other}"
         if subject.majority or len(subject.panel.people) == 1
@@ -297,7 +297,7 @@ def _against(subject: Subject, source: str, other: str) -> Table:
 
 
 def tie_note(subject: Subject) -> str:
-    """Return the sentence on ties of the majority."""
+    """Return the sentence on ties in the majority vote."""
     if subject.majority is None:
         return ""
     text = f"The majority leaves ties open: {counted(subject.n_tied, 'unit has', 'units have')} no majority label."

@@ -1,7 +1,7 @@
 """Figures as inline SVG: text stays text, and colours are classes of the page's style sheet.
 
-The only module that imports matplotlib. It draws in marker colours, which `svg` replaces by classes, so that
-one figure works in light and dark mode and on paper. The same document gives the same bytes.
+This is the only module that imports matplotlib. It draws in marker colours, which `svg` replaces with classes, so that
+one figure works in light and dark mode and on paper. The output is deterministic: equal documents yield equal bytes.
 """
 
 import io
@@ -20,9 +20,9 @@ from judge.types import Json
 COLOUR = {name: colour for colour, name in MARKERS.items()}
 _SETTINGS: Any = {
     "svg.fonttype": "none",
-    # Without a salt, ids are random, and no two reports would be equal.
+    # Without a salt, ids are random, and two reports would never be equal.
     "svg.hashsalt": "adjudge",
-    # A label with two dollar signs is not a formula.
+    # A label that contains two dollar signs is not a formula.
     "text.parse_math": False,
     "font.size": 10.0,
     "text.color": COLOUR["ink"],
@@ -37,19 +37,19 @@ _SETTINGS: Any = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
 }
-# Narrow enough for a telephone, where the page scales a figure down to its width.
+# Narrow enough for a phone, where the page scales a figure down to the width of the screen.
 WIDTH = 4.8
 _lock = threading.Lock()
 
 
 def draw(name: str, data: Mapping[str, Json], key: str, title: str, text: str) -> str:
-    """Return the figure `name` as an <svg> element with title and description; `key` makes its ids unique."""
+    """Return the figure `name` as an <svg> element with a title and a description. `key` makes its ids unique."""
     return inline(_drawn(name, json.dumps(data)), key, title, text)
 
 
 @lru_cache(maxsize=32)
 def _drawn(name: str, data: str) -> str:
-    """Return a figure as matplotlib writes it."""
+    """Return a figure in the SVG that matplotlib writes."""
     # Cached, because drawing takes most of a report's time, and a notebook draws the same figures again.
     import warnings
 
@@ -58,7 +58,7 @@ def _drawn(name: str, data: str) -> str:
     from matplotlib.figure import Figure
 
     # rc_context and warnings are process-wide, hence the lock. A glyph that the font lacks is harmless,
-    # because the text stays text.
+    # because text is not drawn as glyphs.
     with _lock, matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         figure = Figure(layout="constrained")
@@ -103,7 +103,7 @@ def _heat_map(figure: Any, data: Mapping[str, Json]) -> None:
         total = sum(row)
         for j, n in enumerate(row):
             share = n / total if total else 0.0
-            # At most 65 % opaque, so that ink stays readable on it in light and dark mode.
+            # At most 65 % opaque, so that text on it stays readable in light and dark mode.
             alpha = round(0.05 + 0.6 * share, 3)
             _box(axes, j, i, 0.94, 0.92, linewidth=0, facecolor=COLOUR["heat"], alpha=alpha)
             _centred(axes, j, i, f"{n:,}\n{share:.0%}" if total else "0", 9, linespacing=1.3)
@@ -118,7 +118,7 @@ def _heat_map(figure: Any, data: Mapping[str, Json]) -> None:
 
 
 def _forest(figure: Any, data: Mapping[str, Json]) -> None:
-    # The axis counts from below, and people read from above.
+    # The axis counts from the bottom, but people read from the top.
     rows = list(reversed(data["rows"]))
     axes = _axes(figure, WIDTH, 0.9 + 0.4 * len(rows))
     axes.axvline(0, color=COLOUR["rule"], linewidth=0.8, zorder=0)
@@ -168,7 +168,7 @@ def _histogram(figure: Any, data: Mapping[str, Json]) -> None:
     values = data["values"]
     low = -1.0 if min(values) < -0.5 else -0.5 if min(values) < 0 else 0.0
     edges = [low + 0.1 * i for i in range(round((1 - low) / 0.1) + 1)]
-    # Perfect agreement belongs to the last bin, whatever rounding made of its edge.
+    # Perfect agreement belongs to the last bin, however the edge of the bin was rounded.
     axes.hist(values, bins=[*edges[:-1], 1.0 + 1e-9], color=COLOUR["people"], rwidth=0.92)
     axes.set_xlabel(_short(data["label"], 48))
     axes.set_ylabel("pairs")
@@ -197,7 +197,7 @@ def _bars(figure: Any, data: Mapping[str, Json]) -> None:
         )
         handles.append(bars)
         for y, (start, share) in enumerate(zip(left, width, strict=True)):
-            # A narrower part has no room for the number.
+            # A narrower part has no space for the number.
             if share >= 0.06:
                 _centred(axes, start + share / 2, y, f"{share:.0%}", 8, color=COLOUR["on"])
     axes.set_xlim(0, 1)
@@ -262,7 +262,7 @@ def _power(figure: Any, data: Mapping[str, Json]) -> None:
     lines = (("decided", "ink", "-", "decided"), ("trusted", "judge", "--", "trust"))
     for key, colour, style, label in (*lines, ("distrusted", "people", ":", "do not trust")):
         axes.plot(units, data[key], style, marker="o", color=COLOUR[colour], markersize=3, label=label)
-    # On a linear axis, the first points of such a range would lie on each other.
+    # On a linear axis, the first points of such a range would overlap.
     if min(units) > 0 and max(units) > 20 * min(units):
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
@@ -273,7 +273,7 @@ def _power(figure: Any, data: Mapping[str, Json]) -> None:
     figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=9)
 
 
-# The mark of a decision is drawn in its cell, so that colour is not the only difference.
+# Each decision's mark is drawn in its cell, so that decisions do not differ by colour only.
 DECIDED = {
     "trust": ("✓ trust", "judge", 0.55),
     "trust in part": ("◐ in part", "judge", 0.3),
@@ -315,12 +315,12 @@ DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
 
 def _two_digits(value: float) -> str:
     text = f"{value:.2f}"
-    # Rounding a small negative number leaves its sign.
+    # Rounding a small negative number to zero keeps its sign.
     return "0.00" if text == "-0.00" else text
 
 
 def _short(text: str, width: int = 24) -> str:
-    """Return as much of the text as fits into the width of `width` small letters."""
+    """Return as much of the text as fits in the width of `width` lowercase letters."""
     flat = visible(" ".join(str(text).split()))
     ends = list(accumulate(map(_room, flat)))
     if not ends or ends[-1] <= width:
@@ -329,7 +329,7 @@ def _short(text: str, width: int = 24) -> str:
 
 
 def _room(c: str) -> float:
-    # Estimated widths, because measuring text would take the fonts of the reader's browser.
+    # Widths are estimated, because measuring text would need the fonts of the reader's browser.
     if unicodedata.east_asian_width(c) in "WF" or c in "mwMW@%":
         return 1.65
     return 1.2 if c.isupper() else 1.0

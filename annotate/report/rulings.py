@@ -1,6 +1,6 @@
 """The verdict on each judge: one sentence, with the rule behind it and its numbers.
 
-Also, as figures and tables, how many more labels would decide it, and the verdict at other limits.
+Figures and tables show how many more labels would decide the verdict, and what the verdict is with other limits.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from judge.store import Store
 from judge.store.splits import Look
 from judge.types import attributes
 
-# With a larger share of one label, a judge can agree with people without distinguishing units.
+# If the share of one label is larger, a judge can agree with people without distinguishing units.
 ONE_SIDED = 0.95
-# With a larger share of units without a label of the judge, the reader must be warned.
+# If the share of units without a label by the judge is larger, the reader must be warned.
 SILENT = 0.05
-# With fewer units of a label, the judge's missing labels on it are no evidence; a smaller gap is no pattern.
+# If a label has fewer units, the judge's missing labels on it are not evidence; a smaller gap is not a pattern.
 FEW, UNEVEN = 10, 0.1
 
 
 def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
-    """Return a ruling for each judge, the alt-tests behind them, and the reason if there is no ruling."""
+    """Return a ruling for each judge, the alternative annotator tests behind them, and the reason if there is no ruling."""
     if not subject.panel.judges:
         return [], {}, "No judge labelled this field, so there is nothing to trust or distrust yet."
     if not subject.panel.people and subject.reference is None:
@@ -47,13 +47,13 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
     for judge, verdict in _verdicts(store, subject).items():
         look = subject.panel.looks.get(judge)
         if conflicts := sum(subject.panel.conflicts.values()):
-            # Leaving hard units in conflict must gain nothing: without them, the other units could look
+            # Leaving hard units in conflict must not help: without them, the other units could look
             # better than the sample is.
             reason = f"{counted(conflicts, 'label is', 'labels are')} in conflict ({command('annotate conflicts list')})"
             verdict = replace(verdict, decision="undecided", because=reason, held_up=reason)
         if verdict.alt_test:
             tests[judge] = verdict.alt_test
-        # In the list of all measures, those of several judges must be told apart.
+        # In the list of all measures, the measures for several judges must be distinguishable.
         measures = tuple(replace(m, annotators=m.annotators or (judge,)) for m in verdict.measures)
         rulings.append(
             Ruling(
@@ -102,7 +102,7 @@ def _shared_by(verdict: Verdict) -> str:
 
 def _because(verdict: Verdict) -> str:
     text = verdict.because
-    # The first condition is the evidence, whose counts are those of the verdict.
+    # The first condition is the evidence, and its counts are the counts of the verdict.
     n = verdict.conditions[0]
     on = f"{counted(n.n_units, 'unit')} of {counted(n.n_clusters, 'question')}"
     # A reason without numbers has no intervals either.
@@ -116,13 +116,13 @@ def _because(verdict: Verdict) -> str:
 
 
 def _like(subject: Subject, verdict: Verdict) -> str:
-    """Return the error rates of the rule in simulated studies like this one."""
+    """Return the rule's error rates in simulated studies that resemble this one."""
     # The simulated studies have labels, so nothing is known about numbers.
     return "" if subject.panel.numeric else like_this(verdict)
 
 
 def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
-    """Return warnings about what the rule does not test."""
+    """Return warnings about problems that the rule does not test."""
     codes = subject.panel.labels_of(judge)
     counts = np.bincount(codes[codes != MISSING], minlength=len(subject.panel.domain))
     warnings = []
@@ -140,7 +140,7 @@ def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
 
 
 def _not_at_random(subject: Subject, judge: str) -> list[str]:
-    """Return a warning if the judge's labels are missing more often on some labels than on others."""
+    """Return a warning if the judge's labels are missing more often for some reference labels than for others."""
     if subject.reference is None or subject.panel.numeric:
         return []
     truth = subject.panel.labels_of(subject.reference)
@@ -159,7 +159,7 @@ def _not_at_random(subject: Subject, judge: str) -> list[str]:
 
 
 def _at_chance(subject: Subject) -> list[str]:
-    """Return a warning if people do not agree with each other: then any judge is non-inferior to them."""
+    """Return a warning if people do not agree with each other, because then any judge is non-inferior to them."""
     if len(subject.panel.people) < 2 or subject.panel.numeric:
         return []
     (alpha,) = subject.panel.measure(subject.panel.people, subject.panel.keys(["krippendorff_alpha"]))
@@ -177,14 +177,14 @@ def drawn_words(verdict: Verdict) -> str:
     n = verdict.of.n_units
     if looks is None or not looks.places:
         return f"{counted(n, 'unit')} {verdict.draw.words}"
-    # A judge that was run on chosen units only, or units that people skipped: the rest was not compared.
+    # The judge was run on selected units only, or people skipped units, so the other units were not compared.
     drawn = looks.places[-1]
     compared = f"{n:,} of " if drawn - n > SILENT * drawn else ""
     return f"{compared}{counted(drawn, 'unit')} {verdict.draw.words}"
 
 
 def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
-    """Return the verdict in at most 60 words beside names: comparison, units, result, and next step."""
+    """Return the verdict in at most 60 words, not counting names: comparison, units, result, and next step."""
     if verdict.draw.no_labels:
         return f"No verdict on '{subject.panel.field}': {verdict.refused}."
     people = len(verdict.people)
@@ -233,23 +233,23 @@ def _open(verdict: Verdict) -> str:
 
 
 def _ahead(verdict: Verdict) -> str:
-    """Return the next step as the end of a sentence: how many more units, or that no number of units would decide."""
+    """Return the next step as the end of a sentence: how many more units are needed, or that no number would decide."""
     draw = verdict.draw
     if verdict.held_up or (verdict.refused and draw.looks is None and not verdict.of.sums.weighted):
-        # The sentence names the next step already, and more such units would not decide.
+        # The sentence already names the next step, and more units of this kind would not decide.
         return ""
     if draw.looks is not None and not draw.looks.ahead:
         return " No look is left on these units."
     ahead = verdict.outlook
-    # A sentence without a verdict names the next look already.
+    # A sentence without a verdict already names the next look.
     hopeless = ahead is not None and bool(ahead.why) and not verdict.more_units
     next_look = draw.next_place is not None and not verdict.refused and not hopeless
     parts = [f" The next look is at {draw.next_place:,} units."] if next_look else []
-    # A frame ends: no verdict can rest on more units than it has.
+    # A verdict cannot rest on more units than the frame has.
     left = draw.looks.ahead[-1] - (draw.looks.places or (draw.looks.size,))[-1] if draw.looks else None
     if verdict.more_units and left is not None and verdict.more_units > left:
         parts.append(f" Only {left:,} more can be drawn; about {verdict.more_units:,} are needed.")
-    # It can be 0 or less for labels with gaps: enough units are labelled, but the block before them is not complete.
+    # The number can be 0 or less if labels have gaps: enough units are labelled, but an earlier block is not complete.
     elif verdict.more_units and verdict.more_units > 0:
         units = (
             f"about {verdict.more_units:,} more"
@@ -263,7 +263,7 @@ def _ahead(verdict: Verdict) -> str:
         )
         parts.append(f" {units[:1].upper()}{units[1:]}{chance}.")
     elif ahead is not None and ahead.why and verdict.refused and verdict.of.sums.weighted:
-        # More units drawn as these are would not decide; the draw that can is named already.
+        # More units drawn in the same way would not decide. The draw that would decide is already named.
         parts += [
             f" With {c.more_units:,} units drawn so the chance is {c.decided:.0%}." for c in ahead.curve[-1:]
         ]
@@ -273,7 +273,7 @@ def _ahead(verdict: Verdict) -> str:
 
 
 def _looked(look: Look | None) -> list[str]:
-    """Return the level of the verdict's test if a sealed test was opened."""
+    """Return a sentence on the level of the verdict's test if a sealed test was opened."""
     if look is None:
         return []
     return [
@@ -313,17 +313,17 @@ def _curve(number: int, ruling: Ruling) -> Figure:
 
 
 def limits(subject: Subject, rulings: Sequence[Ruling]) -> list[Section]:
-    """Return the verdict over margin and epsilon, or over the threshold, if requested."""
+    """Return the verdict for other values of margin and epsilon, or of the threshold, if requested."""
     blocks: list[Block] = [_over(subject, i, ruling) for i, ruling in enumerate(rulings, 1) if ruling.curve]
     return [Section("curve", "The verdict with other limits", blocks)] if blocks else []
 
 
 def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
-    """Return the verdict with rows for the margin (or the threshold), and columns for epsilon if it has an effect."""
+    """Return a table of verdicts with rows for the margin (or the threshold), and columns for epsilon if it has an effect."""
     options = subject.options
     by_margin = ruling.curve[0].threshold is None
     limit_name = "margin" if by_margin else "threshold"
-    # In the order of the curve: without epsilon there is one column.
+    # Epsilons in the order of the curve. Without epsilon, there is one column.
     rows = list(dict.fromkeys(p.margin if by_margin else p.threshold for p in ruling.curve))
     across = list(dict.fromkeys(p.epsilon for p in ruling.curve))
     decisions = {(p.margin if by_margin else p.threshold, p.epsilon): p.decision for p in ruling.curve}

@@ -21,7 +21,7 @@ from judge.store import Store
 from judge.store.export import known_task, stored_task
 from judge.types import AnnotatorKind, Measure
 
-# Nine people make 36 pairs, more than a reader can compare: the pairs of more people are summarised.
+# Nine people form 36 pairs, more than a reader can compare, so pairs of more people are summarised.
 MANY = 8
 CEILING = ("percent", "krippendorff_alpha", "fleiss_kappa", "gwet_ac1")
 ORDERED_CEILING = ("percent", "krippendorff_alpha", "gwet_ac2")
@@ -29,7 +29,7 @@ ORDERED_CEILING = ("percent", "krippendorff_alpha", "gwet_ac2")
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """The options of the command; None or empty takes the default, which the report then names."""
+    """The options of the command. None or an empty value selects the default, which the report then names."""
 
     task: str | None = None
     field: str | None = None
@@ -46,14 +46,14 @@ class ReportOptions:
     level: str | None = None
     order: Sequence[str] | None = None
     view: str | None = None
-    """A page of `annotate view`, to which the units of the report link."""
+    """A page written by `annotate view`, to which the units in the report link."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The labels of one field, and their reference (None: there is none).
+    """The labels for one field, and their reference, which is None if there is none.
 
-    `table` is the file of labels without a study. `measured` and `others_of` cache the results of `summary`.
+    `table` is the file with the labels if there is no study. `measured` and `others_of` cache results of `summary`.
     """
 
     options: ReportOptions
@@ -66,7 +66,7 @@ class Subject:
 
     @property
     def majority(self) -> str | None:
-        """The column of the human majority, if there are at least two people."""
+        """The column with the human majority, or None if there are fewer than two people."""
         return self.panel.majority.name if self.panel.majority else None
 
     @property
@@ -95,23 +95,23 @@ class Subject:
 
     @property
     def coefficient_name(self) -> str:
-        """The coefficient's name in words."""
+        """The coefficient's readable name."""
         return shown(self.panel.coefficient)
 
     @cached_property
     def run_ids(self) -> Mapping[str, str]:
-        """Name of a judge in the table -> run id; judges of a table have none."""
+        """A map from each judge's name in the panel to its run id. Judges in a table of labels have no run id."""
         return {shown: run for run, shown in self.panel.shown.items()}
 
     @property
     def waiting(self) -> Mapping[str, Mapping[str, int]]:
-        """Person -> layer -> labels that are not known to be blind and are not used."""
+        """A map from person and layer to the number of unused labels, for example because they are not known to be blind."""
         return {n: layers for n, layers in self.panel.layers.items() if n not in self.panel.others}
 
     @cached_property
     def pairs(self) -> list[tuple[str, str, Measure, Measure]]:
-        """Percent agreement and the coefficient of every two people, on the units that people labelled."""
-        # Numbers are seldom equal to the last digit, so their percent agreement would be near 0 whatever the agreement.
+        """Percent agreement and the coefficient for every pair of people, on the units that people labelled."""
+        # Numbers are seldom equal to the last digit, so percent agreement would be near 0 even for close numbers.
         keys = [self.panel.coefficient] if self.panel.numeric else ["percent", self.panel.coefficient]
         measured = [
             (*pair, self.panel.measure(pair, self.panel.keys(keys)))
@@ -120,12 +120,12 @@ class Subject:
         return [(first, second, m[0], m[-1]) for first, second, m in measured]
 
     def has_label(self, name: str) -> BoolArray:
-        """Return for each unit whether it has a label in this column."""
+        """Return, for each unit, whether it has a label in this column."""
         labelled: BoolArray = self.panel.labels_of(name) != MISSING
         return labelled
 
     def measure(self, first: str, second: str, *names: str) -> list[Measure]:
-        """Return coefficients of two annotators, by default the one of the level."""
+        """Return coefficients for two annotators, by default the coefficient for the level."""
         keys = self.panel.keys(names or [self.panel.coefficient])
         return self.panel.measure([first, second], keys, confidence=self.panel.confidence(first, second))
 
@@ -133,7 +133,7 @@ class Subject:
 def load(store: Store, options: ReportOptions) -> Subject:
     """Return the subject for these options, with defaults filled in.
 
-    Raises UsageError for unknown names, and if a choice is ambiguous.
+    Raises UsageError if a name is unknown or a choice is ambiguous.
     """
     task, field, others = _choose(store, options)
     people = None if options.annotators is None else tuple(options.annotators)
@@ -144,7 +144,7 @@ def load(store: Store, options: ReportOptions) -> Subject:
     short_names = _short_names(panel)
     # The report must not begin with a run that has nothing to compare.
     short = panel.renamed(short_names).unlabelled_last()
-    # A run can be named as in the output of `annotate agreement`, too.
+    # A run can also be named as in the output of `annotate agreement`.
     name = options.reference
     reference = resolve(short, None if name is None else short_names.get(name, name))
     return Subject(options, short, reference, others)
@@ -153,7 +153,7 @@ def load(store: Store, options: ReportOptions) -> Subject:
 def _short_names(panel: Panel) -> dict[str, str]:
     """Return the shortest unique name of each judge: the model, or the model and the end of the run's id."""
     models = {name: name.rpartition(" · ")[0].rpartition(" · ")[0] for name in panel.shown.values()}
-    # A person may have the name of a model.
+    # A person's name may equal the name of a model.
     uses = Counter([*models.values(), *(n for n in panel.ratings.annotators if n not in models)])
     return {
         name: model if model and uses[model] == 1 else f"{model} · {name.rpartition(' · ')[2]}"
@@ -182,18 +182,18 @@ def _choose(store: Store, options: ReportOptions) -> tuple[str | None, str, list
         if len(fields) > 1:
             raise UsageError(f"name one field with --field: {', '.join(fields)}")
         return None, fields[0], []
-    # A task that the study has not used is loaded by the name that the user typed, which may be a path.
+    # A task that the study has not used is loaded by the given name, which may be a path.
     name = task.name if _is_stored(store, task.name) else options.task
     annotators = {row.field: row.annotators for row in labelled if row.field in task.fields}
     if options.field is not None:
         return name, options.field, [f for f in annotators if f != options.field]
     if not annotators:
         raise UsageError(f"nobody labelled a field of {task.name} ({', '.join(task.fields)})")
-    # Texts have no coefficient of agreement.
+    # There is no coefficient of agreement for free text.
     usable = [f for f in task.fields if f in annotators and task.level(f) != "text"] or list(annotators)
     kind_of = dict(store.conn.execute("SELECT annotator_id, kind FROM annotators").fetchall())
     kinds = {f: {kind_of[a] for a in annotators[f]} for f in usable}
-    # First choice: a field that a judge and somebody else have labelled.
+    # Prefer a field that was labelled by a judge and by somebody else.
     compared = [f for f in usable if len(kinds[f]) > 1 and AnnotatorKind.JUDGE in kinds[f]]
     field = (compared or usable)[0]
     return name, field, [f for f in usable if f != field]
@@ -204,7 +204,7 @@ def _is_stored(store: Store, task: str) -> bool:
 
 
 def _only_task(store: Store, labelled: Sequence[str]) -> Task | None:
-    """Return the only task whose fields have labels."""
+    """Return the only task whose fields have labels. Raises UsageError if there are several."""
     names = [row[0] for row in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
     candidates = list(dict.fromkeys(n for n in names if n in labelled))
     if len(candidates) > 1:

@@ -30,7 +30,7 @@ from judge.types import Measure
 
 KEY = "summary"
 POOLED = "pooled kappa"
-"""The name in tables of a kappa that combines those of several pairs."""
+"""The name, in tables, for a kappa that combines the kappas of several pairs."""
 OTHERS = "the majority of the others"
 LISTED = 20
 WORDS = (
@@ -46,7 +46,7 @@ COVERED = (
 
 
 def with_numbers(subject: Subject, rulings: Sequence[Ruling]) -> list[Ruling]:
-    """Return each ruling with the numbers of its box: the judge's agreement with people, and people's with each other."""
+    """Return each ruling with the figures shown in its box: judge-human agreement and human-human agreement."""
     ceiling = _ceiling(subject)
     return [
         replace(r, numbers=_numbers(f"key_numbers_{i}", [*_agreements(subject, r), *ceiling]))
@@ -55,7 +55,7 @@ def with_numbers(subject: Subject, rulings: Sequence[Ruling]) -> list[Ruling]:
 
 
 def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
-    """Return the numbers behind the verdict, then people and judge against the majority of the others."""
+    """Return the numbers behind the verdict, then each person and the judge against the majority of the other people."""
     title = "The verdict in numbers"
     if not rulings:
         return Section(KEY, title, absent="there is no verdict")
@@ -82,13 +82,13 @@ def _agreements(subject: Subject, ruling: Ruling) -> list[list[Cell]]:
     pooled = next((m for m in ruling.measures if m.measure == "pooled_kappa"), None)
     if pooled is not None:
         rows.append([f"{ruling.judge} with people", POOLED, pooled, pooled])
-        # The verdict has two: the judge with people, then people with each other.
+        # The verdict has two measures: the judge with people, then people with each other.
         among = [m for m in ruling.measures if m.measure == "pooled_kappa"][-1]
         if among.value is not None:
             rows.append(["people with each other, on the same units", POOLED, among, among])
     source = None
     if pooled is None and ruling.measures:
-        # With a single source of labels this is the verdict's number. It differs from the reference's if a person is
+        # If there is a single source of labels, this is the verdict's number. It differs from the reference's if a person is
         # compared beside gold.
         alone = ruling.measures[0]
         source = next(who for who in alone.annotators or () if who != ruling.judge)
@@ -108,7 +108,7 @@ def _ceiling(subject: Subject) -> list[list[Cell]]:
 
 
 def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
-    """Return condition (d) of the verdict (docs/verdict.md): for which labels it holds, each with its n."""
+    """Return a table that shows for which labels condition (d) of the verdict (docs/verdict.md) holds, each with its n."""
     rows: list[list[Cell]] = []
     for row in ruling.labels:
         span = "" if row.low is None or row.high is None else f" ({cell(row.low)} to {cell(row.high)})"
@@ -126,7 +126,7 @@ def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
 
 
 def _beside(subject: Subject, judge: str, number: int) -> Table:
-    """Return each person, and the judge in the person's place, against the majority of the others."""
+    """Return the agreement of each person, and of the judge in that person's place, with the majority of the others."""
     people = most_labelled(subject)
     n_others = len(subject.panel.people) - len(people)
     rows: list[list[Cell]] = []
@@ -152,7 +152,7 @@ def _beside(subject: Subject, judge: str, number: int) -> Table:
 
 
 def most_labelled(subject: Subject) -> list[str]:
-    """Return all people or, with more than MANY, the LISTED people who labelled most units."""
+    """Return all people or, if there are more than MANY, the LISTED people who labelled most units."""
     if len(subject.panel.people) <= MANY:
         return list(subject.panel.people)
     n_labels = {p: int(subject.has_label(p).sum()) for p in subject.panel.people}
@@ -168,14 +168,14 @@ def with_the_others(
 ) -> Measure:
     """Return the agreement of `who` (the person, or a judge in their place) with the majority of the others.
 
-    It is computed on the units that the person labelled and, for a comparison, that a judge labelled
-    (`labelled`, among those `judged`). Coverage: of the units that the person labelled and the judge has judged.
+    It is computed on the units that the person labelled and, for a comparison, that a judge labelled (`labelled`, among
+    `judged`). Coverage is relative to the units that the person labelled and the judge has judged.
     """
     by_person = subject.has_label(person)
     judged = by_person if judged is None else by_person & judged
     others = _others(subject, person)
     used = judged & (others != MISSING) & (by_person if labelled is None else labelled)
-    # The figure and the table of judges need the same measures again, and each is a bootstrap.
+    # Cached, because the figure and the table of judges need the same measures, and each needs a bootstrap.
     key = (person, who, used.tobytes(), judged.tobytes())
     measure = subject.measured.get(key)
     if measure is None:
@@ -203,16 +203,16 @@ def _others(subject: Subject, person: str) -> IntArray:
 
 
 def short(document: Document) -> Document:
-    """Return a paper's paragraph and one table: each number with its n."""
+    """Return a paragraph for a paper and one table, with the n of each number."""
     section = next((s for s in document.sections if s.key == KEY and s.blocks), None)
-    # Without a verdict there is nothing to report but its reason, which the renderers add.
+    # If there is no verdict, only the reason is reported, which the renderers add.
     if section is None:
         return replace(document, sections=[], about=[], reading=[])
     table = next(iter(section.tables()))
     agreements = [
         f"{row[0]}: {row[1]} {_in_words(m)}" for row in table.rows for m in [row[2]] if isinstance(m, Measure)
     ]
-    # The head of a report has `judge` or `judges`, by their number.
+    # The head of a report has the key `judge` or `judges`, depending on their number.
     about = dict(document.about)
     start = (
         f"The field {document.facts['field']} ({about.get('labels', '')}) was labelled by {about.get('judge') or about.get('judges')} "
@@ -255,11 +255,11 @@ PROFILE = {
     "paid": "payment",
     "consent": "consent",
 }
-"""Key of an annotator's profile -> its word. Reviewers ask for each of them."""
+"""A map from each key in an annotator's profile to its word. Reviewers ask for each of these facts."""
 
 
 def _verdict(ruling: Ruling) -> str:
-    """Return the verdict with its reason; a verdict that is not computed yet has its reason in its sentence."""
+    """Return the verdict with its reason. If the verdict is not computed yet, the reason is in its sentence."""
     reason, _, units = ruling.because.partition(" (n = ")
     if units and reason.lower() in ruling.sentence.lower():
         return ruling.sentence
@@ -267,7 +267,7 @@ def _verdict(ruling: Ruling) -> str:
 
 
 def _annotators(document: Document) -> list[str]:
-    """Return who annotated, and in brackets what the author must add because the study does not record it."""
+    """Return a sentence on the annotators and, in brackets, the unrecorded facts that the author must add."""
     people = [str(name) for name in document.facts["people"]]
     if not people:
         return []

@@ -1,4 +1,4 @@
-"""Turn a figure of matplotlib into an element of the page.
+"""Turn a matplotlib figure into an element of the page.
 
 Marker colours become classes (`ink`, `judge`, `people`, `soft` ...), which the style sheet colours for light mode,
 dark mode and print. Style attributes become presentation attributes.
@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 from judge.console import visible
 
 LABELS = 8
-"""The number of labels that have different colours."""
+"""The maximum number of labels with different colours."""
 # Marker colour -> class; the style sheet gives each class its colour in light, dark and print.
 MARKERS = {
     "#010101": "ink",
@@ -25,13 +25,13 @@ MARKERS = {
 }
 SVG = "{http://www.w3.org/2000/svg}"
 XLINK = "{http://www.w3.org/1999/xlink}href"
-# A drawing of at least this width would be unreadable when scaled down to a telephone, so it scrolls there.
+# A drawing of at least this width would be unreadable if scaled down to a phone, so it scrolls there.
 WIDE = 600
 
 
 def inline(document: str, key: str, title: str, text: str) -> str:
-    """Return a figure as an <svg> element with title and description; `key` makes its ids unique."""
-    # Otherwise each element gets a prefix, and HTML does not know it as SVG.
+    """Return a figure as an <svg> element with a title and a description. `key` makes its ids unique."""
+    # Otherwise each element gets a prefix, and HTML does not recognise it as SVG.
     ET.register_namespace("", SVG[1:-1])
     root = ET.fromstring(document)
     for parent in list(root.iter()):
@@ -55,7 +55,7 @@ def inline(document: str, key: str, title: str, text: str) -> str:
         root.set("class", "wide")
     root.set("role", "img")
     root.set("aria-labelledby", f"{key}-title {key}-desc")
-    # Each is put first, so the title comes before the description. Screen readers read both.
+    # Each is inserted at the beginning, so the title comes before the description. Screen readers read both.
     for tag, content in (("desc", text), ("title", title)):
         element = ET.Element(f"{SVG}{tag}", {"id": f"{key}-{tag}"})
         element.text = visible(content)
@@ -64,13 +64,13 @@ def inline(document: str, key: str, title: str, text: str) -> str:
 
 
 def _restyle(element: ET.Element) -> None:
-    """Replace style declarations by attributes, and marker colours by classes."""
+    """Replace style declarations with attributes, and marker colours with classes."""
     # The page's security policy forbids inline styles.
     declared = dict(part.split(":", 1) for part in element.attrib.pop("style", "").split(";") if ":" in part)
     classes = []
     for name, value in declared.items():
         name, value = name.strip(), value.strip()
-        # The page's own font: the reader may not have matplotlib's.
+        # Use the page's font, because the reader may not have matplotlib's font.
         if name == "font-family":
             continue
         if name in ("fill", "stroke") and value in MARKERS:

@@ -1,4 +1,4 @@
-"""A batch that is labelled in blocks until the verdict is decided. The batch is closed when a look decides."""
+"""Batches that are labelled in blocks until the verdict is decided. A batch is closed when a look decides."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from judge.stats.looks import places_until
 from judge.store import Store
 
 FINISHED = "this part is finished"
-"""The message after every block, also after the last one: a different message would reveal the verdict to annotators."""
+"""The message after every block, even the last, because a different message would reveal the verdict to annotators."""
 
 
 @dataclass(frozen=True)
 class NextBlock:
-    """The result of a block: `opened` new units (0: none), or `closed`. `messages` are for the lead alone."""
+    """The result of a block: the number of units `opened`, or that the batch is `closed`. Only the lead sees `messages`."""
 
     opened: int
     closed: bool
@@ -34,8 +34,8 @@ class NextBlock:
 def next_block(store: Store, name: str) -> NextBlock:
     """Open the next block of a batch whose block is complete, or close the batch if every judge is decided.
 
-    Does nothing before everybody has labelled or skipped all assigned units, so the command is safe at any
-    time. Raises UsageError for a batch that was not drawn with --until-decided.
+    Does nothing until everybody has labelled or skipped all assigned units, so the command is safe at any time. Raises
+    UsageError if the batch was not drawn with --until-decided.
     """
     info = batch_info(store, name)
     until = info.plan.until
@@ -49,7 +49,7 @@ def next_block(store: Store, name: str) -> NextBlock:
         return NextBlock(0, info.closed is not None, (f"batch '{name}' is closed",))
     rulings = rule(store, load(store, ReportOptions(task=info.task.name, field=field)))[0]
     messages = [f"{ruling.judge}: {ruling.decision}. {_at(ruling)}" for ruling in rulings]
-    # The verdict uses complete units from the first on, so an open unit in front holds up all behind it.
+    # The verdict uses an unbroken sequence of complete units from the first one, so an open unit blocks all later ones.
     if waiting := len(sequence.units) - sequence.complete:
         messages.append(f"{waiting:,} units from the first open one on are not complete yet")
         return NextBlock(0, False, tuple(messages))
@@ -63,7 +63,7 @@ def next_block(store: Store, name: str) -> NextBlock:
             True,
             (*messages, "decided" if not undecided else "no look is left; the batch is closed undecided"),
         )
-    # The numbers of units at the looks count the whole sequence, which can have begun in an earlier batch.
+    # The numbers of units at the looks refer to the whole sequence, which may have begun in an earlier batch.
     to = min(until, size + place - len(sequence.units))
     done = extend_batch(store, name, to=to)
     people = max(1, info.plan.each)
@@ -75,21 +75,21 @@ def next_block(store: Store, name: str) -> NextBlock:
 
 
 def move_on(store: Store, name: str) -> str:
-    """Open the next block if the last unit is done. Returns the annotator's message; empty for other batches.
+    """Open the next block if the last unit is done. Return the message for the annotator, which is empty for other batches.
 
-    Called by everything that adds labels: a session, a file, a pack, Label Studio.
+    This is called after labels were added by a session, a file, a pack or Label Studio.
     """
     info = batch_info(store, name)
     if info.plan.until is None:
         return ""
-    # A pack has one person's part; the next block opens in the study, where all parts meet.
+    # A pack contains one person's part. The next block opens in the study, where all parts are merged.
     if not info.packed_for:
         next_block(store, name)
     return FINISHED
 
 
 def _at(ruling: Ruling) -> str:
-    """Return the interval of the condition that decides beside its limit, in the units of the measure."""
+    """Return the interval and the limit of the deciding condition, in the units of the measure."""
     deciding = next((c for c in ruling.conditions if c.name in ("non_inferiority", "threshold")), None)
     if deciding is None or deciding.value is None or deciding.low is None or deciding.high is None:
         return ruling.because
@@ -103,7 +103,7 @@ def _at(ruling: Ruling) -> str:
 
 
 def _hours(store: Store, name: str, units: int) -> str:
-    """Return the hours per person for a block of so many units at the pace so far; empty without times."""
+    """Return text on the hours per person for a block of `units` at the current pace; empty if there are no times."""
     paces = [p["units_per_hour"] for p in show_batch(store, name)["annotators"] if p["units_per_hour"]]
     return (
         f", about {duration(3600 * units / min(paces))} for each person at the slowest pace so far"

@@ -1,1 +1,1 @@
-"""One person at work: what is shown, what is kept, and how a unit stands."""
+"""One annotator's session: the units shown, the events stored, and the state of each unit."""

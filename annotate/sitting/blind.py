@@ -1,17 +1,17 @@
-"""The connection of an annotator's session: SQLite itself refuses what the annotator must not see.
+"""The database connection of an annotator's session: SQLite itself refuses to read what the annotator must not see.
 
 `Blind(store, seat, task)` opens a connection of its own that only reads, with temporary views filtered to one
 seat (batch and annotator) and an authorizer that lets statements reach the study through those views only.
 Judgements, gold, `meta`, other people's labels, ATTACH, PRAGMA, new schema and every write are denied.
 
-    my_units   positions, how each stands, own answers       my_texts    the task's inputs, nothing else
+    my_units   positions, the status of each, own answers    my_texts    the task's inputs, nothing else
     my_parts   own units that are parts of one answer        my_passages the passages that the inputs list
     my_events  own events
     my_judge   the judge, for units locked after commit      my_key      the key of locked training units
     my_sources adjudication only: the labels to decide between, without names
 
-The limit: whoever owns the file can open it with another program. Only a pack (`annotate export --for`) keeps
-people apart in any case.
+Limitation: whoever has the file can open it with another program. Only a pack (`annotate export --for`) separates
+people reliably.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ from judge.store.label_rows import quoted
 from judge.store.study import explained
 
 BUSY_MS = 3000
-"""How long a statement waits for another program's lock, unless told otherwise."""
+"""The default time that a statement waits for another program's lock, in milliseconds."""
 _SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 _AS = re.compile(r"\bAS\s+", re.IGNORECASE)
 _WITH = re.compile(r"\bWITH\b", re.IGNORECASE)
@@ -63,7 +63,7 @@ class Seat:
 
 
 class Busy(StudyError):
-    """Another program held the study's lock; nothing was written, and the same may be tried again."""
+    """Another program held the study's lock. Nothing was written, and the operation can be retried."""
 
 
 class Blind:
@@ -76,14 +76,14 @@ class Blind:
         conn.execute(f"PRAGMA busy_timeout = {busy_ms}")
         conn.execute("PRAGMA temp_store = MEMORY")
         inside, public, texts = _make_views(conn, seat, task)
-        # In this order: from here on neither this module nor anybody else can create a view or set a PRAGMA.
+        # The order matters: from here on, neither this module nor any other code can create a view or set a PRAGMA.
         conn.execute("PRAGMA query_only = ON")
         conn.set_authorizer(_authorizer(inside, public, texts, set(task.input_names)))
         self.__conn, self.__path = conn, store.path
         self.is_deciding = seat.is_deciding
 
     def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of one SELECT. Raises StudyError for anything that is not allowed."""
+        """Return the rows of one SELECT. Raises StudyError if the statement is not allowed."""
         with explained_to_a_person(self.__path):
             return self.__conn.execute(_checked(sql), values).fetchall()
 
@@ -93,9 +93,9 @@ class Blind:
 
 
 def _checked(sql: str) -> str:
-    # WITH could borrow a view's name and EXPLAIN would print it; nothing here needs either, at any depth.
+    # WITH could reuse a view's name, and EXPLAIN would print it. No statement here needs either, at any depth.
     if not _SELECT.match(sql) or _WITH.search(sql):
-        raise StudyError("not allowed in a blind session: one SELECT at a time")
+        raise StudyError("not allowed in a blind session: only one SELECT at a time is allowed")
     return sql
 
 
@@ -108,14 +108,14 @@ def explained_to_a_person(path: Path) -> Iterator[None]:
         except sqlite3.IntegrityError as e:
             raise StudyError(str(e)) from e
         except sqlite3.OperationalError as e:
-            # An annotator can mend these two: a full disk, and a program that holds the lock.
+            # An annotator can resolve these two problems: a full disk, and a program that holds the lock.
             text = str(e)
             if "full" in text or "disk I/O" in text:
                 raise WriteFailed(
-                    f"no room on the disk of {path}: make some, then press the key again"
+                    f"no space left on the disk of {path}: free some space, then press the key again"
                 ) from e
             if "locked" in text or "busy" in text:
-                raise Busy("another program is writing in the study: press the key again") from e
+                raise Busy("another program is writing to the study: press the key again") from e
             raise
         except sqlite3.DatabaseError as e:
             text = str(e)
@@ -143,7 +143,7 @@ def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]
         if source in public:
             return ok if a in inside or a in public or a == texts else deny
         if source == texts and a in _TEXT_TABLES:
-            # The view of texts names all inputs. A refusal would close it whole, so hidden ones read as NULL.
+            # The view of texts names all inputs. A refusal would make the whole view unreadable, so hidden inputs read as NULL.
             hidden = b in _HIDDEN_COLUMNS or (a == "items" and b in _ITEM_INPUTS - inputs)
             return null if hidden else ok
         return deny
@@ -160,7 +160,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     public: set[str] = set()
     batch, who = quoted(seat.batch), quoted(seat.annotator)
     mine = f"a.batch = {batch} AND a.annotator_id = {who}"
-    # Nobody decides about their own labels, unless the lead insists (--allow-own).
+    # Nobody adjudicates their own labels, unless the lead allows it (--allow-own).
     if not seat.show_own:
         mine += (
             f" AND NOT EXISTS (SELECT 1 FROM main.assignments AS o WHERE o.batch = {batch} "
@@ -168,14 +168,14 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         )
     fields = ", ".join(quoted(q.field) for q in task.spec.questions)
 
-    # A copy of the view `unit_texts` under a name that no common table expression can borrow.
+    # A copy of the view `unit_texts` under a name that no common table expression can reuse.
     texts = f"s{secrets.token_hex(16)}"
     row = conn.execute("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = 'unit_texts'").fetchone()
     conn.execute(f"CREATE TEMP VIEW {texts} AS {_AS.split(row[0], maxsplit=1)[1]}")
 
     def view(name: str, body: str) -> None:
         # Tables can be read only through a view with a random name. SQLite tells the authorizer the name of the
-        # innermost view, and a common table expression could borrow a name that is known.
+        # innermost view, and a common table expression could reuse a name that is known.
         inside.add(hidden := f"s{secrets.token_hex(16)}")
         conn.execute(f"CREATE TEMP VIEW {hidden} AS {body.replace('main.unit_texts', texts)}")
         conn.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {hidden}")
@@ -211,7 +211,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         f"AND l.field IN ({fields})",
     )
     if seat.annotator == ADJUDICATED:
-        # Numbered by a hash, so that the same letter is not the same person on every unit.
+        # People are numbered by a hash, so that a letter does not stand for the same person on every unit.
         rank = f"row_number() OVER (PARTITION BY a.position ORDER BY adjudge_rank({batch} || a.position || o.annotator_id))"
         conn.create_function("adjudge_rank", 1, _rank, deterministic=True)
         view(
@@ -241,7 +241,7 @@ def _texts(task: Task, mine: str) -> str:
 
 
 def _passages(task: Task, mine: str) -> str:
-    """Return the query of the passages that the task's lists name, in order.
+    """Return the SQL query that selects the passages in the task's lists, in order.
 
     `place` is a passage's index in the context that the answer was given.
     """
@@ -261,7 +261,7 @@ def _passages(task: Task, mine: str) -> str:
 
 
 def _parts(mine: str) -> str:
-    """Return the query of the annotator's units that are parts of answers, without hidden repeats and checks."""
+    """Return the SQL query that selects the annotator's units that are parts of answers, without hidden repeats and checks."""
     kinds = ", ".join(map(quoted, PARTS))
     return (
         "SELECT a.position, u.unit_id, u.answer_id, u.rowid AS n, json_extract(u.span, '$.start') AS start, "
@@ -272,5 +272,5 @@ def _parts(mine: str) -> str:
 
 
 def _rank(text: str) -> bytes:
-    """Return the order of the sources of a unit for adjudication."""
+    """Return a hash by which the sources of a unit are ordered for adjudication."""
     return hashlib.sha256(text.encode()).digest()[:8]

@@ -1,8 +1,8 @@
-"""The desk of one person in one batch: load a unit, commit an event, undo, find the next unit.
+"""One person's work in one batch: load a unit, commit an event, undo, find the next unit.
 
 desk = Desk.open(store, "pilot", "alice")     one per batch and annotator on this machine
-desk.load(position)                           the content of a screen
-desk.label(position, "stance", "support")     committed when it returns
+desk.load(position)                           returns the content of a screen
+desk.label(position, "stance", "support")     has committed the label when it returns
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHOWN_LABELS = f"SELECT a.unit_id, 'labels' AS what, '' AS field FROM assignmen
 
 
 class Desk(Queue):
-    """One annotator's queue in a batch. Every method that changes something has committed it when it returns.
+    """One annotator's queue in a batch. Every method that changes something commits the change before it returns.
 
     Screens read through the blind connection, which cannot write. Commits use a second connection, and only append
     events that the log of the unit allows; all other tables follow from the events.
@@ -49,9 +49,9 @@ class Desk(Queue):
         self.seat, self._study, self._busy_ms, self._lock = seat, study, busy_ms, lock
         self._seen: set[int] = set()
         self._drafts: dict[tuple[int, str], str] = {}
-        """(position, kind) -> text that was typed in this session and not stored as an answer; empty if it was."""
+        """(position, kind) -> text that was typed in this session and not stored as an answer; empty if it was stored."""
         self._unnoted: list[int] = []
-        """Positions that were shown and are not in the table of exposures yet."""
+        """Positions that were shown but are not in the table of exposures yet."""
 
     @classmethod
     def open(
@@ -65,10 +65,10 @@ class Desk(Queue):
         busy_ms: int = BUSY_MS,
         returning: bool = False,
     ) -> Desk:
-        """Begin a session. `busy_ms` is how long a commit waits for another program before it raises Busy.
+        """Begin a session. `busy_ms` is the time that a commit waits for another program before it raises Busy.
 
-        `returning`: also for a person whose units were handed over, when their pack is merged. Raises UsageError for an
-        unknown batch or person, StudyError if the batch is closed, or the person works in another terminal.
+        `returning` allows a person whose units were handed over, which is needed to merge their pack. Raises UsageError if
+        the batch or person is unknown, and StudyError if the batch is closed or the person works in another terminal.
         """
         info = _open_batch(store, batch)
         annotator = ADJUDICATED if adjudicate else person
@@ -90,14 +90,14 @@ class Desk(Queue):
             seat = Seat(batch, annotator, person, session, show_own=not adjudicate or allow_own)
             desk = cls(info, seat, Blind(store, seat, info.task, busy_ms), store.clone(), busy_ms, lock)
         except BaseException:
-            # Also after Ctrl+C: otherwise nobody could open the queue before this process ends.
+            # This is needed after Ctrl+C, too: otherwise nobody could open the queue before this process ends.
             lock.__exit__(None, None, None)
             raise
         return desk
 
     def load(self, position: int) -> Sheet:
-        """Load a unit to show it, and note the exposure."""
-        # If another program is writing, the exposure is noted with the next commit: a screen must not wait for it.
+        """Load a unit to show it, and record the exposure."""
+        # If another program is writing, the exposure is recorded with the next commit, because a screen must not wait.
         sheet = super().load(position)
         if position not in self._seen:
             self._seen.add(position)
@@ -107,7 +107,7 @@ class Desk(Queue):
         return sheet
 
     def _note_seen(self) -> None:
-        # Each transaction writes the exposures that wait.
+        # Each transaction writes the pending exposures.
         with self._transaction(wait_ms=0):
             pass
 
@@ -115,7 +115,7 @@ class Desk(Queue):
         for position in self._unnoted:
             self._note(conn, position, exposure.rows_shown(self.task, _HERE))
             if self.seat.is_deciding:
-                # The labels of the annotators are on a lead's screen from the beginning.
+                # A lead's screen shows the labels of the annotators from the beginning.
                 self._note(conn, position, _SHOWN_LABELS)
 
     def _note(self, conn: Connection, position: int, rows: str) -> None:
@@ -166,7 +166,7 @@ class Desk(Queue):
         return self._commit(position, spent, Kind.SPAN, value=dumps([list(s) for s in spans]))
 
     def draft(self, position: int, kind: str) -> str | None:
-        """Return the text that was typed for a unit and not stored, in this session or an earlier one; None for none."""
+        """Return text that was typed for a unit and not stored, in this or an earlier session, or None if there is none."""
         if (text := self._drafts.get((position, kind))) is not None:
             return text or None
         query = "SELECT text FROM drafts WHERE batch = ? AND annotator_id = ? AND position = ? AND what = ?"
@@ -177,7 +177,7 @@ class Desk(Queue):
 
     def keep_draft(self, position: int, kind: str, text: str | None) -> None:
         """Store the text typed so far as a draft, or remove the draft. A closed batch is not changed."""
-        # If the study is locked, the draft stays in memory: it must not delay typing.
+        # If the study is locked, the draft stays in memory, because storing it must not delay typing.
         if (self.draft(position, kind) or "") == (text or ""):
             return
         self._drafts[position, kind] = text or ""
@@ -197,21 +197,21 @@ class Desk(Queue):
                 )
 
     def lock(self, position: int, shown: str) -> State:
-        """Lock the first labels of a finished unit, so that `judge` or `key` returns what is shown now."""
+        """Lock the first labels of a finished unit, so that `judge` or `key` returns the labels to show."""
         state = self.state(position)
         return state if state.locked else self._commit(position, NO_TIME, Kind.SHOWN, value=shown)
 
     def revise(
         self, position: int, field: str, value: str, reason: str | None, spent: TimeSpent = NO_TIME
     ) -> State:
-        """Keep or revise a label after the judge was shown: the same label keeps, another one revises."""
+        """Keep or revise a label after the judge was shown: the same label keeps it, and another label revises it."""
         first = self.state(position).answers.get(field)
         kind = Kind.KEEP if value == first else Kind.REVISE
         return self._commit(position, spent, kind, field, value, reason or None)
 
     def undo(self) -> int | None:
-        """Undo the latest event that can be undone. Return its position, None if there is none."""
-        # A first label stands once the judge or the key was shown: undo passes it by, and takes what came before.
+        """Undo the latest event that can be undone. Return its position, or None if there is no such event."""
+        # A first label is final once the judge or the key was shown. Undo skips it, and undoes the event before it.
         kinds = ",".join(f"'{k}'" for k in UNDOABLE)
         first = ",".join(f"'{k}'" for k in FIRST_LAYER)
         query = (
@@ -238,7 +238,7 @@ class Desk(Queue):
         reason: str | None = None,
         undoes: str | None = None,
     ) -> State:
-        """Append one event, and update the assignment and labels. Raises StudyError if the log does not allow it."""
+        """Append one event, and update the assignment and labels. Raises StudyError if the log does not allow the event."""
         if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE):
             self._check(field, value)
         seat, place = self.seat, (self.seat.batch, self.seat.annotator, position)
@@ -260,7 +260,7 @@ class Desk(Queue):
                 # judge's label, or the key, cannot decide blind, and the judge must not be measured against it.
                 seen = exposure.is_exposed(conn, self.task, seat.person, unit, deciding=seat.is_deciding)
                 event = event._replace(reason=ASSISTED if seen else None)
-            # A measure of how fast people label: a note or a flag says nothing about it.
+            # This time measures how fast people label, to which a note or a flag does not contribute.
             on_screen = spent.shown_ms if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE) else None
             append(conn, *place, event, seat.session, shown_ms=on_screen)
             if kind == Kind.SHOWN:
@@ -274,26 +274,26 @@ class Desk(Queue):
         if field not in self.fields:
             raise UsageError(f"task {self.task.name} has no question '{field}'")
         if self.task.level(field) == "interval":
-            # It imports numpy, which few tasks need.
+            # The import loads numpy, which few tasks need.
             from judge.labels.values import number
 
             number(value or "")
         domain = self.task.domain(field)
         if domain and value not in domain:
-            raise UsageError(f"'{value}' is not a label of '{field}': {', '.join(domain)}")
+            raise UsageError(f"'{value}' is not a label of '{field}'; its labels are: {', '.join(domain)}")
 
     @contextmanager
     def _transaction(self, wait_ms: int | None = None) -> Iterator[Connection]:
         """Yield a connection whose changes are committed at the end, all or none. Raises Busy, WriteFailed or StudyError.
 
-        `wait_ms` is how long it waits for another program that is writing; by default the desk's time.
+        `wait_ms` is the time that it waits for another program that is writing; the default is `busy_ms` of `open`.
         """
         tally, conn = self._tally.copy(), self._study.conn
         try:
             with explained_to_a_person(self._study.path):
                 conn.execute(f"PRAGMA busy_timeout = {self._busy_ms if wait_ms is None else wait_ms}")
-                # A deferred transaction takes the lock after it has read the log. If another program has written
-                # meanwhile, SQLite then fails at once, without waiting.
+                # A deferred transaction takes the lock only after it has read the log. If another program has written in
+                # between, SQLite then fails immediately, without waiting.
                 conn.execute("BEGIN IMMEDIATE")
                 yield conn
                 self._write_seen(conn)
@@ -302,13 +302,13 @@ class Desk(Queue):
         except BaseException:
             if conn.in_transaction:
                 conn.execute("ROLLBACK")
-            # Units are counted along with each commit, so what is rolled back must not stay counted.
+            # Each commit updates the counts of units, so a rollback must restore them.
             self._tally = tally
             raise
 
 
 def check_available(store: Store, batch: str, person: str) -> None:
-    """Raise what `Desk.open` would raise now for this person, without beginning a session."""
+    """Raise the error that `Desk.open` would raise now for this person, without beginning a session."""
     _open_batch(store, batch)
     _check_assigned(store, batch, person, returning=False)
     if store.is_running(_lock_name(batch, person)):
@@ -318,7 +318,9 @@ def check_available(store: Store, batch: str, person: str) -> None:
 def _open_batch(store: Store, batch: str) -> BatchInfo:
     info = batch_info(store, batch)
     if info.closed:
-        raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: its labels stand as they are")
+        raise StudyError(
+            f"batch '{batch}' was closed on {info.closed[:10]}: its labels can no longer be changed"
+        )
     return info
 
 
@@ -343,7 +345,7 @@ def _check_assigned(store: Store, batch: str, person: str, returning: bool) -> N
 
 
 def end_session(path: Path, session: str) -> None:
-    """Store the end of a session; a session that was killed has none."""
+    """Store the end time of a session. A session that was killed has no end time."""
     from annotate.store import open_study
 
     with suppress(StudyError), open_study(path) as store, store.transaction() as conn:

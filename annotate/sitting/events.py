@@ -1,7 +1,7 @@
-"""The events of one unit, and their fold: the unit's state.
+"""The events of one unit, and the state that folding them yields.
 
-Only the event log is stored as entered. Everything else about a unit follows from it, and can be computed again. Undo
-is an event too: it names the event that no longer counts.
+Only the event log is stored as entered. Everything else about a unit is computed from the log, and can be recomputed.
+Undo is an event, too: it names the event that no longer counts.
 """
 
 import json
@@ -16,7 +16,7 @@ from judge.types import Json
 
 
 class Kind(StrEnum):
-    """The action of a person, or of the program for a person."""
+    """The kind of an event: an action by a person, or by the program on behalf of a person."""
 
     LABEL = "label"
     SKIP = "skip"
@@ -40,10 +40,10 @@ class UnitStatus(StrEnum):
 
 FIRST_LAYER = (Kind.LABEL, Kind.SKIP)
 STOPPED = "stopped"
-"""The layer of labels of somebody whom a lead has stopped in the batch: no number uses them."""
+"""The layer for labels by a person whom a lead has stopped in the batch. No number uses them."""
 BLIND, ASSISTED, UNDECLARED = "blind", "assisted", "undeclared"
-"""Reasons of label events made elsewhere: whether suggestions were visible. The last two are layers too."""
-# SHOWN is not among them: what somebody has seen stays seen.
+"""Reasons of label events made elsewhere, which say whether suggestions were visible. The last two are layers, too."""
+# SHOWN is not among them, because undo cannot make somebody forget what they have seen.
 UNDOABLE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.KEEP, Kind.REVISE)
 
 
@@ -61,7 +61,7 @@ class Event(NamedTuple):
 
 
 class Revision(NamedTuple):
-    """A label after the judge was shown; `kept` if it equals the first label."""
+    """A label given after the judge was shown. `kept` is whether it equals the first label."""
 
     value: str
     reason: str | None
@@ -82,16 +82,16 @@ class State:
     active_ms: int = 0
     idle_ms: int = 0
     layers: dict[str, str] = field(default_factory=dict)
-    """Fields whose first labels are not known to be blind -> assisted or undeclared."""
+    """Fields whose first labels are not known to be blind, each mapped to `assisted` or `undeclared`."""
 
     def status(self, fields: Sequence[str]) -> UnitStatus:
-        """Return whether the unit is skipped, done (every field has an answer) or open."""
+        """Return the unit's status: skipped, done (every field has an answer) or open."""
         if self.skipped:
             return UnitStatus.SKIPPED
         return UnitStatus.DONE if all(f in self.answers for f in fields) else UnitStatus.OPEN
 
     def next_field(self, fields: Sequence[str]) -> str | None:
-        """Return the first field without an answer; None if all have one."""
+        """Return the first field without an answer, or None if all fields have one."""
         return next((f for f in fields if f not in self.answers), None)
 
 
@@ -101,7 +101,7 @@ def fold(events: Iterable[Event]) -> State:
     undone = {e.undoes for e in rows if e.kind == Kind.UNDO}
     state = State()
     for e in rows:
-        # The time of a label that was undone was spent all the same.
+        # The time for a label that was undone was still spent.
         state.active_ms += e.active_ms
         state.idle_ms += e.idle_ms
         if e.event_id not in undone:
@@ -110,7 +110,7 @@ def fold(events: Iterable[Event]) -> State:
 
 
 def why_refused(events: Sequence[Event], new: Event, fields: Sequence[str]) -> str | None:
-    """Return why a unit's log does not allow one event more, None where it does. `fields` are the task's questions."""
+    """Return why a unit's log does not allow another event, or None if it allows it. `fields` are the task's questions."""
     state = fold(events)
     stands = "the answer has been shown: your first label of this unit stands"
     if new.kind in FIRST_LAYER and state.locked:
@@ -122,10 +122,10 @@ def why_refused(events: Sequence[Event], new: Event, fields: Sequence[str]) -> s
         return "nothing has been shown for this unit"
     if new.kind == Kind.UNDO:
         target = next((e for e in events if e.event_id == new.undoes), None)
-        # The second undo of one event would undo nothing, and say that it did.
+        # The second undo of an event would undo nothing but be reported as an undo.
         is_undone = any(e.undoes == new.undoes for e in events)
         if target is None or target.kind not in UNDOABLE or is_undone:
-            return "there is nothing like that to undo"
+            return "there is no such event to undo"
         if target.kind in FIRST_LAYER and state.locked:
             return stands
     return None
@@ -172,13 +172,13 @@ def standing(state: State, fields: Sequence[str]) -> dict[str, Json]:
 
 
 def _layer(state: State, name: str, reason: str | None) -> None:
-    # Who has seen a suggestion once has seen it: a later answer to that question is not blind either.
+    # Once somebody has seen a suggestion, later answers to that question are not blind either.
     if state.layers.get(name) == ASSISTED:
         return
     if reason in (ASSISTED, UNDECLARED):
         state.layers[name] = str(reason)
     elif reason == BLIND:
-        # A file that declares it blind ends the doubt about an undeclared label.
+        # A file that declares a label blind resolves an undeclared label.
         state.layers.pop(name, None)
 
 
@@ -193,8 +193,8 @@ class NewLabel(NamedTuple):
 
 
 def label_rows(state: State, task: Task) -> list[NewLabel]:
-    """Return the labels that follow from a state, and those that are derived from them without gold."""
-    # A skip wins over answers given before it: the person decided that the unit cannot be judged.
+    """Return the labels that follow from a state, and the labels that are derived from them without gold."""
+    # A skip overrides earlier answers, because the person decided that the unit cannot be judged.
     if state.skipped:
         return []
     rows = [NewLabel(f, state.layers.get(f, "first"), v) for f, v in state.answers.items()]

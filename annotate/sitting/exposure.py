@@ -1,12 +1,12 @@
-"""The exposures: what each person was shown of a unit, and when, in one append-only table.
+"""The exposures: what each person was shown about a unit, and when, in one append-only table.
 
 It covers batches, packs, pushes, imports and pages.
 
     text     the unit itself               gold    its known answer: a training key, gold that a task shows, passages
-    judge    a judge's label of it         labels  what other people said of it            chosen by gold
+    judge    a judge's label for it        labels  other people's labels for it            chosen by gold
 
-Gold is noted on the unit that has it: the verdict of a claim on the claim, so that it concerns all its
-passages. A batch drawn before this table was kept has exposure `unknown`.
+An exposure to gold is recorded on the unit that has the gold label. For example, the verdict on a claim is recorded
+on the claim, so that it applies to all its passages. A batch drawn before this table existed has exposure `unknown`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from judge.store.label_rows import quoted
 from judge.store.study import dumps, now
 from judge.types import GOLD
 
-# The text alone is no answer. Other people's labels make a label assisted, but a draw only prints a note on them.
+# The text alone is not an answer. Other people's labels make a label assisted, but a draw only prints a note on them.
 REFUSED = ("gold", "judge")
-"""What keeps a person out of a batch unless that is allowed."""
+"""The exposures that exclude a person from a batch, unless they are allowed."""
 WORDS = {
     "gold": "the known answer",
     "judge": "the judge's label",
@@ -35,7 +35,7 @@ WORDS = {
 
 
 class Exposure(NamedTuple):
-    """The number of units of a person that were, or will be, shown in a batch."""
+    """The number of units that a person was, or will be, shown in a batch."""
 
     person: str
     content: str
@@ -44,8 +44,8 @@ class Exposure(NamedTuple):
 
 
 def own_gold(task: Task | None) -> tuple[str, ...]:
-    """Return the gold fields that the task itself shows to annotators; none without a task."""
-    # They are part of its question, so seeing them does not end the blindness of its labels.
+    """Return the gold fields that the task itself shows to annotators; empty if there is no task."""
+    # They are part of the task's question, so the task's labels are still blind if annotators see them.
     if task is None:
         return ()
     relevant = [task.spec.relevant.field] if task.spec.relevant is not None and _lists_relevant(task) else []
@@ -57,10 +57,11 @@ def _lists_relevant(task: Task) -> bool:
 
 
 def rows_shown(task: Task, where: str) -> str:
-    """Return the query of (unit_id, what, field) that the screen of the assignments `a` shows before any answer."""
+    """Return the query for (unit_id, what, field) that the screen shows, before any answer, for the assignments `a`."""
     parts = [f"SELECT a.unit_id AS unit_id, 'text' AS what, '' AS field FROM assignments AS a WHERE {where}"]
     gold = f"l.annotator_id = '{GOLD}' AND l.layer = 'first' AND l.repeat = 0"
-    # The unit that has the gold label is noted: a verdict shown on one passage answers all passages of its claim.
+    # The exposure is recorded on the unit that has the gold label, because a verdict that is shown with one passage
+    # answers all passages of its claim.
     start = "SELECT l.unit_id, 'gold', l.field FROM assignments AS a JOIN units AS u ON u.unit_id = a.unit_id"
     for name in dict.fromkeys(task.gold_inputs.values()):
         parts.append(
@@ -76,7 +77,7 @@ def rows_shown(task: Task, where: str) -> str:
 
 
 def rows_after(task: Task, where: str) -> str:
-    """Return the same for what is shown after the commit of an answer: training keys, the judge."""
+    """Return the query as `rows_shown` for what is shown after an answer is committed: training keys, the judge's labels."""
     fields = ", ".join(quoted(q.field) for q in task.spec.questions)
     return (
         f"SELECT a.unit_id AS unit_id, 'gold' AS what, l.field AS field FROM assignments AS a "
@@ -97,12 +98,12 @@ def is_exposed(
     *,
     deciding: bool = False,
 ) -> bool:
-    """Return whether the person was shown what ends blindness of the unit, or of its item, before a time (None: until now).
+    """Return whether the person was shown an answer for the unit, or for its item, before a time (None means until now).
 
-    Gold that the task shows as its input is no exposure to itself; other people's labels are none to who is `deciding`
-    between them. Where the ledger is empty nothing is known against a label.
+    Gold that the task shows as its input does not count. For a lead who is `deciding` between other people's labels, these
+    labels do not count either. If the table has no exposure, the label counts as blind.
     """
-    # A lead decides between people's labels, so having seen them cannot make the decision assisted.
+    # A lead decides between people's labels, so seeing them does not make the decision assisted.
     seen = "'judge'" if deciding else "'judge', 'labels'"
     gold_fields = ", ".join(quoted(f) for f in own_gold(task)) or "''"
     query = (
@@ -116,8 +117,8 @@ def is_exposed(
 def note_rows(
     conn: sqlite3.Connection, person: str, rows: str, batch: str, how: str, **values: str | int
 ) -> None:
-    """Note that the person was shown what a query of (unit_id, what, field) returns; `values` are its parameters."""
-    # The first time counts: labels given after it are not blind, and the table is append-only.
+    """Record that the person was shown the (unit_id, what, field) rows of a query; `values` are its parameters."""
+    # Only the first exposure counts: labels given after it are not blind, and the table is append-only.
     conn.execute(
         "INSERT OR IGNORE INTO exposures (person, unit_id, what, field, batch, how, at) "
         f"SELECT :person, unit_id, what, field, :batch, :how, :at FROM ({rows})",
@@ -133,7 +134,8 @@ def note_batch(
     how: str,
     judge: Iterable[str] = (),
 ) -> None:
-    """Note that a batch left the study as a whole: what each person's units show, and the judge on units `judge`."""
+    """Record the exposures of a whole batch that left the study: what each person's units show, and the judge's labels on
+    the units `judge`."""
     judged = quoted(dumps(sorted(judge)))
     for person in people:
         where = f"a.batch = {quoted(batch)} AND a.annotator_id = {quoted(person)}"
@@ -157,10 +159,10 @@ def note_unit(
 
 
 def against(store: Store, task: Task, person: str, units: Sequence[str], name: str) -> list[Exposure]:
-    """Return what the person was, or will be, shown of these units in other batches, by batch.
+    """Return what the person was, or will be, shown about these units in other batches, by batch.
 
-    The other way round too: open units of other batches whose gold the new one would show are counted
-    under those batches.
+    The reverse counts, too: if the new batch would show the gold of open units in another batch, these units are counted
+    under that batch.
     """
     conn = store.conn
     counts: Counter[tuple[str, str]] = Counter()
@@ -170,14 +172,14 @@ def against(store: Store, task: Task, person: str, units: Sequence[str], name: s
     of_item: dict[str, set[str]] = {}
     for unit, item in conn.execute(mine, [dumps(sorted(drawn))]):
         of_item.setdefault(item, set()).add(unit)
-    # The ledger, and what an open batch will show, can name the same unit.
+    # A unit can be both in the table of exposures and among the units that an open batch will show.
     seen: set[tuple[str, str, str]] = set()
     ledger = "SELECT unit_id, what, field, batch FROM exposures WHERE person = ?"
     rows = conn.execute(ledger, [person]).fetchall() + _planned(store, person, name)
     for unit, content, field, batch in rows:
         if content == "gold" and field in gold_fields:
             continue
-        # Gold of an item answers all its units, and gold of one unit only that unit.
+        # The gold label of an item answers all its units; the gold label of a unit answers only that unit.
         for exposed in (drawn & {unit}) | (of_item.get(unit, set()) if content == "gold" else set()):
             if (exposed, content, batch) not in seen:
                 seen.add((exposed, content, batch))
@@ -196,7 +198,7 @@ def _open_batches(store: Store, person: str, name: str) -> list[tuple[str, Task]
 
 
 def _planned(store: Store, person: str, name: str) -> list[tuple[str, str, str, str]]:
-    """Return what open batches will show the person, also if the person has seen it already."""
+    """Return what open batches will show the person, including what the person has already seen."""
     rows = []
     for batch, task in _open_batches(store, person, name):
         where = f"a.batch = {quoted(batch)} AND a.annotator_id = {quoted(person)}"
@@ -206,7 +208,7 @@ def _planned(store: Store, person: str, name: str) -> list[tuple[str, str, str, 
 
 
 def _would_show(store: Store, task: Task, person: str, name: str) -> Counter[str]:
-    """Return batch -> number of its units still open whose answer the new batch would reveal."""
+    """Return a map from each batch to the number of its open units whose answers the new batch would reveal."""
     counts: Counter[str] = Counter()
     where = f"a.batch = {quoted(name)} AND a.annotator_id = {quoted(person)}"
     query = f"SELECT unit_id, what, field FROM ({rows_shown(task, where)} UNION {rows_after(task, where)}) WHERE what IN ('gold', 'judge')"
@@ -217,7 +219,7 @@ def _would_show(store: Store, task: Task, person: str, name: str) -> Counter[str
         gold_fields = own_gold(other)
         judged = {unit for unit, content, _ in shows if content == "judge"}
         keys = {unit for unit, content, field in shows if content == "gold" and field not in gold_fields}
-        # A label that is given already cannot be influenced any more.
+        # A label that was already given can no longer be influenced.
         rows = store.conn.execute(
             "SELECT a.unit_id, u.item_id FROM assignments AS a JOIN units AS u ON u.unit_id = a.unit_id "
             "WHERE a.batch = ? AND a.annotator_id = ? AND a.status = 'open'",
@@ -229,33 +231,31 @@ def _would_show(store: Store, task: Task, person: str, name: str) -> Counter[str
 
 
 def refusal(exposures: Sequence[Exposure]) -> str | None:
-    """Return why people cannot be drawn for a batch; None if nobody was shown an answer."""
+    """Return why people cannot be assigned to a batch, or None if nobody was shown an answer."""
     worst = [e for e in exposures if e.content in REFUSED]
     if not worst:
         return None
     listed = "; ".join(
-        f"{e.person}: batch '{e.batch}' and this one together show {WORDS[e.content]} of {e.units:,} units before they are labelled"
+        f"{e.person}: batch '{e.batch}' and this one together show {WORDS[e.content]} for {e.units:,} units before they are labelled"
         if e.batch
-        else f"{e.person}: an import or a page of `annotate view --reveal` showed {WORDS[e.content]} of {e.units:,} of these units"
+        else f"{e.person}: an import or a page of `annotate view --reveal` showed {WORDS[e.content]} for {e.units:,} of these units"
         for e in worst[:5]
     )
     more = f"; and {len(worst) - 5} more" if len(worst) > 5 else ""
-    return (
-        f"{listed}{more}. Take other people or units, or say --allow-exposed: such labels count as assisted"
-    )
+    return f"{listed}{more}. Choose other people or units, or pass --allow-exposed: then their labels count as assisted"
 
 
 def warnings(exposures: Sequence[Exposure]) -> list[str]:
-    """Return the other exposures of people to these units, a line each."""
+    """Return the other exposures of people to these units, one per line."""
     return [
-        f"{e.person} has seen, or will see, {WORDS[e.content]} of {e.units:,} of these units in batch '{e.batch}'"
+        f"{e.person} has seen, or will see, {WORDS[e.content]} for {e.units:,} of these units in batch '{e.batch}'"
         for e in exposures
         if e.content not in REFUSED and e.batch
     ]
 
 
 def unknown_batches(conn: sqlite3.Connection) -> list[str]:
-    """Return the batches with labels that were drawn by a version without exposures."""
+    """Return the batches that have labels and were drawn by a version that did not record exposures."""
     query = (
         "SELECT b.batch FROM batches AS b WHERE b.exposure = 'unknown' AND EXISTS "
         "(SELECT 1 FROM events AS e WHERE e.batch = b.batch) ORDER BY b.created"
@@ -264,11 +264,11 @@ def unknown_batches(conn: sqlite3.Connection) -> list[str]:
 
 
 def waiting(conn: sqlite3.Connection) -> set[str]:
-    """Return the units, and their items, that somebody must still label blind: pages leave out their labels.
+    """Return the units, and their items, that somebody must still label blind. Pages leave out their labels.
 
-    An open or skipped seat of an open batch waits, whichever task it is of. A lead who has still to decide waits as well.
+    These are the open and skipped units in open batches of any task, including units that a lead has still to decide.
     """
-    # A skip can be taken back, so a skipped unit waits too. Gold of an item answers all its units, so the item waits.
+    # A skip can be undone, so skipped units are included. Gold of an item answers all its units, so items are included.
     query = (
         "SELECT u.unit_id, u.item_id FROM assignments AS a JOIN batches AS b USING (batch) "
         "JOIN units AS u ON u.unit_id = a.unit_id WHERE a.status <> 'done' AND b.closed IS NULL AND NOT EXISTS "
@@ -278,8 +278,8 @@ def waiting(conn: sqlite3.Connection) -> set[str]:
 
 
 def note_view(conn: sqlite3.Connection, person: str) -> None:
-    """Note that the person reads a page with all labels of the selected units (`judge.store.selection`)."""
-    # One's own label is no exposure.
+    """Record that the person reads a page with all labels of the selected units (`judge.store.selection`)."""
+    # A person's own label is not an exposure.
     rows = (
         "SELECT l.unit_id, CASE a.kind WHEN 'judge' THEN 'judge' WHEN 'gold' THEN 'gold' ELSE 'labels' END AS what, "
         "CASE a.kind WHEN 'gold' THEN l.field ELSE '' END AS field "

@@ -1,6 +1,6 @@
-"""A person's queue as that person may see it: units, their status, what was shown, and the next unit.
+"""A person's queue, limited to what that person may see: units, their status, what was shown, and the next unit.
 
-It is read through the blind connection; `Desk` adds the methods that commit.
+It is read through the blind connection. `Desk` adds the methods that commit.
 """
 
 import json
@@ -22,15 +22,15 @@ from judge.store.inputs import own_name
 from judge.store.study import dumps
 
 SHORT, LONG = 40, 200
-"""Characters of the claim and of its text in a row of the list: at 80 columns both are seen."""
+"""The maximum characters of the claim and of its text in a row of the list, so that both are visible at 80 columns."""
 STUCK = "nobody could say"
 DIFFERENT = "different answers"
-"""The kind of a unit that a lead decides although no two labels of it differ."""
+"""The kind of a unit that a lead must decide although its labels do not differ."""
 LISTS = {"reference_answers", "options", *LIST_INPUTS}
 
 
 class BatchInfo(NamedTuple):
-    """The row of a batch."""
+    """The facts about a batch, from its row in `batches`."""
 
     batch: str
     task: Task
@@ -41,7 +41,7 @@ class BatchInfo(NamedTuple):
 
 
 def batch_info(store: Store, name: str) -> BatchInfo:
-    """Return the batch with this name. Raises UsageError that lists the existing ones."""
+    """Return the batch with this name. Raises UsageError, which lists the existing batches, if there is none."""
     query = "SELECT task, options, reveal_run, closed, packed_for FROM batches WHERE batch = ?"
     row = store.conn.execute(query, [name]).fetchone()
     if row is None:
@@ -55,7 +55,7 @@ def batch_info(store: Store, name: str) -> BatchInfo:
 
 
 class Queue:
-    """Reads the queue of one annotator."""
+    """The queue of one annotator, read-only."""
 
     def __init__(self, info: BatchInfo, blind: Blind) -> None:
         self.info, self.task = info, info.task
@@ -63,10 +63,10 @@ class Queue:
         self._blind = blind
         self._kinds: dict[str, list[int]] | None = None
         self._unjudged: set[int] = set()
-        """Locked units of which the judge has said nothing more than was answered."""
+        """Locked units for which the judge has no label that still needs keep or revise."""
         self._tally: Counter[str] = Counter()
         self._last = 0
-        """The last position that is counted: what a lead or an import adds later stands behind it."""
+        """The last counted position. Units that a lead or an import adds later have higher positions."""
         self.total = 0
         self._count_new()
 
@@ -84,7 +84,7 @@ class Queue:
     def inputs(self, position: int) -> dict[str, Any]:
         """Return the inputs of one unit, in the task's order, without empty lists of passages."""
         names = [n for n in self.task.input_names if n not in LIST_INPUTS]
-        # A task whose inputs are all lists has no column here, and a SELECT needs one.
+        # If all inputs of a task are lists, there is no column to select, but a SELECT needs one.
         columns = ", ".join(f'"{n}"' for n in names) or "position"
         values = self._blind.rows(f"SELECT {columns} FROM my_texts WHERE position = ?", [position])[0]
         inputs = {
@@ -95,7 +95,7 @@ class Queue:
         return {n: inputs[n] for n in self.task.input_names if n in inputs}
 
     def _passages(self, position: int) -> dict[str, list[ShownPassage]]:
-        """Return the passages of each input that is a list, without empty lists."""
+        """Return the passages for each input that is a list, without empty lists."""
         names = [n for n in self.task.input_names if n in LIST_INPUTS]
         out: dict[str, list[ShownPassage]] = {}
         if not names:
@@ -118,7 +118,7 @@ class Queue:
             "ORDER BY n, position"
         )
         rows = self._blind.rows(query, [answer])
-        # A hidden repeat takes the place of the same unit seen before: what was said then must not be seen again.
+        # A hidden repeat replaces the same unit seen before, because the earlier answer must not be visible.
         here = [r for r in rows if r[1] != sheet.unit_id]
         state = sheet.state
         this_part = AnswerPart(
@@ -141,28 +141,28 @@ class Queue:
         return [Event(*row) for row in self._blind.rows(query, [position])]
 
     def counts(self) -> dict[str, int]:
-        """Return status -> number of units."""
+        """Return a map from each status to its number of units."""
         return {str(s): self._tally[str(s)] for s in UnitStatus}
 
     def times(self) -> tuple[int, int]:
-        """Return the active milliseconds spent on finished units, and their number."""
+        """Return the active milliseconds spent on finished units, and the number of these units."""
         return self._tally["ms"], self._tally[str(UnitStatus.DONE)]
 
     def _count_new(self) -> None:
-        """Count the units that were added since the last call, at first the whole queue."""
-        # Grouping reads the whole queue, so it is done when there is something new only.
+        """Count the units that were added since the last call. The first call counts the whole queue."""
+        # Grouping reads the whole queue, so it runs only if there are new units.
         if not self._blind.rows("SELECT 1 FROM my_units WHERE position > ? LIMIT 1", [self._last]):
             return
         query = "SELECT status, count(*), sum(active_ms), max(position) FROM my_units WHERE position > ? GROUP BY status"
         for status, n, ms, last in self._blind.rows(query, [self._last]):
-            # The pace is that of finished units.
+            # The pace is computed from finished units only.
             self._tally[status] += n
             self._tally["ms"] += ms if status == UnitStatus.DONE else 0
             self.total += n
             self._last = max(self._last, last)
 
     def _count(self, before: tuple[str, int], state: State) -> None:
-        # Counted along, because a batch of 100,000 units takes too long to count on every key.
+        # Counts are updated with each change, because counting a batch of 100,000 units on every key takes too long.
         after = state.status(self.fields)
         self._tally[before[0]] -= 1
         self._tally[str(after)] += 1
@@ -170,7 +170,7 @@ class Queue:
         self._tally["ms"] += state.active_ms if after is UnitStatus.DONE else 0
 
     def next_open(self, after: int = 0) -> int | None:
-        """Return the first open unit after `after`, else the first open unit; None if no unit is open."""
+        """Return the first open unit after `after`; if there is none, the first open unit; None if no unit is open."""
         query = "SELECT min(position) FROM my_units WHERE status = 'open' AND position > ?"
         for start in (after, 0):
             position = self._blind.rows(query, [start])[0][0]
@@ -179,16 +179,16 @@ class Queue:
         return None
 
     def first(self) -> int:
-        """Return the unit to begin with: one whose keep or revise is missing, else an open one, else the first."""
+        """Return the unit to begin with: one that still needs keep or revise, otherwise an open one, otherwise the first."""
         return self.second_open() or self.next_open() or self.neighbour(0, 1) or 1
 
     def following(self, position: int) -> int | None:
-        """Return the next open unit, else one whose keep or revise is missing; None at the end of the batch."""
-        # A judge's label that was shown, and neither kept nor revised, is shown again before the end.
+        """Return the next open unit, otherwise one that still needs keep or revise; None at the end of the batch."""
+        # If a judge's label was shown and the person neither kept nor revised, it is shown again before the end.
         return self.next_open(position) or self.second_open()
 
     def neighbour(self, position: int, step: int) -> int | None:
-        """Return the previous or the next unit, None at the ends."""
+        """Return the previous or the next unit, or None at the ends of the queue."""
         nearest, sign = ("min", ">") if step > 0 else ("max", "<")
         next_position = self._blind.rows(
             f"SELECT {nearest}(position) FROM my_units WHERE position {sign} ?", [position]
@@ -211,7 +211,7 @@ class Queue:
         return [ReviewLine(p, s, json.loads(a), f, n, said.get(p, "") + t) for p, s, a, f, n, t in rows]
 
     def count(self, only: str = "all", search: str = "") -> int:
-        """Return the number of units in `listing`."""
+        """Return the total number of units that `listing` pages through."""
         where, values = self._where(only, search)
         joined = " JOIN my_texts AS t ON t.position = u.position" if search else ""
         return int(
@@ -228,7 +228,7 @@ class Queue:
         }
         where, values = conditions[only], []
         if search:
-            # The search is for text: % and _ are no wildcards.
+            # The search is for literal text: % and _ are not wildcards.
             like = "%" + search.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
             columns = [f"t.\"{n}\" LIKE ? ESCAPE '\\'" for n in self._text_columns()] + [
                 "u.note LIKE ? ESCAPE '\\'"
@@ -237,9 +237,9 @@ class Queue:
         return where, values
 
     def _line(self) -> str:
-        """Return the SQL of a row of the list: the claim or question, then the text that it is about."""
+        """Return the SQL expression for a row of the list: the claim or question, then the text that it is about."""
         names = self._text_columns()
-        # Passages of one claim are told apart by the passage, those of several by the claim: a row needs both.
+        # Several passages of one claim differ by the passage, and several claims by the claim, so a row needs both.
         about = next((n for n in ("claim", "question") if n in names), None)
         text = next((n for n in names if n != about), None)
         both = [
@@ -253,11 +253,11 @@ class Queue:
         return sorted(names, key=lambda n: order.index(n) if n in order else len(order))
 
     def key(self, position: int) -> dict[str, str]:
-        """Return the right answers of a training unit; empty before it was committed and locked."""
+        """Return the right answers for a training unit; empty until it is committed and locked."""
         return dict(self._blind.rows("SELECT field, value FROM my_key WHERE position = ?", [position]))
 
     def judge(self, position: int) -> dict[str, dict[str, Any]]:
-        """Return the judge's label by field; empty before the person's labels were committed and locked."""
+        """Return the judge's label by field; empty until the person's labels are committed and locked."""
         query = "SELECT field, value, distribution, rationale FROM my_judge WHERE position = ?"
         return {
             f: {"value": v, "distribution": json.loads(d) if d else None, "rationale": r}
@@ -265,12 +265,12 @@ class Queue:
         }
 
     def reasons(self, position: int) -> dict[str, str]:
-        """Return the reasons of the right answers of a training unit, if gold has them; empty before it was locked."""
+        """Return the reasons for the right answers to a training unit, if gold has them; empty until the unit is locked."""
         query = "SELECT field, rationale FROM my_key WHERE position = ? AND rationale IS NOT NULL"
         return dict(self._blind.rows(query, [position]))
 
     def second_open(self) -> int | None:
-        """Return the first unit whose keep or revise is missing, after the judge was shown or before; None if none is."""
+        """Return the first unit that still needs keep or revise, whether or not the judge was shown; None if there is none."""
         if not self.info.reveal:
             return None
         missing = " OR ".join(f"instr(u.revised, '{dumps(f)}:') = 0" for f in self.fields)
@@ -279,7 +279,7 @@ class Queue:
             f"AND ({missing}) ORDER BY u.position"
         )
         for position, revised, locked in self._blind.rows(query):
-            # A judge without a label leaves nothing to revise. Such units would be loaded again at every call.
+            # If the judge has no label, there is nothing to revise. Without this, such units would be loaded on every call.
             if position in self._unjudged:
                 continue
             if not locked or self.judge(position).keys() - json.loads(revised).keys():
@@ -288,7 +288,7 @@ class Queue:
         return None
 
     def sources(self, position: int) -> list[Source]:
-        """Return the labels of the unit's annotators as A, B, C, for adjudication."""
+        """Return the labels by the unit's annotators, named A, B, C, for adjudication."""
         query = "SELECT number, answers, note, flag, spans FROM my_sources WHERE position = ? ORDER BY number"
         return [
             Source(chr(64 + n), json.loads(answers), note, flag, spans_of(spans))
@@ -296,10 +296,10 @@ class Queue:
         ]
 
     def kinds(self) -> dict[str, list[int]]:
-        """Return, when adjudicating, the labels between which people differ, such as "refute / support" -> positions.
+        """Return, when adjudicating, a map from conflicting labels, such as "refute / support", to positions.
 
-        A unit that differs in several questions is of several kinds, and each names its question. Numbers and texts
-        that differ are one kind.
+        A unit with conflicts on several questions counts once per question, and each key then names its question. All
+        conflicts between numbers or between texts have the same key.
         """
         if self._kinds is None:
             given: dict[int, list[dict[str, str]]] = {}
@@ -314,12 +314,12 @@ class Queue:
         return self._kinds
 
     def _kind(self, field: str, values: set[str]) -> str:
-        # Texts of people are not printed: nearly each would be a filter of its own, and they are untrusted.
+        # People's texts are not printed: they are untrusted, and almost every text would be a separate filter.
         difference = " / ".join(sorted(values)) if self.task.domain(field) else DIFFERENT
         return f"{field}: {difference}" if len(self.fields) > 1 else difference
 
     def _said(self, positions: Sequence[int]) -> dict[int, str]:
-        """Return who differs, by the letters of `sources`, for a row of a lead's list."""
+        """Return who gave which answers, by the letters of `sources`, for a row of a lead's list."""
         if not positions or not self._blind.is_deciding:
             return {}
         return {
@@ -336,7 +336,7 @@ class Queue:
                 yield position, json.loads(answers)
 
     def training(self) -> tuple[int, int, int]:
-        """Return the numbers of training units, of answered ones, and of those with every answer right."""
+        """Return the number of training units, of answered ones, and of those with every answer right."""
         rows = self._blind.rows("SELECT position, answers, locked FROM my_units WHERE role = 'training'")
         keys: dict[int, dict[str, str]] = {}
         for position, field, value in self._blind.rows("SELECT position, field, value FROM my_key"):

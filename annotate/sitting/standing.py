@@ -1,4 +1,4 @@
-"""Append events to the log, and update what follows from them: a unit's row in `assignments`, and its labels.
+"""Append events to the log, and update the data computed from them: a unit's row in `assignments`, and its labels.
 
 Desks, imports, merges and leads all append events through this module.
 """
@@ -40,7 +40,7 @@ def settle(
     """
     values, rows = follow(conn, task, seat, role, unit, state)
     values["updated"] = now()
-    # A lock never opens: what was shown stays shown.
+    # A lock is never released, because what was shown cannot be hidden again.
     columns = ", ".join(f"{c} = {'max(locked, ?)' if c == 'locked' else '?'}" for c in values)
     conn.execute(
         f"UPDATE assignments SET {columns} WHERE batch = ? AND annotator_id = ? AND position = ?",
@@ -60,7 +60,7 @@ def follow(
     unit: tuple[str, int],
     state: State,
 ) -> tuple[dict[str, Json], list[Sequence[Json]]]:
-    """Return what follows from the state of a unit: the columns of its assignment, and rows for `label_sources`."""
+    """Return the data computed from the state of a unit: the columns of its assignment, and rows for `label_sources`."""
     stopped = is_stopped(conn, seat[0], seat[1])
     if stopped:
         state.layers = state.layers | dict.fromkeys(state.answers, STOPPED)
@@ -68,19 +68,19 @@ def follow(
     values = standing(state, fields)
     if role not in KEPT:
         return values, []
-    # A lead gives the reason of a decision in the note of the unit.
+    # A lead gives the reason for a decision in the note on the unit.
     reason = state.note if seat[1] == ADJUDICATED else None
     labels = [
         r._replace(rationale=r.rationale or reason)
         for r in label_rows(state, task)
-        # Reports count the layer `revised`, and no number may use labels of a stopped person.
+        # Reports count the layer `revised`, and no number may use labels by a stopped person.
         if not (stopped and r.layer == "revised")
     ]
     labels += _from_gold(conn, task, unit[0], labels)
     source, given = source_of(seat[0], seat[1]), _given(conn, seat)
     rows: list[Sequence[Json]] = []
     for r in labels:
-        # A derived label is as old as the label that it follows from.
+        # A derived label has the time of the label that it is derived from.
         at = given[r.derived_from or r.field, r.layer == "revised"]
         label = (unit[0], r.field, seat[1], r.layer, unit[1], r.value, r.rationale, r.derived_from)
         rows.append((*label, source, at, at))
@@ -88,12 +88,12 @@ def follow(
 
 
 def source_of(batch: str, annotator: str) -> str:
-    """Return the source, in `label_sources`, of labels from the log of a batch."""
+    """Return the source, in `label_sources`, for labels from the log of a batch."""
     return f"{'adjudication' if annotator == ADJUDICATED else 'batch'}:{batch}"
 
 
 def _given(conn: sqlite3.Connection, seat: tuple[str, str, int]) -> dict[tuple[str, bool], str]:
-    """Return (field, whether it is revised) -> the time of the current label."""
+    """Return a map from (field, whether it is revised) to the time of the current label."""
     query = (
         "SELECT e.field, e.kind <> 'label', e.at FROM events AS e WHERE e.batch = ? AND e.annotator_id = ? "
         "AND e.position = ? AND e.kind IN ('label', 'keep', 'revise') "
@@ -103,7 +103,7 @@ def _given(conn: sqlite3.Connection, seat: tuple[str, str, int]) -> dict[tuple[s
 
 
 def events_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, list[Event]]:
-    """Return position -> its events in order, of one person's queue."""
+    """Return a map from each position in one person's queue to its events in order."""
     query = f"SELECT position, {_EVENT} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
     events: dict[int, list[Event]] = {}
     for position, *event in conn.execute(query, [batch, person]):
@@ -112,7 +112,7 @@ def events_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, li
 
 
 def events_at(conn: sqlite3.Connection, batch: str, person: str, position: int) -> list[Event]:
-    """Return the events of one position of a queue, in order."""
+    """Return the events at one position in a queue, in order."""
     query = f"SELECT {_EVENT} FROM events WHERE batch = ? AND annotator_id = ? AND position = ? ORDER BY seq"
     return [Event(*row) for row in conn.execute(query, [batch, person, position])]
 
@@ -120,7 +120,7 @@ def events_at(conn: sqlite3.Connection, batch: str, person: str, position: int) 
 def settle_log(
     conn: sqlite3.Connection, task: Task, batch: str, person: str, only: Collection[int] | None = None
 ) -> int:
-    """Update all units of one person from the log, or `only` those at these positions. Return the number of units."""
+    """Update one person's units from the log: all, or those at the positions `only`. Return the number of units."""
     events = events_of(conn, batch, person)
     seats = "SELECT position, unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ?"
     for position, unit, repeat, role in conn.execute(seats, [batch, person]).fetchall():
@@ -139,14 +139,14 @@ def append(
     at: str | None = None,
     shown_ms: int | None = None,
 ) -> None:
-    """Append one event to the log. `at` is its time, by default now; `shown_ms` is as in `TimeSpent`."""
+    """Append one event to the log. `at` is its time (default: now); `shown_ms` is defined in `TimeSpent`."""
     conn.execute(
         INSERT, [e.event_id, batch, person, position, str(e.kind), *e[2:], shown_ms, session, at or now()]
     )
 
 
 def new_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, opened_by: str) -> str:
-    """Create a session in which the program writes for somebody: an import, a merge, a policy. Return its id."""
+    """Create a session in which the program writes on behalf of somebody: an import, a merge, a policy. Return its id."""
     session, at = str(ULID()), now()
     program = f"{version('adjudge')} {opened_by}"
     conn.execute(
@@ -156,8 +156,8 @@ def new_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, op
 
 
 def people_of(conn: sqlite3.Connection, batch: str) -> list[str]:
-    """Return the annotators of a batch by name, without those whose units were all handed over."""
-    # A lead's decisions are a queue as well.
+    """Return the names of a batch's annotators in order, without those whose units were all handed over."""
+    # A lead's decisions are also a queue in `assignments`.
     query = (
         "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"
     )
@@ -170,19 +170,19 @@ def not_for(batch: str, person: str, people: Iterable[str]) -> UsageError:
 
 
 def is_stopped(conn: sqlite3.Connection, batch: str, person: str) -> str | None:
-    """Return the reason why a lead stopped the person in this batch; None if nobody did."""
+    """Return the reason why a lead stopped the person in this batch, or None if the person was not stopped."""
     query = "SELECT why FROM stopped WHERE batch = ? AND annotator_id = ?"
     row = conn.execute(query, [batch, person]).fetchone()
     return None if row is None else str(row[0])
 
 
 def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[NewLabel]) -> list[NewLabel]:
-    """Return the labels that follow from an answer and the gold of the unit, else of its item; none without gold."""
+    """Return the labels derived from an answer and the gold label of the unit, or of its item; empty if neither has gold."""
     derived: list[NewLabel] = []
     for name, rule in task.spec.derive.items():
         if not rule.gold:
             continue
-        # Gold of the unit itself comes before gold of its item.
+        # The gold label of the unit itself has priority over that of its item.
         query = (
             f"SELECT value FROM {FIRST} WHERE annotator_id = ? AND field = ? "
             "AND unit_id IN (?, (SELECT item_id FROM units WHERE unit_id = ?)) ORDER BY unit_id <> ? LIMIT 1"

@@ -1,4 +1,4 @@
-"""One unit as an annotator sees it: inputs, passages, the other parts of its answer, and its status."""
+"""A unit as an annotator sees it: inputs, passages, the other parts of its answer, and its status."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 from annotate.sitting.events import State
 
 PARTS = ("sentence", "citation", "claim", "nugget")
-"""Kinds of units that are parts of an answer, and stay together in a queue."""
+"""The kinds of units that are parts of an answer and stay together in a queue."""
 
 
 class TimeSpent(NamedTuple):
-    """Milliseconds since the previous event, at work and away.
+    """Milliseconds since the previous event, of work and of absence.
 
-    `shown_ms` are those since the unit was painted: 0 for a key before the paint, None without a screen.
+    `shown_ms` is the time since the unit was painted: 0 for a key before the paint, None if there is no screen.
     """
 
-    # The report names people who label faster than people read, by `shown_ms`.
+    # The report uses `shown_ms` to name people who label faster than people can read.
 
     active_ms: int = 0
     idle_ms: int = 0
@@ -24,10 +24,10 @@ class TimeSpent(NamedTuple):
 
 
 class ShownPassage(NamedTuple):
-    """A passage of an input that is a list of passages.
+    """A passage in an input that is a list of passages.
 
-    `marker` is the id by which answers can cite it, None without one. `place` is its number in the context of the
-    answer, from 1.
+    `marker` is the id by which answers can cite it, or None if it has none. `place` is its number in the context of
+    the answer, from 1.
     """
 
     passage_id: str
@@ -40,9 +40,9 @@ class ShownPassage(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The labels of one annotator of a unit for adjudication, under a letter in place of the name."""
+    """One annotator's labels for a unit, for adjudication, with a letter in place of the annotator's name."""
 
-    # Without names, a lead decides by what is said and not by who says it.
+    # Without names, a lead decides by the labels and not by who gave them.
 
     letter: str
     answers: dict[str, str]
@@ -52,7 +52,7 @@ class Source(NamedTuple):
 
 
 class AnswerPart(NamedTuple):
-    """A unit that is a part of an answer: a sentence, a citation, a claim. `span` is in code points."""
+    """A unit that is part of an answer: a sentence, a citation, a claim. `span` is in code points."""
 
     position: int
     unit_id: str
@@ -63,10 +63,10 @@ class AnswerPart(NamedTuple):
 
 @dataclass(slots=True)
 class Sheet:
-    """One unit as a screen shows it. `role` is unit, training or adjudication.
+    """A unit as a screen shows it. `role` is unit, training or adjudication.
 
-    `inputs` has the passages of its lists. `parts` are the annotator's units of the same answer in its order, this one
-    (`part`) included.
+    `inputs` contains the passages for inputs that are lists. `parts` are the annotator's units in the same answer, in the
+    order of the answer, including this unit (`part`).
     """
 
     position: int
@@ -77,7 +77,7 @@ class Sheet:
     parts: list[AnswerPart] = field(default_factory=list)
 
     def texts(self) -> Iterator[str]:
-        """Yield every text of the unit's inputs, with those of listed passages."""
+        """Yield every text in the unit's inputs, including the texts of listed passages."""
         for value in self.inputs.values():
             if isinstance(value, str):
                 yield value
@@ -90,12 +90,12 @@ class Sheet:
 
     @property
     def part(self) -> AnswerPart | None:
-        """This unit among `parts`."""
+        """The entry for this unit in `parts`."""
         return next((p for p in self.parts if p.position == self.position), None)
 
 
 class ReviewLine(NamedTuple):
-    """One row of the review list."""
+    """A row of the review list."""
 
     position: int
     status: str

@@ -25,10 +25,10 @@ from judge.errors import AdjudgeError
 
 
 class AnnotateApp(App[None]):
-    """The screens of one annotator in one batch. The desk commits, the screens follow.
+    """The screens of one annotator in one batch. The desk commits changes, and the screens then show them.
 
-    Every key goes into `typed` when the terminal sends it. `_work` takes one intention after the other, and finishes
-    what it means before it takes the next.
+    Every key goes into `typed` when the terminal sends it. `_work` takes one intention after the other, and carries it
+    out completely before it takes the next.
     """
 
     CSS_PATH = "app.tcss"
@@ -44,7 +44,7 @@ class AnnotateApp(App[None]):
         theme: str | None = None,
         held_ms: float | None = None,
     ) -> None:
-        """`theme` is the remembered theme, which another version of Textual may lack."""
+        """Create the app. `theme` is the remembered theme, which this version of Textual may lack."""
         super().__init__()
         self.desk = desk
         self._first_theme = theme if theme in self.available_themes else None
@@ -71,11 +71,11 @@ class AnnotateApp(App[None]):
             remember_theme(self._first_theme)
         self.theme_changed_signal.subscribe(self, lambda theme: remember_theme(theme.name))
         await self.push_screen(self.labelling)
-        # Keys that were typed before wait in the queue until the screen is there.
+        # Keys that were typed before the screen is mounted wait in the queue.
         self.run_worker(self._work(), group="typed")
 
     async def on_event(self, event: Event) -> None:
-        """Put keys and pastes of the terminal into the queue, and nowhere else. Every input counts as working time."""
+        """Put keys and pastes from the terminal into the queue, and nowhere else. Every input counts as working time."""
         clock = self.labelling.hand.clock
         if isinstance(event, events.InputEvent) and not event.is_forwarded:
             clock.touch()
@@ -96,12 +96,12 @@ class AnnotateApp(App[None]):
             if valid:
                 await self._do(intention)
             else:
-                # It is counted although it is dropped: a key held down through a refusal is still held.
+                # A dropped key is counted, too: a key that was held down before a refusal is still held after it.
                 self.labelling.is_held(intention)
                 self._show_dropped()
             if self._exit:
                 return
-            # Without this, a burst of keys would be worked off before anything is painted.
+            # Without this, a burst of keys would be processed before anything is painted.
             await asyncio.sleep(0)
 
     async def _do(self, intention: Intention) -> None:
@@ -112,7 +112,7 @@ class AnnotateApp(App[None]):
             return
         # It may have been Escape and a key (see `escape`), and each could do harm in place of the other.
         elif _is_alt(intention.key) and not self.labelling.knows(intention.key):
-            self._refuse("Esc or Alt and a key at once did nothing")
+            self._refuse("Esc and a key, or Alt and a key, came at once and did nothing")
         elif not (isinstance(screen, (LabelScreen, Dialog, Review)) and await screen.take(intention)):
             if isinstance(screen, CommandPalette) and intention.key == "enter":
                 await self._searched(screen)
@@ -134,9 +134,9 @@ class AnnotateApp(App[None]):
             await asyncio.wait_for(self.workers.wait_for_complete(looking), 2)
 
     async def _delivered(self, screen: Screen[object]) -> None:
-        """Wait until Textual has handled a key in all widgets that it bubbles through, with their messages."""
-        # Otherwise the next key could be handled before this one: two paths give two orders.
-        # Handling a key can post messages to the same widgets, so they are waited for again; the menu needs more rounds.
+        """Wait until all widgets that a key bubbles through have handled the key and the messages that it caused."""
+        # Otherwise the next key could be handled before this one, because it could take another path.
+        # Handling a key can post messages to the same widgets, so this waits for them again. The menu needs more rounds.
         for _ in range(4 if isinstance(screen, CommandPalette) else 2):
             start = screen.focused or screen
             for node in start.ancestors_with_self:
@@ -147,7 +147,7 @@ class AnnotateApp(App[None]):
 
     def _show_dropped(self) -> None:
         n = self.typed.dropped
-        message = f"{n} key{'s' if n > 1 else ''} typed behind it did nothing"
+        message = f"{n} key{'s' if n > 1 else ''} typed after it did nothing"
         if isinstance(self.screen, Finished):
             self.screen.say(message)
         else:
@@ -178,7 +178,7 @@ class AnnotateApp(App[None]):
         self.typed.put(Intention(act=self.labelling.commands.by_id[command]), first=True)
 
 
-# With Alt, terminals send sequences of their own for these keys: no Escape can have been meant.
+# With Alt, terminals send special sequences for these keys, so they cannot be mistaken for Escape and a key.
 _NO_LETTER = {"left", "right", "up", "down", "home", "end", "pageup", "pagedown", "insert", "delete"}
 
 
@@ -193,15 +193,15 @@ def run_app(
     theme: str | None,
     held_ms: float | None = None,
 ) -> str | None:
-    """Run until the annotator quits. Return why the last change was not stored, None if it was.
+    """Run until the annotator quits. Return why the last change was not stored, or None if it was stored.
 
-    Raises AdjudgeError if an error of the program ended it.
+    Raises AdjudgeError if a bug in the program ended the session.
     """
     app = AnnotateApp(desk, keymap=keymap, theme=theme, held_ms=held_ms)
     app.run()
-    # After a fault, Textual prints it and returns as usual. Only this code tells that the session did not end well.
+    # After an unhandled exception, Textual prints it and returns as usual. Only this code shows that the session failed.
     if app.return_code:
         raise AdjudgeError(
-            "an error of the program ended the session (it is printed above; please report it): everything that was shown as done is stored"
+            "a bug in the program ended the session (the error is printed above; please report it): everything that was shown as done is stored"
         )
     return app.labelling.place.refused

@@ -1,4 +1,4 @@
-"""The state of the unit at hand, without widgets: active question, phase, working and idle time, counts."""
+"""The state of the current unit, without widgets: active question, phase, working and idle time, counts."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ IDLE_AFTER = 60.0
 
 
 class Clock:
-    """Counts working and idle time since the last `take`."""
+    """A clock that counts working and idle time since the last `take`."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic, idle_after: float = IDLE_AFTER) -> None:
         self._now, self._idle_after = now, idle_after
@@ -22,11 +22,11 @@ class Clock:
         self._away = False
 
     def touch(self) -> None:
-        """Note an input."""
+        """Record an input."""
         self._count()
 
     def away(self, is_away: bool) -> None:
-        """Note that the terminal lost or got the focus."""
+        """Record that the terminal lost or got the focus."""
         self._count()
         self._away = is_away
 
@@ -66,9 +66,9 @@ class AtHand:
         self.phase = "label"
         """The panel that is shown: label, or after a commit key (training) or judge."""
         self.trying = False
-        """Whether a training unit was answered wrong and its answer is still hidden, for a second try."""
+        """Whether a training unit was answered wrongly and its answer is still hidden to allow a second try."""
         self.evidence: Evidence | None = None
-        """The cursor, while evidence is marked."""
+        """The cursor while evidence is being marked, otherwise None."""
         self.found_by: tuple[str, int] = ("", 0)
         """The last search in the list, and the position of the unit that was chosen from its results."""
         self._spent: dict[int, TimeSpent] = {}
@@ -76,7 +76,7 @@ class AtHand:
 
     def go(self, position: int) -> None:
         """Load another unit, or the same one again."""
-        # Time on a unit that is left without an event goes to the next event on that unit.
+        # If a unit is left without an event, the time spent on it is added to the next event on that unit.
         if hasattr(self, "unit"):
             self.give_back(self.clock.take())
         else:
@@ -110,7 +110,7 @@ class AtHand:
         return self.unit.role == "training" or (self.desk.info.reveal and self.unit.role == "unit")
 
     def wrong(self) -> list[str]:
-        """Return the questions of a training unit that were answered wrong and have no second try yet."""
+        """Return the questions of a training unit that were answered wrongly and have no second try yet."""
         state, key = self.unit.state, self.desk.key(self.unit.position)
         return [f for f, v in key.items() if state.answers.get(f) != v and f not in state.revised]
 
@@ -124,11 +124,11 @@ class AtHand:
         return None
 
     def symbol(self, command: str, otherwise: str) -> str:
-        """Return the first key of a command as it is printed; `otherwise` if all its keys are labels of the task."""
+        """Return the first key of a command as it is printed, or `otherwise` if the task uses all its keys for labels."""
         return symbol(self.keys[command][0]) if self.keys[command] else otherwise
 
     def recount(self) -> None:
-        """Count progress and pace again, after an event."""
+        """Recompute progress and pace after an event."""
         self.counts, self.pace = self.desk.counts(), self.desk.times()
 
     def take_time(self) -> TimeSpent:
@@ -137,7 +137,7 @@ class AtHand:
         return self._spent.pop(self.unit.position)
 
     def give_back(self, spent: TimeSpent) -> None:
-        """Add times to the next event on this unit, such as those of a change that was not stored."""
+        """Add times to the next event on this unit, for example those of a change that was not stored."""
         position = self.unit.position
         before = self._spent.get(position, TimeSpent())
         self._spent[position] = TimeSpent(before.active_ms + spent.active_ms, before.idle_ms + spent.idle_ms)

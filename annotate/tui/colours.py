@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from textual.color import Color, ColorParseError
 
 READABLE = 4.5
-"""The least contrast of text in WCAG 2 (AA)."""
+"""The minimum contrast ratio of text in WCAG 2 (level AA)."""
 QUIET = "$quiet"
 MARK = "$mark"
 GROUNDS = ("background", "surface", "panel")
@@ -26,8 +26,8 @@ def contrast(first: Color, other: Color) -> float:
 def own_colours(variables: Mapping[str, str]) -> dict[str, str]:
     """Return `quiet` and `mark` for a theme's variables.
 
-    Quiet is the text's colour moved towards the ground as far as it stays readable. Mark is the accent moved towards
-    the text's colour until it is readable.
+    `quiet` is the text colour, moved towards the background as far as it stays readable. `mark` is the accent colour,
+    moved towards the text colour until it is readable.
     """
     text = variables["foreground"]
     try:
@@ -38,7 +38,7 @@ def own_colours(variables: Mapping[str, str]) -> dict[str, str]:
     if any(colour.ansi is not None for colour in (front, accent, *grounds)):
         return {"quiet": text, "mark": variables["accent"]}
     quiet = [front.blend(grounds[0], p / 100) for p in range(40, 0, -2)]
-    # Solarized's own text is hard to read on its boxes: ours is moved away from the ground there.
+    # In Solarized, the theme's own text is hard to read on its boxes, so our text moves away from the background there.
     quiet += [front.blend(grounds[0].get_contrast_text(1), p / 100) for p in range(0, 100, 5)]
     return {
         "quiet": _first(grounds, quiet, front),
@@ -47,6 +47,6 @@ def own_colours(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _first(grounds: Sequence[Color], tried: Sequence[Color], otherwise: Color) -> str:
-    """Return the first colour that is readable on all grounds, with a margin for rounding."""
+    """Return the first colour that is readable on all backgrounds, with a margin for rounding."""
     good = (c for c in tried if all(contrast(c, ground) >= READABLE + 0.1 for ground in grounds))
     return next(good, otherwise).hex

@@ -1,4 +1,4 @@
-"""The commands of the labelling screen: undo, skip, flag, note, list, search, jump, help, the end."""
+"""The commands of the labelling screen: undo, skip, flag, note, list, search, jump, help, and the end of the batch."""
 
 from collections.abc import Awaitable, Callable
 
@@ -18,8 +18,8 @@ from annotate.tui.workplace import Workplace
 ALWAYS = ("undo", "review", "search", "jump", "help")
 """Commands that do the same at the end of the batch as on a unit."""
 ALL = 1_000_000
-"""More lines than any text has: scrolls to an end."""
-# Python and SQLite refuse numbers of thousands of digits, with errors of their own.
+"""More lines than any text has, to scroll to the beginning or the end."""
+# Python and SQLite raise errors of their own for numbers with thousands of digits.
 LONG = 12
 """More digits than the number of any unit has."""
 
@@ -35,11 +35,11 @@ ELSEWHERE = f"""
 """
 
 ONCE = frozenset({"skip", "go_on"})
-"""Commands that a held key does not repeat, because they leave a unit or a text to read."""
+"""Commands that a held key does not repeat, because they leave the unit, or the text that is being read."""
 
 
 class Commands:
-    """The commands by name. Each commits its change before the screen shows it, and is finished when it returns."""
+    """The commands by name. Each commits its change before the screen shows it, and is complete when it returns."""
 
     def __init__(self, place: Workplace, marking: Marking) -> None:
         self._place, self._hand, self._view, self._desk = place, place.hand, place.view, place.desk
@@ -90,12 +90,12 @@ class Commands:
             Content(message),
         ]
         if counts["skipped"]:
-            lines.append(Content(f"{key['skip']}  go through the skipped ones"))
+            lines.append(Content(f"{key['skip']}  go through the skipped units"))
         lines.append(
             Content(f"{key['review']}  your list   {key['undo']}  undo   Esc  stay here   Enter  quit")
         )
         ways = {k: self.by_id[name] for name in ALWAYS for k in hand.keys[name]}
-        # These keys may have been typed ahead: they mean the same on every screen.
+        # These keys may have been typed ahead, because they mean the same on every screen.
         always = frozenset(ways)
         ways["enter"] = self._quit
         if counts["skipped"]:
@@ -116,9 +116,9 @@ class Commands:
         self._place.show(first, "a label takes the skip back")
 
     async def undo(self) -> None:
-        """Undo the last action, also one before a restart."""
+        """Undo the last action, even if it was before a restart."""
         place = self._place
-        # The desk would pass this unit by, and undo something on a unit that nobody is looking at.
+        # The desk would pass over this unit, and undo something on a unit that is not on the screen.
         if self._hand.phase != "label" and not self._hand.unit.state.revised:
             place.refuse("it has been shown: your first label of this unit stands")
             return
@@ -153,20 +153,20 @@ class Commands:
     async def _ask_text(
         self, name: str, title: str, before: str, store: Callable[..., State], message: str
     ) -> None:
-        """Ask for a text of the unit. A text that was typed and not stored is a draft, which survives a restart."""
+        """Ask for the unit's flag reason or note. Text that was typed but not stored is a draft, which survives a restart."""
         position, at, view, desk = self._hand.unit.position, self._at, self._view, self._desk
 
         async def done(text: str) -> str | None:
             if not text and name == "flag":
                 view.say("no reason, no flag")
                 return None
-            # An unchanged text is no event: the log would record a change that nobody made.
+            # An unchanged text is not an event: the log would record a change that nobody made.
             if text != before and not await self._place.commit(at, store, text):
                 desk.keep_draft(position, name, text)
                 return f"not stored: {self._place.refused}. Your text is kept: Enter tries again."
             desk.keep_draft(position, name, None)
             if text != before:
-                self._changed(message if text else f"the {name} is gone")
+                self._changed(message if text else f"the {name} is removed")
             return None
 
         def typed(text: str) -> None:
@@ -175,7 +175,7 @@ class Commands:
         def on_escape(text: str) -> None:
             typed(text)
             if text != before:
-                view.say(f"the {name} is not stored; the same key opens it again", error=True)
+                view.say(f"the {name} is not stored; press the same key to open it again", error=True)
 
         value = desk.draft(position, name) or before
         await self._place.open(Ask(title, done, value=value, on_escape=on_escape, typed=typed))
@@ -194,7 +194,7 @@ class Commands:
             return None
 
         async def then() -> None:
-            # The numbers have gaps where units were handed over to somebody else.
+            # The numbers have gaps, because units can be handed over to somebody else.
             number = int(number_text) if number_text.isdecimal() and len(number_text) < LONG else 0
             if number and desk.neighbour(number - 1, 1) == number:
                 self._place.show(number)
@@ -204,7 +204,7 @@ class Commands:
         await self._place.open(Ask(f"Go to unit 1 to {desk.total}", done, then=then, kind="number"))
 
     async def review(self, *, ask: bool = False) -> None:
-        """Open the list of the annotator's units. `ask`: with the search line open."""
+        """Open the list of the annotator's units; with `ask`, also open the search line."""
 
         def chosen(position: int, searched: str) -> None:
             self._hand.found_by = (searched, position)
@@ -243,29 +243,31 @@ class Commands:
         """Go to the previous or the next unit."""
         result = self._desk.neighbour(self._hand.unit.position, step)
         if result is None:
-            # A label typed ahead was meant for a unit that does not exist, so it is dropped.
+            # A label typed ahead was intended for a unit that does not exist, so it is dropped.
             self._place.refuse("this is the last unit" if step > 0 else "this is the first unit")
         else:
             self._place.show(result)
 
     async def scroll(self, lines: int) -> None:
-        """Scroll the chosen pane; ten lines mean a page, more mean to its beginning or end."""
+        """Scroll the chosen pane. Ten lines mean a page; more lines mean its beginning or end."""
         self._view.scroll(lines)
 
     async def raw(self) -> None:
-        """Switch between the raw text and laid out tables and code."""
+        """Switch between the raw text and laid-out tables and code."""
         if not (self._view.raw or self._view.is_laid_out):
-            self._view.say("nothing to lay out: no table or code is displayed otherwise than it is stored")
+            self._view.say("nothing to lay out: all tables and code are displayed as stored")
             return
         self._view.switch_raw()
-        self._view.say("raw text; the same key lays tables and code out again" if self._view.raw else "")
+        self._view.say(
+            "raw text; press the same key to lay out tables and code again" if self._view.raw else ""
+        )
 
     async def match(self, step: int) -> None:
-        """Scroll to the next highlight or hit that is not visible, in the text that is read."""
+        """Scroll to the next highlight or search hit that is not visible, in the text that is being read."""
         if not self._view.texts.turn_to_match(step):
-            self._view.say(f"no highlight or match {'below' if step > 0 else 'above'} what you see")
+            self._view.say(f"no highlight or match {'below' if step > 0 else 'above'} the visible text")
 
     async def pane(self) -> None:
-        """Choose the next pane to scroll: the texts, then question and labels if they are longer than shown."""
+        """Choose the next pane to scroll: the texts, then the question and the labels if they do not fit."""
         if not self._view.turn_pane():
             self._view.say("everything is visible")

@@ -1,4 +1,4 @@
-"""Small screens over the labelling screen: one line of text, help, the end of a batch."""
+"""Small screens over the labelling screen: a line of text to type, help, the end of a batch."""
 
 import math
 from abc import abstractmethod
@@ -16,12 +16,12 @@ from annotate.tui import intentions
 from annotate.tui.intentions import Intention
 
 
-# None of them has bindings: a second path for keys, beside the app's queue of intentions, would give a second order.
+# None of them has bindings: a second path for keys, beside the app's queue of intentions, could change their order.
 class Dialog(ModalScreen[None]):
     """A box that handles intentions until it is closed."""
 
     def on_mount(self) -> None:
-        """Note when the box is painted."""
+        """Record when the box is painted."""
         # Until it is painted, every key counts as typed ahead.
         self._painted = math.inf
         self.call_after_refresh(self._seen)
@@ -31,7 +31,7 @@ class Dialog(ModalScreen[None]):
 
     def ahead(self, intention: Intention) -> bool:
         """Return whether a key was typed before anybody could have read the box."""
-        # Through the module, so that tests can set it to 0.
+        # Read through the module, so that tests can set it to 0.
         return intention.at < self._painted + intentions.SETTLE
 
     async def close(self) -> None:
@@ -43,14 +43,14 @@ class Dialog(ModalScreen[None]):
 
     @abstractmethod
     async def take(self, intention: Intention) -> bool:
-        """Do what a key means here. Return False to leave it to the widget that has the focus."""
+        """Handle a key. Return False to leave it to the widget that has the focus."""
 
 
 class Ask(Dialog):
-    """One line of text.
+    """A box in which one line of text is typed.
 
-    Enter calls `done` with it. If that returns an error, the box stays open and shows it; otherwise `then` is called
-    once the box is closed. Escape calls `on_escape` with the text so far, and each change calls `typed`.
+    Enter calls `done` with the text. If `done` returns an error, the box stays open and shows it; otherwise `then` is
+    called once the box is closed. Escape calls `on_escape` with the text so far, and each change calls `typed`.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class Ask(Dialog):
         self._done, self._then, self._on_escape, self._typed = done, then, on_escape, typed
 
     def compose(self) -> ComposeResult:
-        """Yield a title, an input, and room for an error."""
+        """Yield a title, an input, and space for an error."""
         with Vertical(id="ask-box"):
             yield Static(Content(self._title), id="ask-title")
-            # A text that is selected would be lost with the first key: here that is a draft or the last note.
+            # A selected text would be lost with the first key: here it would be a draft or the last note.
             yield Input(
                 self._value,
                 type="number" if self._kind == "number" else "text",
@@ -117,7 +117,7 @@ class Ask(Dialog):
 
 
 class Told(Dialog):
-    """A text to read once. Enter or Escape closes it."""
+    """A box with a text to read once. Enter or Escape closes it."""
 
     def __init__(self, text: Content) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class Told(Dialog):
 
 
 class Confirm(Told):
-    """A question that Enter confirms, once it could be read, and Escape cancels."""
+    """A question that Enter confirms and Escape cancels. Enter is ignored until the question can have been read."""
 
     def __init__(self, text: Content, yes: Callable[[], Awaitable[None]]) -> None:
         super().__init__(text)
@@ -153,7 +153,7 @@ class Confirm(Told):
 
 
 class Help(Dialog):
-    """Guidelines, labels and keys."""
+    """A box with guidelines, labels and keys."""
 
     SCROLL: ClassVar = {"down": 1, "up": -1, "space": 10, "pagedown": 10, "pageup": -10}
 
@@ -163,9 +163,9 @@ class Help(Dialog):
 
     def compose(self) -> ComposeResult:
         """Yield the text."""
-        # With the focus, the box would handle keys itself: a second path beside the queue.
+        # If the box had the focus, it would handle keys itself, outside the queue.
         with VerticalScroll(id="help-box", can_focus=False):
-            # Guidelines can come from somebody else: a click must not open an address in a browser.
+            # Guidelines can come from a third party: a click must not open an address in a browser.
             yield Markdown(self._text, open_links=False)
 
     async def take(self, intention: Intention) -> bool:
@@ -178,13 +178,13 @@ class Help(Dialog):
 
 
 class Finished(Dialog):
-    """The end of a batch: counts, and the possible next steps.
+    """A box at the end of a batch, with counts and the possible next steps.
 
     `ways` maps a key to a command of the labelling screen. Keys in `always` do the same there and here. The others
-    answer this box, so `refuse` is called for one that was typed before it could be read.
+    answer this box, so `refuse` is called for such a key if it was typed before the box could be read.
     """
 
-    # No key is a letter: a label typed ahead for the next unit would choose something here.
+    # No key is a letter, because a label typed ahead for the next unit would choose something here.
 
     def __init__(
         self,
@@ -214,7 +214,9 @@ class Finished(Dialog):
             return False
         else:
             self._refuse(
-                "there is no unit left for that key" if way is None else "that key came before this box"
+                "there are no units left for that key"
+                if way is None
+                else "that key was typed before this box opened"
             )
         return True
 
@@ -225,5 +227,5 @@ class Finished(Dialog):
 
 
 def _of_textual(intention: Intention) -> bool:
-    """Return whether Textual may handle the key: the menu, copying."""
+    """Return whether Textual may handle the key, because it opens the menu or copies text."""
     return intention.key.startswith("ctrl+")

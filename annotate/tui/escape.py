@@ -1,8 +1,8 @@
 """Distinguish Escape from Alt.
 
 A terminal sends one byte for Escape, and the same byte before a key that is pressed with Alt. Textual waits 100 ms for
-the next byte and makes one key of both, so a text that was to be abandoned is stored. This parser distinguishes them by
-how they arrive.
+the next byte and combines both into one key, so a text that the user wanted to discard would be stored. This parser
+distinguishes them by whether they arrive in one read.
 """
 
 import sys
@@ -18,27 +18,27 @@ from textual.message import Message
 
 ESC = "\x1b"
 _SEQUENCES = "[O" + ESC
-"""The bytes after an Escape that begins a sequence. Before a second Escape, the first was pressed alone."""
+"""The bytes after an Escape that begins a sequence. An Escape before a second Escape was pressed alone."""
 # The kitty protocol writes Escape as a sequence of its own, which Textual's parser understands at once.
 _ALONE = ESC + "[27u"
 _PASTE, _PASTED = ESC + "[200~", ESC + "[201~"
 
 
 class EscapeParser(XTermParser):
-    """Textual's parser, fed with unambiguous keys, as the kitty protocol writes them."""
+    """Textual's parser, with input in which each key is unambiguous, as in the kitty protocol."""
 
     _held_since: float | None = None
-    """The time of a read that ended with an Escape that is not parsed yet, monotonic."""
+    """The monotonic time of a read that ended with an Escape that is not parsed yet."""
     _pasting = False
 
     def feed(self, data: str) -> Iterable[Message]:
-        """Parse the bytes of one read."""
+        """Parse the bytes from one read."""
         rewritten = self._unambiguous(data)
-        # An empty text means the end of the input to Textual's parser.
+        # To Textual's parser, an empty string means the end of the input.
         return super().feed(rewritten) if rewritten or not data else ()
 
     def tick(self) -> Iterable[Message]:
-        """Parse an Escape that nothing followed."""
+        """Parse an Escape that no other byte followed."""
         if self._held_since is not None and monotonic() - self._held_since >= ESCAPE_DELAY:
             self._held_since = None
             yield from super().feed(_ALONE)
@@ -49,7 +49,7 @@ class EscapeParser(XTermParser):
         if self._held_since is not None and data:
             self._held_since = None
             if data[0] in "[O":
-                # A sequence, such as that of an arrow, was split between two reads.
+                # A sequence, such as that of an arrow key, was split between two reads.
                 data = ESC + data
             else:
                 before = _ALONE
@@ -87,8 +87,8 @@ class EscapeParser(XTermParser):
 
 
 def tell_apart(driver: type) -> None:
-    """Let a driver of Textual use this parser, and a decoder that replaces bytes that are not UTF-8."""
-    # Textual ends with an error at such bytes, which terminals with another encoding send.
+    """Make a Textual driver use this parser, and a decoder that replaces bytes that are not UTF-8."""
+    # Terminals with another encoding send such bytes, and Textual would end with an error.
     module: ModuleType = sys.modules[driver.__module__]
     if hasattr(module, "XTermParser"):
         module.XTermParser = EscapeParser  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The evidence cursor: words and sentences by keyboard, in code points of the raw texts."""
+"""The evidence cursor: moves by words and sentences with the keyboard, in code points of the raw texts."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ HELP = "mark: ←→ word  ↑↓ sentence  ⇥ text  space begin  ⏎ mark  ⌫
 
 
 class _Text:
-    """One text with its words and sentences."""
+    """A text with its words and sentences."""
 
     def __init__(self, name: str, raw: str) -> None:
         self.name, self._raw = name, raw
         self.words = words(raw)
         self.starts = [start for start, _ in self.words]
 
-    # Only arrow up and down, and Enter without a span, need them: marking begins without splitting a long text.
+    # Only arrow up and down, and Enter without a span, need sentences. Marking begins without splitting a long text.
     @cached_property
     def sentences(self) -> list[tuple[int, int]]:
         return sentences(self._raw) or [(0, len(self._raw))]
@@ -32,10 +32,10 @@ class _Text:
 
 
 class Evidence:
-    """Moves a picker over the texts of a unit, and returns the span that Enter would mark."""
+    """A cursor over the texts of a unit, with the span that Enter would mark."""
 
     def __init__(self, texts: Sequence[Markable], first: tuple[Markable, int] | None = None) -> None:
-        """`first` is the text and the offset at which to begin; None begins at the first word."""
+        """Create the cursor. `first` is the text and the offset at which to begin; None begins at the first word."""
         self._texts = [t for t in (_Text(m.name, m.raw) for m in texts) if t.words]
         self._at = next((n for n, t in enumerate(self._texts) if first and t.name == first[0].name), 0)
         if self._texts:
@@ -52,7 +52,7 @@ class Evidence:
         return self._texts[self._at]
 
     def word(self, step: int) -> None:
-        """Move to the next or the previous word, at the end of a text into the next one."""
+        """Move to the next or the previous word, and at the end of a text into the next text."""
         at = self._text.word_at(self.picker.start) + step
         if 0 <= at < len(self._text.words):
             self._to(at)
@@ -85,7 +85,7 @@ class Evidence:
         self.picker.start, self.picker.end = self._text.words[index]
 
     def resume(self, begun: tuple[str, int, int]) -> None:
-        """Go on with a span that was begun before: the name of its text, its anchor and the cursor."""
+        """Resume a span that was begun before, from the name of its text, its anchor and the cursor."""
         name, anchor, cursor = begun
         for at, text in enumerate(self._texts):
             if text.name == name:
@@ -94,12 +94,12 @@ class Evidence:
                 self.picker.anchor = text.words[text.word_at(anchor)][0]
 
     def begin(self) -> None:
-        """Begin a span here, or give up the one begun."""
-        # The same key gives it up, because Escape ends marking.
+        """Begin a span here, or discard the span that was begun."""
+        # The same key discards it, because Escape ends marking.
         self.picker.anchor = None if self.picker.anchor is not None else self.picker.start
 
     def span(self) -> tuple[int, int]:
-        """Return what Enter marks: from the anchor to the cursor, else the sentence of the cursor."""
+        """Return the span that Enter marks: from the anchor to the cursor, or without an anchor the sentence at the cursor."""
         text, picker = self._text, self.picker
         if picker.anchor is None:
             for start, end in text.sentences:
@@ -114,10 +114,10 @@ class Evidence:
 def with_span(
     spans: list[tuple[str, int, int]], name: str, start: int, end: int
 ) -> list[tuple[str, int, int]]:
-    """Return the spans with one more, joined to those that it touches."""
+    """Return the spans with one more span, merged with those that it touches."""
     kept = []
     for other, a, b in spans:
-        # Spans that touch become one: two that overlap could not be unmarked one by one.
+        # Spans that touch are merged, because overlapping spans could not be unmarked one by one.
         if other == name and a <= end and start <= b:
             start, end = min(a, start), max(b, end)
         else:
@@ -126,7 +126,7 @@ def with_span(
 
 
 def without_span(spans: list[tuple[str, int, int]], name: str, at: int) -> list[tuple[str, int, int]]:
-    """Return the spans without those around `at`, or without the last one if there is none."""
+    """Return the spans without those that contain `at`, or without the last span if none contains it."""
     kept = [s for s in spans if not (s[0] == name and s[1] <= at < s[2])]
     return kept if len(kept) < len(spans) else spans[:-1]
 
@@ -134,9 +134,10 @@ def without_span(spans: list[tuple[str, int, int]], name: str, at: int) -> list[
 def dragged_over(
     texts: Sequence[Markable], beside: bool, start: int, end: int
 ) -> tuple[str, int, int] | None:
-    """Return the words that were dragged over as (text, start, end) in its code points; None if there are none.
+    """Return the words that were dragged over as (text, start, end) in code points of the text; None if there are none.
 
-    `start` and `end` are offsets in a pane, `beside` says which. Of several texts, the longest selection counts.
+    `start` and `end` are offsets in a pane; `beside` says in which one. If several texts were selected, the one with the
+    longest selection counts.
     """
     best: tuple[int, str, int, int] | None = None
     for text in texts:

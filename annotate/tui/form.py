@@ -1,5 +1,5 @@
-"""Labelling the unit at hand, and the step after each commit: the next question, the feedback of a training unit with
-its second try, the judge with keep or revise, or the next unit."""
+"""Labelling the current unit, and the step after each commit: the next question, the feedback on a training unit with
+a second try, the judge's label to keep or revise against, or the next unit."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -15,11 +15,11 @@ from judge.store.study import dumps
 
 BETWEEN = "|"
 """The separator of a list that is typed in one line."""
-JUDGE_SHOWN = "the judge is shown: Enter keeps yours, another label revises it"
+JUDGE_SHOWN = "the judge is shown: Enter keeps your label, another label revises it"
 
 
 class Form:
-    """Handles labels and Enter. `at_end` is called when no unit is open any more."""
+    """The handler of labels and Enter. `at_end` is called when no unit is open any more."""
 
     def __init__(self, place: Workplace, at_end: Callable[[], Awaitable[None]]) -> None:
         self._place, self._hand, self._view, self._desk = place, place.hand, place.view, place.desk
@@ -34,7 +34,7 @@ class Form:
             await self._answer_key(field, value, at)
         elif self._nobody_gave(field, value):
             text_shown = Content(
-                f"Nobody gave the label {value}. Enter stores it all the same, Esc goes back."
+                f"Nobody gave the label {value}. Press Enter to store it anyway, or Esc to go back."
             )
             await self._place.open(Confirm(text_shown, lambda: self._store(field, value, at)))
         else:
@@ -46,8 +46,8 @@ class Form:
             await self._labelled(was_done, value)
 
     def _nobody_gave(self, field: str, value: str) -> bool:
-        """Return whether a lead decides for a label that none of the annotators gave."""
-        # The annotators are shown as A, B and C: the lead may have typed the letter of a person, which is a label's key.
+        """Return whether the user is a lead who decides for a label that none of the annotators gave."""
+        # The annotators are shown as A, B and C, so the lead may have typed a person's letter, which is a label's key.
         unit = self._hand.unit
         if unit.role != "adjudication":
             return False
@@ -65,7 +65,7 @@ class Form:
             self._view.draw_labels()
             self._view.say("")
         elif hand.due:
-            # If an undo was typed already, the key or the judge is not shown: the first label could not be undone then.
+            # If an undo was typed already, the key or the judge is not shown, because then the first label could not be undone.
             if place.typed.next_key() not in hand.keys["undo"]:
                 await self._unveil()
         elif was_done:
@@ -76,7 +76,7 @@ class Form:
             await self.advance()
 
     async def go_on(self, at: float) -> None:
-        """Handle Enter: leave the feedback, keep the labels, type a value, or go to the next open unit."""
+        """Handle Enter: close the feedback, keep the labels, open the input for a value, or go to the next open unit."""
         hand = self._hand
         if hand.phase == "key":
             await self._after_training()
@@ -92,7 +92,7 @@ class Form:
             await self.advance()
 
     async def advance(self, message: str = "") -> None:
-        """Go to the next open unit, else to one with a judge to keep or revise, else to the end."""
+        """Go to the next open unit; if there is none, to a unit to keep or revise; otherwise to the end."""
         hand, desk = self._hand, self._desk
         following = desk.following(hand.unit.position)
         self._place.show(following or hand.unit.position, message)
@@ -133,7 +133,7 @@ class Form:
         def on_escape(text: str) -> None:
             typed(text)
             if text != before:
-                self._view.say("the answer is not stored; Enter opens it again", error=True)
+                self._view.say("the answer is not stored; press Enter to open it again", error=True)
 
         kind = "number" if question.level == "interval" else "text"
         value = desk.draft(position, draft_name) or before
@@ -141,7 +141,7 @@ class Form:
             Ask(title, done, then=then, value=value, on_escape=on_escape, typed=typed, kind=kind)
         )
 
-    # What is shown after a commit
+    # The screens after a commit
 
     async def _unveil(self) -> None:
         """Lock the first labels, then show the answer key or the judge."""
@@ -151,7 +151,7 @@ class Form:
         if state is None:
             return
         hand.unit.state = state
-        # A judge without a label of this unit shows nothing.
+        # If the judge has no label for this unit, nothing is shown.
         if draft_name == "judge" and not desk.judge(hand.unit.position):
             await self.advance()
             return
@@ -160,7 +160,7 @@ class Form:
         self._view.say("")
 
     def _unread(self, at: float, why: str) -> bool:
-        """Refuse a key that was typed before anybody could have read what is shown. Return whether it was refused."""
+        """Refuse a key that was typed before anybody could have read the screen. Return whether it was refused."""
         since = self._view.since_paint(at)
         early = since is None or since < intentions.SETTLE
         if early:
@@ -169,7 +169,7 @@ class Form:
 
     async def _answer_key(self, field: str, value: str, at: float) -> None:
         """Commit the second try of a training unit."""
-        # It is a revision: only the first answer counts for the pass mark.
+        # The second try is a revision: only the first answer counts towards the pass mark.
         hand, view = self._hand, self._view
         if not hand.trying:
             self._place.refuse("Enter goes on")

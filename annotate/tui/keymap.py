@@ -27,7 +27,7 @@ class KeyCommand(NamedTuple):
     Every command other than scrolling has a second key that no label can have, such as F4.
     """
 
-    # A task can use any character as the key of a label, and the commands must stay in reach.
+    # A task can use any character as the key of a label, and the commands must remain available.
 
     id: str
     keys: str
@@ -48,20 +48,22 @@ COMMANDS = (
     KeyCommand("highlights", "percent_sign,f6", "highlights", "highlighted words on or off"),
     KeyCommand("raw", "tilde,ctrl+r", "", "the raw text, or tables and code laid out again"),
     KeyCommand("help", "question_mark,f1", "help", "guidelines, labels and keys"),
+    KeyCommand("pane", "tab,f10", "texts", "the next text; also question and labels if they do not fit"),
+    KeyCommand("previous", "left", "", "the previous unit"),
+    KeyCommand("next", "right", "", "the next unit"),
     KeyCommand(
-        "pane", "tab,f10", "texts", "the next text; question and labels too where they are longer than shown"
+        "go_on", "enter", "", "go on; keep your label after the judge was shown; type a number or text"
     ),
-    KeyCommand("previous", "left", "", "the unit before"),
-    KeyCommand("next", "right", "", "the unit behind"),
-    KeyCommand("go_on", "enter", "", "go on; keep after the judge was shown; type a number or text"),
     KeyCommand("down", "down", "", "scroll a line down"),
     KeyCommand("up", "up", "", "scroll a line up"),
     KeyCommand("page_down", "space,pagedown", "", "scroll a page down"),
     KeyCommand("page_up", "pageup", "", "scroll a page up"),
     KeyCommand("begin", "home", "", "scroll to the beginning"),
     KeyCommand("end", "end", "", "scroll to the end"),
-    KeyCommand("match_below", "greater_than_sign,f12", "", "the next highlight or match below what you see"),
-    KeyCommand("match_above", "less_than_sign,f11", "", "the next highlight or match above what you see"),
+    KeyCommand(
+        "match_below", "greater_than_sign,f12", "", "the next highlight or match below the visible text"
+    ),
+    KeyCommand("match_above", "less_than_sign,f11", "", "the next highlight or match above the visible text"),
 )
 _SYMBOLS = {
     "backspace": "⌫", "minus": "-", "exclamation_mark": "!", "plus": "+", "asterisk": "*", "equals_sign": "=",
@@ -74,11 +76,11 @@ _TAKEN = {
     QUIT: "it quits",
     "ctrl+p": "it opens the menu",
     "ctrl+c": "it copies",
-    "escape": "it leaves what is open",
+    "escape": "it closes what is open",
 }
 _SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "return": "enter", "ctrl+space": "ctrl+@"}
-"""Keys for which terminals send the same bytes as for another key."""
-# Names such as `<any>` are not keys that a person can press.
+"""Keys for which terminals send the same bytes as for other keys."""
+# Names such as `<any>` do not stand for keys that a person can press.
 _KNOWN = {str(key.value) for key in Keys if key.value[0] != "<"}
 _MODIFIED = re.compile(r"(alt|ctrl\+alt)\+[a-z0-9]")
 
@@ -93,7 +95,7 @@ def symbol(key: str) -> str:
 
 
 def _character(key: str) -> str | None:
-    """Return the character of a key's name in Textual, None for a key without a character; `key_name` is the inverse."""
+    """Return the character for a Textual key name, or None if the key has none; `key_name` is the inverse."""
     if key in _PUNCTUATION:
         return _PUNCTUATION[key]
     try:
@@ -104,11 +106,11 @@ def _character(key: str) -> str | None:
 
 
 def key_name(key: str) -> str:
-    """Return a key as Textual names it: `u`, `ctrl+z`, `f4`, or `semicolon` for `;`. Raises ValueError with the reason."""
+    """Return a key's name in Textual: `u`, `ctrl+z`, `f4`, or `semicolon` for `;`. Raises ValueError if it cannot be used."""
     if len(key) == 1:
         if key.isalnum() or key in _NAMES:
             return _NAMES.get(key, key)
-        # Textual names a character by its name in Unicode, some by another.
+        # Textual uses a character's name in Unicode, and other names for some characters.
         name = unicodedata.name(key, "").lower().replace("-", "_").replace(" ", "_")
         if not name:
             raise ValueError("there is no such key")
@@ -116,7 +118,7 @@ def key_name(key: str) -> str:
     if why := _TAKEN.get(key):
         raise ValueError(f"it cannot be reassigned: {why}")
     if same := _SAME.get(key):
-        raise ValueError(f"terminals send '{same}' for it: write that")
+        raise ValueError(f"terminals send '{same}' for it: write '{same}' instead")
     if key in _SYMBOLS or key in _KNOWN or _MODIFIED.fullmatch(key):
         return key
     near = get_close_matches(key, [*_SYMBOLS, *_KNOWN], 1)
@@ -127,14 +129,14 @@ _PUNCTUATION = {key_name(character): character for character in punctuation}
 
 
 def keys_of(task: Task, keymap: dict[str, str]) -> dict[str, list[str]]:
-    """Return command -> its keys, without those that are labels of the task."""
+    """Return a map of each command to its keys, without the keys that the task uses for labels."""
     of_labels = {key for keys in label_keys(task).values() for key in keys}
     keys = {command.id: keymap.get(command.id, command.keys).split(",") for command in COMMANDS}
     return {name: [k for k in names if symbol(k) not in of_labels] for name, names in keys.items()}
 
 
 def load_keymap(path: Path | None, task: Task) -> dict[str, str]:
-    """Return a keymap file as command -> keys. Raises UsageError for unknown commands and keys that clash."""
+    """Return the keys of each command in a keymap file. Raises UsageError for unknown commands and conflicting keys."""
     if path is None:
         return {}
     try:
@@ -142,28 +144,28 @@ def load_keymap(path: Path | None, task: Task) -> dict[str, str]:
     except OSError as e:
         raise UsageError(f"{path}: {e.strerror}") from e
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-        raise UsageError(f"{path}: not TOML: {e}") from e
+        raise UsageError(f"{path}: not valid TOML: {e}") from e
     table = document.get("keys", {})
     if other := next((name for name in document if name != "keys"), None):
         raise UsageError(f"{path}: unknown section '{other}'; the only section is [keys]")
     if not isinstance(table, dict):
-        raise UsageError(f'{path}: keys is a table: write [keys], and below it undo = "u"')
+        raise UsageError(f'{path}: keys must be a table: write [keys], and below it undo = "u"')
     known = {c.id: c for c in COMMANDS}
     out: dict[str, str] = {}
     for name, keys in table.items():
         if name not in known:
             raise UsageError(f"{path}: no command '{name}'; available: {', '.join(known)}")
         if not isinstance(keys, str) or not keys.strip(", "):
-            raise UsageError(f'{path}: {name}: write the keys as text, as in {name} = "u,f2"')
+            raise UsageError(f'{path}: {name}: write the keys as a string, for example {name} = "u,f2"')
         out[name] = ",".join(_named(path, name, k.strip()) for k in keys.split(",") if k.strip())
     labels = {key: f"label '{value}'" for keys in label_keys(task).values() for key, value in keys.items()}
     seen: dict[str, str] = {}
     for command in COMMANDS:
         for key in out.get(command.id, command.keys).split(","):
-            # A default key that is a label is left out without a word (`keys_of`); a key that the user chose is refused.
+            # A default key that is a label is left out silently (`keys_of`); a key that the user chose is refused.
             other = seen.get(key) or (labels.get(symbol(key)) if command.id in out else None)
             if other:
-                raise UsageError(f"{path}: key '{symbol(key)}' of '{command.id}' is that of {other}")
+                raise UsageError(f"{path}: key '{symbol(key)}' of '{command.id}' is already used by {other}")
             seen[key] = f"'{command.id}'"
     return out
 

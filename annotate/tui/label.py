@@ -1,8 +1,8 @@
-"""The labelling screen: one unit, one key per label, every key committed before the next is handled.
+"""The labelling screen: one unit, one key per label. Each key is committed before the next key is handled.
 
-Its parts are the state of the unit (`at_hand`), the view that draws it, the workplace that commits, and the handlers
-of keys: the form of the unit, commands, marking. All keys come in through `take`: labels first, then commands; while
-marking, the keys of marking. Clicks and the menu use the same queue (`_clicked`, `app.py`).
+Its parts are the state of the unit (`at_hand`), the view that draws it, the workplace that commits, and the key
+handlers: the form of the unit, commands, marking. `take` receives all keys: labels first, then commands or, during
+marking, the keys for marking. Clicks and the menu use the same queue (`_clicked`, `app.py`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ from annotate.tui.workplace import Workplace
 
 
 class LabelScreen(Screen[None]):
-    """Passes keys, clicks and sizes to the part that handles them."""
+    """The screen that passes keys, clicks and sizes to the part that handles them."""
 
     def __init__(
         self, desk: Desk, keymap: dict[str, str], typed: Intentions, *, held_ms: float | None = None
@@ -38,14 +38,14 @@ class LabelScreen(Screen[None]):
         self._held_keys = HeldKeys(held_ms)
         self._command_of = {key: name for name, keys in self.hand.keys.items() for key in keys}
         self._pressed = 0.0
-        """The time at which the mouse was pressed last, monotonic."""
+        """The monotonic time of the last mouse press."""
 
     def compose(self) -> ComposeResult:
         """Yield the widgets of the view."""
         yield from self.view.compose()
 
     def on_mount(self) -> None:
-        """Resume at a missing second layer, else at the first open unit, else at the end."""
+        """Resume at a unit without keep or revise; if there is none, at the first open unit; otherwise at the end."""
         desk = self.hand.desk
         self.view.fit(self.app.size)
         self.place.show(desk.first())
@@ -57,16 +57,16 @@ class LabelScreen(Screen[None]):
         self.view.fit(event.size)
 
     async def take(self, intention: Intention) -> bool:
-        """Do what a key means. Return False for the few keys that Textual handles: the menu, copying."""
+        """Handle a key. Return False for the few keys that Textual handles, for the menu and for copying."""
         hand, refuse = self.hand, self.place.refuse
         if self.view.small:
             refuse("the terminal is too small to label in")
             return True
         if not intention.key:
             # Each letter of a pasted text could be a label.
-            self.view.say("pasted text labels nothing: + opens a note", error=True)
+            self.view.say("pasted text does not label: + opens a note", error=True)
             return True
-        # Before anything is done with the key: every key counts, also while evidence is marked.
+        # This comes first, because every key counts, also while evidence is being marked.
         is_repeated = self.is_held(intention)
         label = hand.label_of(intention.character)
         if hand.evidence is not None:
@@ -74,15 +74,15 @@ class LabelScreen(Screen[None]):
                 if intention.key.startswith("ctrl+"):
                     return False
                 refuse(
-                    "marking goes on: Esc ends it, then a label is a label" if label else "Esc ends marking"
+                    "you are still marking: press Esc first, then the label" if label else "Esc ends marking"
                 )
         elif label is not None and is_repeated:
-            refuse("a key held down labels nothing")
+            refuse("a key held down does not label")
         elif label is not None:
             await self.commands.answer(*label, intention.at)
         elif name := self._command_of.get(intention.key):
             if is_repeated and name in ONCE:
-                refuse("a key held down does this no more")
+                refuse("a key held down does not repeat this")
             else:
                 await self.commands.run(name, intention.at)
         elif intention.key.startswith("ctrl+"):
@@ -100,8 +100,8 @@ class LabelScreen(Screen[None]):
         return key in self._command_of
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Note when a click began."""
-        # The click itself comes with the release of the button, when another unit may be there.
+        """Record when a click began."""
+        # The click event comes when the button is released. By then, another unit may be on the screen.
         self._pressed = event.time
 
     def on_text_selected(self) -> None:
@@ -112,7 +112,7 @@ class LabelScreen(Screen[None]):
             return
         self.clear_selection()
         if len(chosen) > 1:
-            self.place.refuse("a mark lies in one text: drag within it")
+            self.place.refuse("a mark must be within one text: drag within one text only")
             return
         content = self.query_one(f"#{panes[0]}", Static).content
         act = self.marking.dragged(panes[0] == "aside", chosen[panes[0]], str(content))
@@ -141,10 +141,10 @@ class LabelScreen(Screen[None]):
         async def checked() -> None:
             if self.view.small or self.app.screen is not self:
                 return
-            # The action waits in the queue: keys before it may have led to another unit.
+            # The action has waited in the queue: keys before it may have led to another unit.
             if seen and self.hand.unit.position == unit:
                 await act()
             else:
-                self.place.refuse("another unit came up before the click; nothing was done")
+                self.place.refuse("another unit was shown before the click, so nothing was done")
 
         self.place.typed.put(Intention(act=checked))

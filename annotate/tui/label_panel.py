@@ -1,4 +1,4 @@
-"""The label panel: each question with its labels and their keys; and the panels that are shown after a commit."""
+"""The label panel, with each question, its labels and their keys, and the panels that are shown after a commit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,9 +20,9 @@ WRONG_STYLE = "bold $text on $error-muted"
 RIGHT, SECOND = (" ✓ right ", CHOSEN_STYLE), (" ✓ right the second time ", CHOSEN_STYLE)
 WRONG = (" ✗ not quite ", WRONG_STYLE)
 INDENT = 4
-"""Columns before a meaning below its label."""
+"""The indentation, in columns, of a meaning that is below its label."""
 LEAST_MEANING = 40
-"""The least columns of a meaning beside its label."""
+"""The minimum columns of a meaning that is beside its label."""
 NBSP = "\u00a0"
 
 
@@ -48,7 +48,7 @@ def label_panel(
             box = f"{'✓' if chosen else ' '}{key} "
             click = Style.from_meta({"@click": f"screen.pick({number}, {place})"})
             style = CHOSEN_STYLE if chosen else KEY_STYLE
-            # A grade is its own key, so it is printed once. A name must not be broken over two rows.
+            # A grade is its own key, so it is printed once. A name must not be split over two rows.
             name = f"{NBSP}{value.replace(' ', NBSP)}" if value != key else ""
             chip = Content.assemble((box, style), name).stylize(click)
             chips.append(chip)
@@ -71,7 +71,7 @@ def has_meanings(question: Question) -> bool:
 
 
 def _explained(chips: Sequence[Content], meanings: Sequence[str], columns: int, spaced: bool) -> Content:
-    """Return one label a row, with its meaning beside it, or below it in a narrow panel."""
+    """Return the labels, one per row, each with its meaning beside it, or below it in a narrow panel."""
     indent = max(chip.cell_length for chip in chips) + 2
     if columns - indent < LEAST_MEANING:
         indent = INDENT
@@ -87,7 +87,7 @@ def _explained(chips: Sequence[Content], meanings: Sequence[str], columns: int, 
 
 
 def _rows(chips: Sequence[Content], columns: int) -> Content:
-    """Return labels side by side, in as many rows as they need; no label is broken."""
+    """Return labels side by side, in as many rows as they need; no label is split."""
     rows: list[Content] = []
     for chip in chips:
         if rows and rows[-1].cell_length + 3 + chip.cell_length <= columns:
@@ -108,7 +108,7 @@ def sources_panel(sources: Sequence[Source], fields: Sequence[str], texts: Mappi
     rows = []
     for source in sources:
         label = " · ".join(source.answers.get(f, "–") for f in fields)
-        # Not in the style of label keys: annotators pressed a letter that looked like a key to choose a person's label.
+        # This is not in the style of label keys: annotators pressed a letter that looked like a key for a person's label.
         row = [(f"Person {source.letter} said ", QUIET), (label, "bold")]
         if source.note:
             row.append((f"  “{one_line(source.note)}”", QUIET))
@@ -134,8 +134,8 @@ def feedback_panel(
 ) -> Content:
     """Return the feedback on a training unit: right or wrong, the right answers, and their reasons.
 
-    Without `reasons` the right answers stay hidden for a second try: only the wrong answers and their meanings are
-    shown.
+    If `reasons` is None, the right answers stay hidden to allow a second try: only the wrong answers and their meanings
+    are shown.
     """
     rows = []
     for question in task.spec.questions:
@@ -182,7 +182,7 @@ def training_panel(total: int, right: int, mark: float, *, scored: bool) -> Cont
 
 
 def judge_panel(judge: dict[str, dict[str, Any]], sheet: Sheet) -> Content:
-    """Return the judge's labels of a committed unit in a revealing batch, and the keys to keep or revise."""
+    """Return the judge's labels for a committed unit in a revealing batch, and the keys to keep or revise."""
     rows = []
     for name, label in judge.items():
         mine = sheet.state.answers.get(name)

@@ -1,7 +1,7 @@
-"""Lay out Markdown tables and code in the columns of a pane, as replacements in the text of the study.
+"""Lay out Markdown tables and code in the columns of a pane, as replacements in the text from the study.
 
-A table that fits is aligned by padding. A wider one is printed row by row, a cell a line. Long lines of code continue
-with an indentation. No word of a text is replaced: only bars, the line under a header, and the spaces around them.
+A table that fits is aligned by padding. A wider table is printed row by row, with one cell per line. Long lines of code
+continue with an indentation. No word is replaced: only bars, the line under a header, and the spaces around them.
 """
 
 import re
@@ -19,13 +19,13 @@ _INDENTED = re.compile(r"(?: {4}| {0,3}\t)[ \t]*\S")
 _BAR = re.compile(r"\\.|\|")
 _RULE = re.compile(r":?-+:?")
 LABEL = 30
-"""The most columns of a header that is repeated before a cell."""
+"""The maximum columns of a header that is repeated before a cell."""
 HANGING = 2
-"""Additional columns of indentation of the rest of a long line of code."""
+"""Additional columns of indentation for the continuation of a long line of code."""
 
 
 class _Line(NamedTuple):
-    """A line of the text without its end, and its offset."""
+    """A line of the text without its line break, and its offset."""
 
     at: int
     text: str
@@ -44,10 +44,10 @@ class _Cell(NamedTuple):
     columns: int
 
 
-# Each key draws the unit again, with the same texts in the same columns.
+# Each key press draws the unit again, with the same texts in the same columns.
 @lru_cache(maxsize=64)
 def laid_out(raw: str, columns: int) -> ShownText:
-    """Return a text as displayed in `columns`; with 0, tables and code are displayed as they are stored."""
+    """Return a text as displayed in `columns` columns; with 0, tables and code are displayed as stored."""
     return shown(raw, list(replacements(raw, columns)) if columns else ())
 
 
@@ -82,7 +82,7 @@ def replacements(raw: str, columns: int) -> Iterator[Replacement]:
 
 
 def _bars(line: _Line) -> list[int]:
-    """Return the offsets of the bars that separate cells; a bar after a backslash is text."""
+    """Return the offsets of the bars that separate cells. A bar after a backslash does not separate cells."""
     if "|" not in line.text:
         return []
     return [line.at + m.start() for m in _BAR.finditer(line.text) if m[0] == "|"]
@@ -108,7 +108,7 @@ def _cells(line: _Line) -> list[_Cell]:
 
 
 def _is_header(line: _Line, under: _Line) -> bool:
-    """Return whether a table begins here: a row, and under it a line of dashes with as many cells."""
+    """Return whether a table begins here, that is, a row followed by a line of dashes with the same number of cells."""
     # As in GitHub's Markdown. Without the count, a title over a line of dashes could pass for a header.
     if "-" not in under.text or not _bars(under) or not _bars(line):
         return False
@@ -120,7 +120,7 @@ def _table(lines: Sequence[_Line], columns: int) -> Iterator[Replacement]:
     """Yield the replacements of a table: its header, the line under it, its rows."""
     header, rule, *rows = (_cells(line) for line in lines)
     widest: list[int] = []
-    # Cell by cell, because a row of a hostile text can have thousands of cells.
+    # Cells are printed one by one, because a row in a hostile text can have thousands of cells.
     for row in (header, *rows):
         widest += [0] * (len(row) - len(widest))
         for n, cell in enumerate(row):
@@ -161,7 +161,7 @@ def _aligned(
 
 
 def _hanging(line: _Line, columns: int) -> Iterator[Replacement]:
-    """Yield where to break a long line of code, at spaces if possible, and how far to indent the continuation."""
+    """Yield where to break a long line of code (at spaces if possible), and how far to indent the continuation."""
     text = line.text
     if cell_len(shown(text).text) <= columns:
         return
@@ -179,7 +179,7 @@ def _hanging(line: _Line, columns: int) -> Iterator[Replacement]:
         if at == len(text):
             return
         after_space = max(text.rfind(" ", begin, at), text.rfind("\t", begin, at)) + 1
-        # At least one character goes into each row, also if it is wider than the room that is left.
+        # At least one character goes into each row, even if it is wider than the remaining columns.
         begin = after_space if after_space > max(begin, least) else max(at, begin + 1)
         yield line.at + begin, line.at + begin, "\n" + " " * indent
         room = columns - indent

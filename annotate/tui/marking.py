@@ -1,4 +1,4 @@
-"""Marking evidence: by keyboard until Escape, and with the mouse at any time by dragging over a text."""
+"""Marking evidence: with the keyboard until Escape is pressed, or with the mouse at any time by dragging over text."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ from annotate.tui.workplace import Workplace
 from judge.store.study import dumps
 
 BEGUN = "evidence"
-"""The name of the draft of a span that was begun, with its text, anchor and cursor."""
+"""The name of the draft that stores a span that was begun: its text, anchor and cursor."""
 WORDS = {"left": -1, "right": 1}
 SENTENCES = {"up": -1, "down": 1}
 TEXTS = {"tab": 1, "shift+tab": -1}
@@ -33,7 +33,7 @@ class Marking:
             self._place.refuse("there is no text to mark in")
             return
         begun = self._place.desk.draft(self._hand.unit.position, BEGUN)
-        # A span that was begun before a restart goes on.
+        # A span that was begun before a restart is resumed.
         if begun is not None:
             evidence.resume(json.loads(begun))
         self._hand.evidence, self._view.pane = evidence, "text"
@@ -42,7 +42,7 @@ class Marking:
         self._view.say(HELP)
 
     async def take(self, intention: Intention) -> bool:
-        """Handle a key while marking. Return False for a key without a meaning there."""
+        """Handle a key while marking. Return False for a key that does nothing while marking."""
         hand, evidence, key = self._hand, self._hand.evidence, intention.key
         if evidence is None:
             return False
@@ -64,7 +64,7 @@ class Marking:
             self._view.say("")
         else:
             return False
-        # After each key, because a lost connection ends the program without a warning.
+        # The draft is stored after each key, because a lost connection ends the program without a warning.
         picker = evidence.picker
         begun = None if picker.anchor is None else dumps([picker.name, picker.anchor, picker.start])
         self._place.desk.keep_draft(hand.unit.position, BEGUN, begun)
@@ -74,7 +74,7 @@ class Marking:
         return True
 
     def dragged(self, beside: bool, selection: Selection, pane: str) -> Callable[[], Awaitable[None]] | None:
-        """Return the action of a drag over the text `pane`; None if it selected no word."""
+        """Return the action for a drag over the text in `pane`, or None if the drag selected no word."""
         text, dragged_span = self._view.text, None
         if text is not None:
             ends = (_offset(pane, selection.start, 0), _offset(pane, selection.end, len(pane)))
@@ -105,7 +105,7 @@ class Marking:
 
 
 def _offset(text: str, at: Offset | None, default: int) -> int:
-    """Return the offset of a line and column in a text; `default` for None."""
+    """Return the offset of a line and column in a text, or `default` if the position is None."""
     if at is None:
         return default
     lines = text.split("\n")

@@ -1,4 +1,4 @@
-"""The texts of a unit: one pane, or an answer beside its passages; with their scrolling and the position in them."""
+"""The texts of a unit, in one pane or as an answer beside its passages, with scrolling and the position in each pane."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from annotate.tui.rows import matches_above, matches_below, row_of, row_starts
 from annotate.tui.unit import Markable, UnitText
 
 READABLE_COLUMNS = 120
-"""The longest line of a text, however wide the terminal is; as in app.tcss."""
+"""The maximum columns of a line of text, however wide the terminal is. It equals the value in app.tcss."""
 
 
 def put(part: Static, content: Content, *, layout: bool = True) -> None:
@@ -24,7 +24,7 @@ def put(part: Static, content: Content, *, layout: bool = True) -> None:
 
 
 class LongText(Static):
-    """A long text that is wrapped once. Textual would wrap it again for each question about its height or position."""
+    """A long text that is wrapped once. Textual would wrap it again each time its height or position is computed."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of rows of the text."""
@@ -32,7 +32,7 @@ class LongText(Static):
 
 
 class Texts(Horizontal):
-    """The panes of the texts: side by side if there is room, else one at a time, and Tab shows the other."""
+    """The panes of the texts: side by side if there is room; otherwise one at a time, and Tab shows the other."""
 
     def __init__(self) -> None:
         super().__init__(id="texts")
@@ -44,7 +44,7 @@ class Texts(Horizontal):
 
     def compose(self) -> ComposeResult:
         """Yield the two panes."""
-        # Without the focus: a pane that has it handles keys itself, beside the queue.
+        # The panes cannot have the focus, because a pane with the focus would handle keys itself, outside the queue.
         with VerticalScroll(id="body-scroll", can_focus=False):
             yield LongText("", id="body", markup=False)
         with VerticalScroll(id="aside-scroll", can_focus=False):
@@ -57,7 +57,7 @@ class Texts(Horizontal):
             self.watch(box, "virtual_size", self._tell_position, init=False)
 
     def show(self, text: UnitText, *, wide: bool, top: bool) -> None:
-        """Draw the texts. `top` scrolls to the start, or to the part in question."""
+        """Draw the texts. With `top`, scroll to the start, or to the part in question."""
         self._text, self._wide = text, wide
         aside = text.aside
         put(self.query_one("#body", Static), text.body)
@@ -79,7 +79,7 @@ class Texts(Horizontal):
         return self._text is not None and self._text.aside is not None
 
     def lay_out(self, chosen: str = "", other: str = "") -> None:
-        """Show the right panes, and above them which pane the arrows scroll and which one Tab leads to."""
+        """Show the panes that fit and, above them, which pane the arrows scroll and to which pane Tab leads."""
         text = self._text
         if text is None:
             return
@@ -120,8 +120,8 @@ class Texts(Horizontal):
         matches, starts, box = self._matches(), self._starts(), self.box
         candidates = matches_below(matches, starts, end) if step > 0 else matches_above(matches, starts, top)
         if candidates:
-            # At once, because the next key in the queue starts from the new position.
-            # The match comes to a third of the height, with some of the text before it.
+            # Scroll immediately, because the next key in the queue starts from the new position.
+            # The match is placed at a third of the height, below some of the text before it.
             line = row_of(starts, candidates[0 if step > 0 else -1])
             box.scroll_to(y=max(line - box.size.height // 3, 0), animate=False, immediate=True)
         return bool(candidates)
@@ -137,7 +137,7 @@ class Texts(Horizontal):
         return row_starts(str(part.content), max(part.size.width, 1))
 
     def place(self) -> tuple[str, int] | None:
-        """Return the text and the character in it at the top of the visible rows; None at the beginning."""
+        """Return the text at the top of the visible rows, and the offset of its first visible character; None at the start."""
         top, starts, beside = self._visible()[0], self._starts(), self.two and self.aside
         if self._text is None or not 0 < top < len(starts):
             return None
@@ -149,7 +149,7 @@ class Texts(Horizontal):
         )
 
     def put_on_top(self, place: tuple[str, int] | None) -> None:
-        """Scroll to a result of `place`, after a new layout of the texts."""
+        """Scroll to a position that `place` returned, after the texts were laid out again."""
         text = (
             next((t for t in self._text.texts if place and t.name == place[0]), None) if self._text else None
         )
@@ -157,7 +157,7 @@ class Texts(Horizontal):
         self.box.scroll_to(y=y, animate=False)
 
     def _visible(self) -> tuple[int, int]:
-        """Return the first visible row, and the row below the last one."""
+        """Return the first visible row, and the row after the last visible one."""
         top = round(self.box.scroll_y)
         return top, top + self.box.size.height
 
@@ -190,11 +190,11 @@ class Texts(Horizontal):
 
 
 def scroll_lines(box: VerticalScroll, lines: int) -> None:
-    """Scroll a pane; ten lines mean a page, more mean to its beginning or end."""
+    """Scroll a pane. Ten lines mean a page; more lines mean its beginning or end."""
     if abs(lines) > 10:
-        # At once, as for a match.
+        # Scroll immediately, as for a match.
         box.scroll_to(y=box.max_scroll_y if lines > 0 else 0, animate=False, immediate=True)
         return
-    # Two rows of the page before stay, so that the reader finds the line again.
+    # Two rows of the previous page stay visible, so that the reader can find the line again.
     step = lines if abs(lines) == 1 else (max(box.size.height - 2, 1) * (1 if lines > 0 else -1))
     box.scroll_relative(y=step, animate=False)

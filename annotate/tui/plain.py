@@ -1,7 +1,7 @@
-"""`annotate open --plain`: a dialogue line by line, for screen readers and terminals without a screen mode.
+"""`annotate open --plain`: a line-by-line dialogue, for screen readers and terminals without a full-screen mode.
 
-A unit is printed, then its question with the labels. One line answers, and is committed before the next unit is printed,
-with the same checks, training, judge and undo as on the labelling screen. Evidence is marked on the screen only.
+A unit is printed, then its question with the labels. The user answers with one line, which is committed before the next
+unit is printed. Checks, training, judge and undo work as on the labelling screen, but evidence cannot be marked.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from annotate.tui.untrusted import one_line, shown
 from judge.errors import AdjudgeError
 from judge.store.study import dumps
 
-# As long as the screen waits (`workplace.PATIENCE`).
+# The same time as on the screen (`workplace.PATIENCE`).
 BUSY_MS = 10_000
 """How long a commit waits for another program that writes to the study."""
 _BY_WORD = {word: sign for sign, (word, _) in COMMANDS.items()}
 
 
 class Dialogue:
-    """One session, from the first printed unit to the end of the input."""
+    """A session, from the first printed unit to the end of the input."""
 
     def __init__(self, desk: Desk, lines: TextIO, out: TextIO) -> None:
         self._desk, self._lines, self._out = desk, lines, out
@@ -69,14 +69,14 @@ class Dialogue:
         return fitted(shown(text).text, self._out)
 
     def _read_line(self, prompt: str) -> str | None:
-        """Return one line, None at the end of the input."""
+        """Return one line, or None at the end of the input."""
         self._out.write(prompt)
         self._out.flush()
-        # What was typed before the prompt was meant for another unit, or is the rest of a pasted text.
+        # Text typed before the prompt was intended for another unit, or is the rest of a pasted text.
         forget_typed(self._lines)
         try:
             line = self._lines.readline()
-        # Ctrl+C ends the dialogue like the end of the input: everything before it is stored.
+        # Ctrl+C ends the dialogue as the end of the input does: everything before it is stored.
         except KeyboardInterrupt:
             line = ""
         self._hand.clock.touch()
@@ -110,13 +110,13 @@ class Dialogue:
         for line in question_lines(self._desk, self._hand):
             self._say(line)
 
-    # What a line means
+    # Handling a line
 
     def _take(self, line: str) -> bool:
-        """Do what a line means. Return False to end."""
+        """Handle a line. Return False to end the dialogue."""
         chosen = self._label_of(line)
         word, _, rest = line.partition(" ")
-        # In an answer in words, "skip" is a word of the answer: there, only the signs are commands.
+        # In a free-text answer, "skip" may be part of the answer, so only the signs are commands there.
         is_text = self._hand.active is not None and not self._hand.labels[self._hand.active]
         sign = word if word in COMMANDS else None if is_text else _BY_WORD.get(word)
         if chosen is not None:
@@ -136,7 +136,7 @@ class Dialogue:
         return True
 
     def _label_of(self, line: str) -> tuple[str, str] | None:
-        """Return the field and the label of a key or of a label's name; the active question comes first."""
+        """Return the field and the label for a key or for a label's name; the active question comes first."""
         hand = self._hand
         if (by_key := hand.label_of(line)) is not None:
             return by_key
@@ -163,10 +163,10 @@ class Dialogue:
             }
             does[sign]()
 
-    # Answers, and what follows them
+    # Answers, and the steps after them
 
     def _commit(self, change: Callable[..., State], *name: object) -> bool:
-        """Commit `change(position, *values, times)` of the unit at hand. Return whether it was stored."""
+        """Commit `change(position, *values, times)` for the current unit. Return whether it was stored."""
         hand = self._hand
         spent = hand.take_time()._replace(shown_ms=round((monotonic() - self._printed_at) * 1000))
         try:
@@ -247,7 +247,7 @@ class Dialogue:
             self._ask()
 
     def _go_on(self) -> bool:
-        """Handle an empty line: leave the feedback, keep the labels, or go to the next open unit. Return False at the end."""
+        """Handle an empty line: close the feedback, keep the labels, or go to the next open unit. Return False at the end."""
         hand = self._hand
         if self._is_at_end:
             return False
@@ -280,7 +280,7 @@ class Dialogue:
         self._advance()
 
     def _advance(self) -> None:
-        """Go to the next open unit, else to one with a judge to keep or revise, else to the end."""
+        """Go to the next open unit; if there is none, to a unit to keep or revise; otherwise to the end."""
         hand, desk = self._hand, self._desk
         following = desk.following(hand.unit.position)
         if following is None:
@@ -310,7 +310,7 @@ class Dialogue:
             self._say(f"not stored: {e}")
             return
         if position is None:
-            self._say("Nothing is left to undo.")
+            self._say("There is nothing left to undo.")
             return
         self._hand.recount()
         self._show(position, "Undone.")
@@ -323,7 +323,7 @@ class Dialogue:
     def _flag(self, typed: str) -> None:
         if self._hand.unit.state.flag is not None and not typed:
             if self._commit(self._desk.flag, None):
-                self._say("The flag is gone.")
+                self._say("The flag is removed.")
         else:
             self._keep_text("flag", "What is wrong with this unit? ", self._desk.flag, typed)
 
@@ -334,20 +334,20 @@ class Dialogue:
         )
 
     def _keep_text(self, name: str, prompt: str, store: Callable[..., State], given: str) -> None:
-        """Store a line with the unit: `given` behind the command, else the next one that is typed.
+        """Store a line with the unit: `given`, which was typed after the command, or the next line that is typed.
 
         A line that cannot be stored becomes a draft for the next time.
         """
         position, draft = self._hand.unit.position, self._desk.draft(self._hand.unit.position, name)
         if draft and not given:
-            self._say(f"Typed before and not stored: {draft}. Enter stores it.")
+            self._say(f"You typed this before, and it was not stored: {draft}. Press Enter to store it.")
         typed = given or self._read_line(prompt)
         text = typed or (draft if typed is not None else None)
         if not text:
             self._say(f"No {name} was stored.")
         elif self._commit(store, None if text == "-" else text):
             self._desk.keep_draft(position, name, None)
-            self._say(f"The {name} is stored." if text != "-" else f"The {name} is gone.")
+            self._say(f"The {name} is stored." if text != "-" else f"The {name} is removed.")
         else:
             self._desk.keep_draft(position, name, text)
 

@@ -1,4 +1,4 @@
-"""What `annotate open --plain` prints, as lines (a unit, its questions, a list of units, the help), and its input."""
+"""The lines that `annotate open --plain` prints (a unit, its questions, a list of units, the help), and its input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from annotate.tui.unit import head, unit_text
 from annotate.tui.untrusted import one_line
 
 LISTED = 20
-"""Units that one list prints."""
+"""The maximum number of units that a list prints."""
 USUAL_ROWS = 24
 COMMANDS = {
     "<": ("undo", "take back the last thing you did, as often as you like"),
@@ -32,13 +32,13 @@ COMMANDS = {
     "=": ("list", f"your units: = {' or = '.join(FILTERS[1:])}"),
     "/": ("find", "find text in your units: / words"),
     "?": ("help", "guidelines, labels and these commands"),
-    "q!": ("quit", "end; everything is stored already. So does Ctrl+D"),
+    "q!": ("quit", "end, like Ctrl+D; everything is stored already"),
 }
-"""Sign -> (word, what it does). A sign or a word stands alone or before what it is about."""
+"""Sign -> (word, description). A sign or a word is typed alone or before its argument."""
 
 
 def unit_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
-    """Yield the unit at hand: its position, its texts, and the annotator's flag and note."""
+    """Yield the lines of the current unit: its position, its texts, and the annotator's flag and note."""
     role = f", {hand.unit.role}" if hand.unit.role != "unit" else ""
     text = unit_text(desk.task, hand.unit, lambda _: 0, highlights=False)
     yield f"\nUnit {hand.unit.position} of {desk.total}, {hand.counts['done']} done{role}"
@@ -52,7 +52,7 @@ def unit_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
 
 
 def question_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
-    """Yield what the next line answers: the questions, or feedback in training, or the judge's label."""
+    """Yield the lines to which the next input responds: the questions, feedback in training, or the judge's label."""
     if hand.phase == "key":
         position = hand.unit.position
         reasons = None if hand.trying else desk.reasons(position)
@@ -87,7 +87,7 @@ def _judge_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
     unit = hand.unit
     for field, judged in desk.judge(unit.position).items():
         shares = ", ".join(f"{label} {share:.0%}" for label, share in (judged["distribution"] or {}).items())
-        yield f"The judge says {judged['value']}, you {unit.state.answers.get(field)}."
+        yield f"The judge says {judged['value']}; you said {unit.state.answers.get(field)}."
         for more in (shares, judged["rationale"]):
             if more:
                 yield more
@@ -95,7 +95,7 @@ def _judge_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
 
 
 def list_lines(desk: Desk, only: str, search: str) -> Iterator[str]:
-    """Yield the first units of a filter (one of FILTERS) that contain `search`, a line each, and how many there are."""
+    """Yield the first units in a filter (one of FILTERS) that contain `search`, one line per unit, and their total number."""
     rows, total = desk.listing(only, search, limit=LISTED), desk.count(only, search)
     for row in rows:
         given = ", ".join(row.answers.values()) or row.status
@@ -105,7 +105,7 @@ def list_lines(desk: Desk, only: str, search: str) -> Iterator[str]:
             if text
         )
         yield f"{row.position}  {given}{extra}: {one_line(row.text, 120)}"
-    yield f"{len(rows)} of {total} units. # and a number goes there."
+    yield f"{len(rows)} of {total} units. Type # and a number to go to a unit."
 
 
 def help_lines(desk: Desk) -> Iterator[str]:
@@ -117,12 +117,12 @@ def help_lines(desk: Desk) -> Iterator[str]:
 
 
 def screen_rows(out: TextIO) -> int:
-    """Return how many lines are in sight at once: those of the terminal, or of a usual one where `out` is none."""
+    """Return how many lines are visible at once: the terminal's lines, or a usual number if `out` is not a terminal."""
     return os.get_terminal_size(out.fileno()).lines if out.isatty() else USUAL_ROWS
 
 
 def fitted(text: str, out: TextIO) -> str:
-    """Break the lines of a text between words where `out` is a terminal, which by itself breaks them within words."""
+    """Break the lines of a text between words if `out` is a terminal, because terminals break lines within words."""
     columns = os.get_terminal_size(out.fileno()).columns if out.isatty() else 0
     if not columns:
         return text
@@ -130,8 +130,8 @@ def fitted(text: str, out: TextIO) -> str:
 
 
 def forget_typed(lines: TextIO) -> None:
-    """Drop what waits in the terminal's input. A pipe keeps its lines: what writes them is a program."""
-    # Windows has no termios, and its console no such buffer that could be dropped from here.
+    """Discard pending terminal input. Piped input is kept, because a program wrote it."""
+    # Windows has no termios, and the input buffer of its console cannot be discarded from here.
     with suppress(ImportError, OSError, ValueError):
         import termios
 

@@ -1,4 +1,4 @@
-"""The list of one's own units, paged from SQLite: filter, search, go to one."""
+"""The list of the annotator's units, read from SQLite in pages: filter, search, and go to a unit."""
 
 from collections.abc import Awaitable, Callable
 
@@ -27,7 +27,7 @@ MARKS = {"open": "·", "done": "✓", "skipped": "-"}
 
 # Textual's DataTable takes 1.9 s for 10,000 rows, and a batch can have 100,000.
 class ReviewRows(ScrollView, can_focus=True):
-    """Rows of the queue; only the pages on the screen are read."""
+    """The rows of the queue. Only the pages on the screen are read."""
 
     def __init__(self, desk: Desk, near: int, clicked: Callable[[int], None]) -> None:
         super().__init__()
@@ -35,19 +35,19 @@ class ReviewRows(ScrollView, can_focus=True):
         self.only, self.search = "all", ""
         self._pages: dict[int, list[ReviewLine]] = {}
         longest = [[len(label.value) for label in q.labels] for q in desk.task.spec.questions]
-        # An answer in words may have any length.
+        # A free-text answer may have any length.
         self._label_columns = min(sum(max(labels, default=22) + 2 for labels in longest) - 2, 22)
         self.count = 0
         self.cursor = 0
 
     def on_mount(self) -> None:
-        """Count the units, and begin at the one that was left."""
+        """Count the units, and begin at the unit from which the list was opened."""
         self.reload()
         self.cursor = min(max(self._near - 1, 0), max(self.count - 1, 0))
         self.call_after_refresh(self._follow)
 
     def reload(self) -> None:
-        """Drop the rows that were read, and begin at the first one."""
+        """Discard the rows that were read, and begin at the first row."""
         self._pages.clear()
         self.count = self._desk.count(self.only, self.search)
         self.cursor = 0
@@ -56,7 +56,7 @@ class ReviewRows(ScrollView, can_focus=True):
         self.refresh()
 
     def row(self, index: int) -> ReviewLine | None:
-        """Return a row of the list, from its page; None behind the last one."""
+        """Return a row of the list from its page, or None after the last row."""
         page = index // PAGE
         if page not in self._pages:
             if len(self._pages) > 20:
@@ -98,7 +98,7 @@ class ReviewRows(ScrollView, can_focus=True):
         """Go to the unit of the row that was clicked."""
         index = int(event.y + self.scroll_offset.y)
         line = self.row(index) if index < self.count else None
-        # Below the last row there is nothing to go to.
+        # A click below the last row does nothing.
         if line is not None:
             self._clicked(line.position)
 
@@ -119,7 +119,7 @@ class Review(Screen[None]):
         self._desk, self._near, self._ask = desk, near, ask
         self._typed, self._chosen = typed, chosen
         self._filters = (*FILTERS, *desk.kinds())
-        """The filters in the order of Tab; a lead's list can also be filtered by kind of disagreement."""
+        """The filters in the order in which Tab visits them. A lead's list can also be filtered by kind of disagreement."""
         self.keys: dict[str, Callable[[ReviewRows], None]] = {
             **dict.fromkeys(("down", "j"), lambda rows: rows.move(1)),
             **dict.fromkeys(("up", "k"), lambda rows: rows.move(-1)),
@@ -146,9 +146,9 @@ class Review(Screen[None]):
         yield Static(Content(KEYS), id="review-keys", markup=False)
 
     async def take(self, intention: Intention) -> bool:
-        """Do what a key means here. In the search line, all other keys are typed."""
+        """Handle a key. In the search line, all other keys are typed."""
         rows, box = self.query_one(ReviewRows), self.query_one(Input)
-        # What the footer said about the key before is over.
+        # The footer's message about the previous key no longer applies.
         self._tell_keys()
         if self.focused is box:
             if intention.key in ("enter", "tab", "shift+tab"):
@@ -164,7 +164,7 @@ class Review(Screen[None]):
         elif intention.key.startswith("ctrl+"):
             return False
         elif intention.character and intention.character.isprintable():
-            # The keys after it were typed for the unit, and would act on another unit here.
+            # The keys after it were typed for the unit, and would act on another unit in the list.
             self._tell_keys("this is the list: ⏎ goes to a unit, Esc goes back")
             self._typed.refuse()
             self.call_after_refresh(self._typed.seen)
@@ -205,7 +205,7 @@ class Review(Screen[None]):
         self.query_one("#review-top", Static).update(Content("").join(parts))
 
     def on_descendant_focus(self) -> None:
-        """Show the keys of the search line, also after a click on it."""
+        """Show the keys for the search line, even if it was opened by a click."""
         self._tell_keys()
 
     def _tell_keys(self, instead: str = "") -> None:

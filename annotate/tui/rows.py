@@ -1,4 +1,4 @@
-"""The rows of a terminal: which row a character is in, and how rows are shared between question, text and labels."""
+"""The rows of a terminal: the row of each character, and the division of rows between question, text and labels."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -11,30 +11,30 @@ from textual.content import Content
 
 Pane = Literal["head", "text", "labels"]
 LEAST = {"head": 2, "text": 4, "labels": 3}
-"""The rows that each part gets in any case, if it needs that many. The text includes its rule."""
-# With these shares a claim of three lines is visible in full at 80x24.
+"""The rows that each part is guaranteed if it needs them. The rows for the text include its rule."""
+# With these shares, a three-line claim is fully visible at 80x24.
 PART = {"head": 0.3, "labels": 0.45}
-"""The share that a part can take before the text gets the rest."""
+"""The maximum share of rows that a part takes before the text gets the rest."""
 
 
 class ShareRows(NamedTuple):
-    """The rows of the head and of the labels; the text has the rest."""
+    """The rows for the head and for the labels. The text gets the rest."""
 
     head: int
     labels: int
 
 
 def rows_of(content: Content, width: int, most: int) -> int:
-    """Return the number of rows of a text, at most `most`."""
+    """Return the number of rows that a text needs, at most `most`."""
     # Only the beginning is wrapped, because a passage can have a hundred thousand characters.
     start = content[: most * max(width, 1) + 1]
     return min(len(start.wrap(max(width, 1))), most)
 
 
 def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> ShareRows:
-    """Share `total` rows. `head`, `text` and `labels` are the rows that each part needs.
+    """Divide `total` rows. `head`, `text` and `labels` are the rows that each part needs.
 
-    If the head or the labels are the chosen pane, they get all that the others can spare.
+    If the head or the labels are the chosen pane, they get all rows that the other parts do not need.
     """
     needed = {"head": head, "text": text, "labels": labels}
     got = {name: min(n, LEAST[name]) for name, n in needed.items()}
@@ -42,7 +42,7 @@ def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> ShareR
     order: list[Pane] = ["head", "labels", "text"]
     if chosen != "text":
         order.sort(key=lambda name: name != chosen)
-    # First within the shares, then the rows that remain.
+    # First divide the shares, then the remaining rows.
     for limit in (part, dict.fromkeys(part, 1.0)):
         for name in order:
             remaining = total - sum(got.values())
@@ -54,7 +54,7 @@ def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> ShareR
 @lru_cache(maxsize=4)
 def row_starts(text: str, width: int) -> Sequence[int]:
     """Return the offset of each row of a text that is wrapped to `width` columns."""
-    # Cached for both panes, before and after a change of the layout: a long text is wrapped once.
+    # Cached for both panes, before and after a change of the layout, so that a long text is wrapped only once.
     starts, at = [], 0
     for line in text.split("\n"):
         starts.append(at)

@@ -1,8 +1,8 @@
-"""The settings of a person's screen between sessions: theme and held keys. `keymap.py` has the keys.
+"""The screen settings that a person keeps between sessions: theme and held keys. The keys are in `keymap.py`.
 
 settings.toml:
     theme = "nord"
-    held_ms = 40          # a key that repeats faster labels nothing; 0 switches this off
+    held_ms = 40          # a key that repeats faster does not label; 0 switches this off
 """
 
 import tomllib
@@ -17,7 +17,7 @@ SETTINGS = "settings.toml"
 
 
 def own_keymap() -> Path | None:
-    """Return the file with the person's own keys, if it exists."""
+    """Return the path of the person's keymap file if it exists, otherwise None."""
     path = configuration_folder() / KEYMAP
     return path if path.is_file() else None
 
@@ -29,7 +29,7 @@ def _settings() -> dict[str, Any]:
 
 
 def remembered_theme() -> str | None:
-    """Return the theme chosen last; None without one, and if the file is unreadable."""
+    """Return the theme that was chosen last, or None if none was chosen or the file is unreadable."""
     theme = _settings().get("theme")
     return theme if isinstance(theme, str) else None
 
@@ -46,10 +46,10 @@ def held_ms() -> float | None:
 def remember_theme(name: str) -> None:
     """Store the theme for the next session."""
     path = configuration_folder() / SETTINGS
-    # A folder that cannot be written must not end a session: the theme is then lost at its end.
+    # A read-only folder must not end a session. Then the theme is lost at the end of the session.
     with suppress(OSError):
         configuration_folder().mkdir(parents=True, exist_ok=True)
         lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-        # It comes first, because a key after the header of a table would belong to that table.
+        # The theme comes first in the file, because a key after the header of a table would belong to that table.
         others = [line for line in lines if line.partition("=")[0].strip() != "theme"]
         path.write_text("\n".join([f'theme = "{name}"', *others]) + "\n", "utf-8")

@@ -1,5 +1,5 @@
-"""A unit as styled text: the head (question, claim, the sentence in question), the body (passage or answer) and, for
-parts of answers, the passages beside it; all highlighted.
+"""A unit as styled text with highlights: the head (question, claim, the sentence in question), the body (passage or
+answer) and, for parts of answers, the passages beside the body.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NAME_STYLE = "bold $text-primary"
 
 @dataclass(slots=True)
 class Picker:
-    """The evidence cursor: a range of code points of the raw text `name`, and where a span was begun (`anchor`)."""
+    """The evidence cursor: a range of code points in the raw text `name`, and the start of a begun span (`anchor`)."""
 
     name: str
     start: int
@@ -64,8 +64,8 @@ class Picker:
 class Markable(NamedTuple):
     """A text in which evidence can be marked.
 
-    `name` is the input, or the id of a passage of a list. `at` is its offset in its pane: the body, or the pane
-    beside it (`beside`).
+    `name` is the input, or the id of a passage in a list. `at` is the text's offset in its pane, which is the body or,
+    if `beside` is true, the pane beside it.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Markable(NamedTuple):
 
 @dataclass(slots=True)
 class UnitText:
-    """A unit ready to draw. `aside` is None if everything is in the body."""
+    """A unit that is ready to be drawn. `aside` is None if everything is in the body."""
 
     head: Content
     body: Content
@@ -89,9 +89,9 @@ class UnitText:
     focus: int | None = None
     """The offset of the part in question in the body."""
     first: tuple[Markable, int] | None = None
-    """The text and offset where marking begins: at a hit of the search, else an answer, else a word of the question."""
+    """The text and offset where marking begins: at a search hit, otherwise an answer, otherwise a word of the question."""
     hits: int = 0
-    """The number of hits of the search."""
+    """The number of search hits."""
     places: dict[bool, list[int]] = field(default_factory=dict)
     """The sorted offsets of highlights and hits, in the body (False) and in the pane beside it (True)."""
 
@@ -105,12 +105,13 @@ def unit_text(
     picker: Picker | None = None,
     searched: str = "",
 ) -> UnitText:
-    """Return head, body and aside of a unit.
+    """Return the head, the body and the text beside it.
 
-    `columns` returns the columns of a line, by whether there are two panes; 0 shows texts as they are stored.
+    `columns(two)` returns the number of columns in a line; `two` is whether there are two panes. If it returns 0, texts
+    are shown as stored.
     """
     inputs, in_body = sheet.inputs, []
-    # Passages with which an answer is compared are beside it; without an answer, passages are the body.
+    # If there is an answer, the passages with which it is compared are beside it; otherwise passages are the body.
     apart = bool(inputs.get("answer"))
     beside = ["passage"] if apart and inputs.get("passage") else []
     in_body += [n for n in BODY if inputs.get(n) and n not in beside]
@@ -141,7 +142,7 @@ def unit_text(
 
 
 class _Maker:
-    """Collects the pieces of both panes, and the offsets of the texts in them."""
+    """A builder that collects the pieces of both panes, and the offsets of the texts in them."""
 
     def __init__(
         self,
@@ -154,7 +155,7 @@ class _Maker:
     ) -> None:
         self.columns, self.searched = columns, searched
         self.first_hits: dict[str, list[tuple[int, int]]] = {}
-        """Text -> (rank, offset) of the first highlight of each kind in it."""
+        """A map from each text to (rank, offset) of the first highlight of each kind in it."""
         self.hits = 0
         self.sheet, self.highlights, self.picker = sheet, highlights, picker
         inputs = sheet.inputs
@@ -214,7 +215,7 @@ class _Maker:
             self.focus = self.length[beside] + view.at(part.span[0])
         spans = [Span(*added, QUIET) for added in view.added]
         spans += [Span(view.at(a), view.end(b), style) for a, b, style in highlighted]
-        # Passages are untrusted: as Content with spans, [markup] in a text stays text.
+        # Passages are untrusted. In Content with spans, [markup] in a text is not interpreted.
         self._add(beside, Content(view.text, spans))
         self._add(beside, Content("\n\n"))
 
@@ -232,12 +233,12 @@ class _Maker:
         done = [p for p in self.sheet.parts if p.span and p.status == "done"]
         highlighted += [(*p.span, QUIET) for p in done if p.span and p.position != self.sheet.position]
         if self.highlights:
-            # In an answer with parts, the terms are those of the part in question, which is marked as a whole.
+            # In an answer with parts, the terms come from the part in question, which is marked as a whole.
             if not self.sheet.parts:
                 highlighted += [(a, b, TERM_STYLE) for a, b in find_terms(raw, self.terms)]
                 highlighted += [(a, b, ANSWER_STYLE) for a, b in find_answers(raw, self.answers)]
                 self.matches += len(highlighted)
-            # Only ids of passages on the screen: other numbers in brackets are text.
+            # Only ids of passages on the screen are citations. Other numbers in brackets are ordinary text.
             highlighted += [(m.start, m.end, CITED_STYLE) for m in markers(raw, self.cited)]
         part = self.sheet.part
         if part is not None and part.span is not None:
@@ -286,7 +287,7 @@ HEAD = (
 BOLD = ("question", "claim", "counter_claim", "sentence", "answer_claim", "nugget")
 GOLD_STYLE = "bold $text on $warning-muted"
 HERE_STYLE = "bold $text on $primary-muted"
-# An answer can have thousands of sentences, and the head must leave rows to the text.
+# An answer can have thousands of sentences, and the head must leave rows for the text.
 MOST_PARTS = 40
 
 

@@ -1,4 +1,4 @@
-"""Untrusted text in a form that is safe on a terminal, with a map of its offsets to the original."""
+"""Untrusted text in a form that is safe on a terminal, with a map from its offsets to those in the original."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -13,12 +13,12 @@ _TAKEN_APART = re.compile(r"\r\n|[\t\r]|[^\n\x20-\x7e\xa0-\u02ff\u0370-\u061b\u0
 
 
 Replacement = tuple[int, int, str]
-"""(start, end, text): what is displayed instead of a range of the original; an insertion if start and end are equal."""
+"""(start, end, text): the text that replaces a range of the original; an insertion if start and end are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """A text as displayed. `at` and `end` map offsets of the original to offsets of `text`, `raw` is the inverse."""
+    """A text as displayed. `at` and `end` map offsets in the original to offsets in `text`; `raw` is the inverse."""
 
     text: str
     added: Sequence[tuple[int, int]]
@@ -29,7 +29,7 @@ class ShownText:
     """The start of each replacement in the original, and its end in `text`."""
 
     def at(self, offset: int) -> int:
-        """Return where the character at `offset` of the original begins in `text`, or its replacement."""
+        """Return the offset in `text` at which the character at `offset` in the original, or its replacement, begins."""
         i = bisect_right(self._starts, offset) - 1
         if i < 0:
             return offset
@@ -37,23 +37,25 @@ class ShownText:
         return self._ends[i] - len(new) if offset < end else self._ends[i] + offset - end
 
     def end(self, offset: int) -> int:
-        """Return where the text before `offset` of the original ends in `text`: before an insertion at that offset."""
+        """Return the offset in `text` at which the original text before `offset` ends, before an insertion at that offset."""
         i = bisect_left(self._starts, offset) - 1
         return offset if i < 0 else self._ends[i] + max(offset - self._replaced[i][1], 0)
 
     def raw(self, offset: int, length: int) -> int:
-        """Return the offset of the first character of the original, of `length`, that begins at `offset` of `text` or later."""
+        """Return the offset of the first original character that begins at `offset` in `text` or later.
+
+        `length` is the length of the original."""
         return bisect_left(range(length), offset, key=self.at)
 
 
 def shown(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
-    """Return a text as displayed: control, direction and invisible characters as escapes, tabs as spaces, with a layout.
+    """Return a text as displayed, with its layout: control, direction and invisible characters become escapes, tabs spaces.
 
-    The replacements of a layout must not overlap.
+    The replacements in a layout must not overlap.
     """
     # A control character could move the cursor and overwrite the screen. Joiners between emoji are left out, because
     # terminals disagree about the width of joined characters.
-    # What a layout replaces is not shown, so it needs no escape.
+    # Characters that a layout replaces are not shown, so they need no escape.
     inside = {at for start, end, _ in layout for at in range(start, end)}
     replaced = [(start, end, new, True) for start, end, new in layout if end > start or new]
     for match in _TAKEN_APART.finditer(raw):

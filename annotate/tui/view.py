@@ -1,4 +1,4 @@
-"""The look of a unit: top line, texts, labels, foot; and when it was painted. `label.py` handles the keys."""
+"""The display of a unit: top line, texts, labels, foot, and the time when it was painted. `label.py` handles the keys."""
 
 import re
 from time import monotonic
@@ -23,12 +23,12 @@ _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 SMALLEST = (60, 15)
 WIDE = 110
 BESIDE = 44
-"""The least columns of labels beside the text; they get all that the lines of the texts leave."""
+"""The minimum columns of labels beside the text. They get all columns that the lines of the texts do not need."""
 PANES = {"head": "question", "labels": "labels"}
 
 
 class UnitView:
-    """Draws the unit at hand in the widgets that `compose` yields."""
+    """A view that draws the current unit in the widgets that `compose` yields."""
 
     def __init__(self, hand: AtHand) -> None:
         self._hand = hand
@@ -38,7 +38,7 @@ class UnitView:
         """The pane that the arrows scroll."""
         self.highlights = True
         self.raw = False
-        """Whether texts are shown as they are stored, without tables and code laid out."""
+        """Whether texts are shown as stored, without the layout of tables and code."""
         self.small = False
         """Whether the terminal is too small to show anything."""
         self._size = Size(80, 24)
@@ -94,7 +94,7 @@ class UnitView:
         self.paint()
 
     def paint(self) -> None:
-        """Note that something new is drawn. It counts as painted once it is on the screen."""
+        """Record that something new is drawn. It counts as painted once it is on the screen."""
         self._painted = None
         self._paints += 1
         self.texts.screen.call_after_refresh(self._is_painted, self._paints)
@@ -105,11 +105,11 @@ class UnitView:
             self._painted = monotonic()
 
     def since_paint(self, at: float) -> float | None:
-        """Return the seconds from the paint to `at`; None for a key that was typed before it."""
+        """Return the seconds from the last paint to `at`, or None if `at` is before the paint."""
         return None if self._painted is None or at < self._painted else at - self._painted
 
     def draw(self, *, top: bool = False) -> None:
-        """Draw everything that depends on the unit. `top`: scroll all panes to their beginning."""
+        """Draw everything that depends on the unit. With `top`, scroll all panes to their beginning."""
         hand = self._hand
         picker = hand.evidence.picker if hand.evidence else None
         text = self.text = unit_text(
@@ -131,13 +131,13 @@ class UnitView:
             self.texts.turn_to(*self.text.first)
 
     def unveil(self) -> None:
-        """Draw the labels from their top, where the answer key or the judge is shown now."""
+        """Draw the labels from the top, where the answer key or the judge is now shown."""
         self.draw_labels()
         self.paint()
         self.scrolls["labels"].scroll_to(y=0, animate=False)
 
     def draw_labels(self) -> None:
-        """Draw the labels of others, the labels and the note, and share the rows between the parts."""
+        """Draw the labels of others, the unit's labels and the note, and divide the rows between the parts."""
         state, others = self._hand.unit.state, self._labels_of_others()
         others = Content("") if others is None else others + "\n"
         self._fill("said", others)
@@ -152,7 +152,7 @@ class UnitView:
         put(self._parts[part], content)
 
     def _labels_of_others(self) -> Content | None:
-        """Return the labels of others: the key of a training unit, the judge, or the people who disagree."""
+        """Return the labels of others: the key of a training unit, the judge's labels, or those of people who disagree."""
         hand, desk, unit = self._hand, self._hand.desk, self._hand.unit
         if hand.phase == "key":
             reasons = None if hand.trying else desk.reasons(unit.position)
@@ -165,12 +165,12 @@ class UnitView:
         return None
 
     def _label_columns(self, two: bool) -> int:
-        """Return the columns of labels beside one text, or beside two."""
-        # Lines of texts are at most READABLE_COLUMNS long, so a wide terminal has columns left for the labels.
+        """Return the number of columns for the labels beside one text, or beside two texts."""
+        # Lines of text are at most READABLE_COLUMNS long, so a wide terminal has columns left for the labels.
         return max(BESIDE, self._size.width - (2 if two else 1) * (READABLE_COLUMNS + 5))
 
     def _text_columns(self, two: bool) -> int:
-        """Return the columns of a line of text for tables and code, of the narrower pane if there are two; 0 for raw text."""
+        """Return the columns for tables and code, in the narrower pane if there are two panes; 0 for raw text."""
         if self.raw:
             return 0
         # The subtracted columns are the padding in app.tcss and the scroll bar.
@@ -185,14 +185,14 @@ class UnitView:
         return self.text is not None and any(t.shown.added for t in self.text.texts)
 
     def switch_raw(self) -> None:
-        """Switch between the stored texts and laid out ones, with the same place at the top."""
+        """Switch between stored and laid-out texts. The same part of the text stays at the top."""
         self.raw, place = not self.raw, self.texts.place()
         self.draw()
         self.texts.call_after_refresh(self.texts.put_on_top, place)
 
     def _share(self, others: Content, note: Content) -> None:
-        """Share the rows between question, text and labels, and note the panes that have more than they show."""
-        # Fixed shares would hide the end of a long claim at 80x24: what is judged must be reachable.
+        """Divide the rows between question, text and labels, and record which panes do not fit."""
+        # Fixed shares would hide the end of a long claim at 80x24, but the text to be judged must be reachable.
         hand, text, columns = self._hand, self.text, self._size.width
         if text is None:
             return
@@ -208,7 +208,7 @@ class UnitView:
         body_rows = rows_of(body.rstrip(), min(width, READABLE_COLUMNS), total) + 1
         above = rows_of(others, room, total) if others.plain else 0
         above += 2 if self.wide else 1
-        # If a text needs the rows, labels are shown without their meanings, and Tab shows the meanings.
+        # If a text needs more rows, labels are shown without their meanings, and Tab shows the meanings.
         panel, labels, got = Content(""), 0, ShareRows(head, 0)
         for meanings, spaced in (
             ((True, True), (True, False)) if self.wide else ((True, False), (False, False))
@@ -226,7 +226,7 @@ class UnitView:
         hidden = not meanings and any(map(label_panel.has_meanings, hand.desk.task.spec.questions))
         self._more += ["labels"] if got.labels < labels or hidden else []
         for name, pane in self.scrolls.items():
-            # At most: a short claim leaves its rows to the text.
+            # This is a maximum, so that a short claim leaves rows for the text.
             pane.styles.max_height = getattr(got, name)
         if self.pane != "text" and self.pane not in self._more:
             self._more.append(self.pane)
@@ -241,14 +241,14 @@ class UnitView:
             pane.set_class(self.pane == name, "chosen")
 
     def turn_pane(self) -> bool:
-        """Let the arrows scroll the next pane. Return whether there is another one."""
+        """Make the arrows scroll the next pane. Return whether there is another pane."""
         before = (self.pane, self.texts.aside)
         self.pane, self.texts.aside = self._next_pane()
         self.draw_labels()
         return (self.pane, self.texts.aside) != before
 
     def _next_pane(self) -> tuple[Pane, bool]:
-        """Return the pane that Tab leads to, and whether it is the one with the passages beside an answer."""
+        """Return the pane that Tab leads to, and whether it contains the passages beside an answer."""
         ways: list[tuple[Pane, bool]] = [("text", False)]
         if self.texts.two:
             ways.append(("text", True))
@@ -258,7 +258,7 @@ class UnitView:
         return ways[(at + 1) % len(ways)]
 
     def scroll(self, lines: int) -> None:
-        """Scroll the chosen pane; ten lines mean a page, more mean to its beginning or end."""
+        """Scroll the chosen pane. Ten lines mean a page; more lines mean its beginning or end."""
         scroll_lines(self.texts.box if self.pane == "text" else self.scrolls[self.pane], lines)
 
     def draw_top(self) -> None:
@@ -271,7 +271,7 @@ class UnitView:
         role = {"training": "  training", "adjudication": "  adjudication"}.get(unit.role, "")
         pace, left = "", ""
         active, n = hand.pace
-        # The pace of one or two units would predict nothing.
+        # The pace over one or two units would not predict anything.
         if n >= 3 and active:
             per_hour = n * 3_600_000 / active
             pace = f"  {per_hour:.0f}/h"
@@ -284,7 +284,7 @@ class UnitView:
         put(self._parts["top"], line, layout=False)
 
     def _key_line(self) -> Content:
-        """Return as many keys as fit, the most useful first; the menu and quit always."""
+        """Return as many keys as fit, the most useful first. The menu and quit are always included."""
         last = [_hint("^P", "menu"), _hint("^Q", "quit")]
         hints: list[Content] = []
         room = self._size.width - 2 - sum(hint.cell_length + 2 for hint in last)
@@ -306,14 +306,14 @@ class UnitView:
         if not text and self.app.is_web and any(map(_RIGHT_TO_LEFT.search, self._hand.unit.texts())):
             text = "this browser screen shows right-to-left text in the wrong order: use Label Studio, or a terminal with bidirectional text"
             line.set_class(True, "error")
-        # An annotator's rule of MIRAGE: a highlighted answer span does not make a passage relevant.
+        # A rule for annotators from MIRAGE: a highlighted answer span does not make a passage relevant.
         if not text and self.highlights and self.text is not None and self.text.matches:
             text = "highlights show equal words; they do not by themselves mean relevance"
         self._message = one_line(text, 300)
         put(line, Content(self._message), layout=False)
 
     def add(self, text: str) -> None:
-        """Add to the line at the foot how many keys after a refusal were dropped."""
+        """Add to the line at the foot the number of keys that were dropped after a refusal."""
         before = self._message.partition(" · ")[0]
         put(self._parts["message"], Content(f"{before} · {text}"), layout=False)
         self._message = before

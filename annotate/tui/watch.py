@@ -1,4 +1,4 @@
-"""`annotate watch`: the batch's numbers on a screen that follows the file and writes nothing."""
+"""`annotate watch`: a screen with the batch's numbers, which follows changes of the file and writes nothing."""
 
 import threading
 import time
@@ -25,12 +25,12 @@ from annotate.tui.untrusted import shown
 from judge.errors import AdjudgeError
 
 SHARE = 10
-"""Reading takes at most 1/SHARE of the time of a processor, however large the batch is."""
+"""Reading takes at most 1/SHARE of a processor's time, however large the batch is."""
 WIDE = 130
 
 
 class WatchApp(App[None]):
-    """The numbers of one batch, read again whenever the file has changed."""
+    """An app that shows the numbers for one batch, and reads them again whenever the file has changed."""
 
     TITLE = "annotate watch"
     ENABLE_COMMAND_PALETTE = False
@@ -48,7 +48,7 @@ class WatchApp(App[None]):
     ]
 
     class Found(Message):
-        """The result of reading the file: the numbers, or why there are none."""
+        """The result of reading the file: the numbers, or the reason why there are none."""
 
         def __init__(self, document: dict[str, Any] | None, problem: str = "") -> None:
             super().__init__()
@@ -74,7 +74,7 @@ class WatchApp(App[None]):
         yield Static("", id="keys", markup=False)
 
     def on_mount(self) -> None:
-        """Start to follow the file."""
+        """Start following the file."""
         if (name := remembered_theme()) in self.available_themes:
             self.theme = str(name)
         self.query_one("#people").focus()
@@ -82,11 +82,11 @@ class WatchApp(App[None]):
         self.set_interval(1, self.tell)
 
     def on_unmount(self) -> None:
-        """Stop to follow the file."""
+        """Stop following the file."""
         self._left.set()
         # A query over a large batch would keep the program from ending.
         if self._conn is not None:
-            # The reading thread may close it at this very moment: then nothing is left to interrupt.
+            # The reading thread may be closing the connection at this moment. Then there is nothing to interrupt.
             with suppress(ProgrammingError):
                 self._conn.interrupt()
 
@@ -102,11 +102,11 @@ class WatchApp(App[None]):
                 with open_study(self._path) as store:
                     self._conn = store.conn
                     store.conn.execute("PRAGMA query_only = ON")
-                    # The counter changes with each commit of another program. Reading it takes no look at the data.
+                    # The counter changes with each commit by another program. Reading the counter does not read the data.
                     last_version, file = None, self._path.stat()
                     while not self._left.is_set():
                         start = time.monotonic()
-                        # A file that was moved away can still be read through its connection, and would be shown for ever.
+                        # A file that was moved away can still be read through its connection, and would be shown forever.
                         if not samestat(file, self._path.stat()):
                             break
                         version = store.conn.execute("PRAGMA data_version").fetchone()[0]
@@ -127,7 +127,7 @@ class WatchApp(App[None]):
         self.tell()
 
     def tell(self) -> None:
-        """Draw the screen. Elapsed times change without a change of the file."""
+        """Draw the screen. Elapsed times change even if the file does not."""
         keys = self._problem or "q quit   ↑ ↓ PgUp PgDn scroll   nothing is written   labels are not shown"
         self.query_one("#keys", Static).update(Content(shown(keys).text))
         if self._document is None:

@@ -1,4 +1,4 @@
-"""The labelling screen in a browser: textual-serve on the loopback, behind a token that works once."""
+"""The labelling screen in a browser: textual-serve on the loopback address, behind a token that works once."""
 
 import asyncio
 import secrets
@@ -9,15 +9,15 @@ from typing import Any
 
 from judge.errors import AdjudgeError, MissingExtra
 
-# textual-serve's page asks another site for a font: whoever labels here is nobody else's business.
-# Older browsers do not count a WebSocket to the page's own address as 'self', so loopback sockets are named too.
+# textual-serve's page requests a font from another site, which must not learn who labels here.
+# Older browsers do not count a WebSocket to the page's own address as 'self', so loopback sockets are listed, too.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; "
     "connect-src 'self' ws://127.0.0.1:* ws://localhost:*; frame-ancestors 'none'"
 )
 RELOAD_SECONDS = 5.0
-"""The time that a tab waits for a session that is ending: reloading a tab has just closed one."""
+"""Seconds that a tab waits for the previous session to end, because reloading a tab closes its session."""
 BUSY = 4409
 """The code that closes a WebSocket without a labelling screen, also in serve.js; 4000 to 4999 are for applications."""
 FOLDER = Path(__file__).parent
@@ -33,7 +33,7 @@ def _with_script(response: Any) -> Any:
 
 async def _only_from_here(request: Any, response: Any) -> None:
     response.headers["Content-Security-Policy"] = POLICY
-    # The address of the first request has the token: neither another site nor the cache may keep it.
+    # The address of the first request contains the token, so neither another site nor the cache may keep it.
     response.headers["Referrer-Policy"] = "no-referrer"
     response.headers["Cache-Control"] = "no-store"
 
@@ -41,9 +41,9 @@ async def _only_from_here(request: Any, response: Any) -> None:
 def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any, str]:
     """Return a server that runs `command` for the browser with the token, and the address to open.
 
-    The first request with the token gets a cookie; after that the token is spent and the cookie is
-    needed. textual-serve has no login of its own. `check` raises an AdjudgeError when the command could not start now;
-    the page then shows the error. Raises MissingExtra without the package.
+    The first request with the token gets a cookie. After that, the token no longer works and the cookie is required:
+    textual-serve has no login of its own. `check` raises an AdjudgeError if the command cannot start now, and the page
+    then shows the error. Raises MissingExtra if textual-serve is not installed.
     """
     try:
         from aiohttp import web
@@ -52,8 +52,8 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
         raise MissingExtra("annotate serve needs textual-serve: pip install 'adjudge[serve]'") from e
 
     token, cookie = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
-    # Browsers send a cookie to every port of a host. With a name of its own, no other server on 127.0.0.1 (on another
-    # port, or at the other end of a tunnel) can overwrite it.
+    # Browsers send a cookie to every port of a host. Because the name is unique, no other server on 127.0.0.1 (on
+    # another port, or at the other end of a tunnel) can overwrite the cookie.
     cookie_name = f"annotate-{port}-{secrets.token_hex(4)}"
     unspent = [token]
 
@@ -62,12 +62,12 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
         request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         if secrets.compare_digest(request.cookies.get(cookie_name, ""), cookie):
-            # To a browser, a page on another port of this host is of the same site. It can open a WebSocket here, and the
-            # cookie goes with it.
+            # To a browser, a page on another port of this host belongs to the same site. It can open a WebSocket here, and
+            # the browser sends the cookie.
             host = request.headers.get("Host", "")
             origin = request.headers.get("Origin")
             if origin is not None and origin.partition("://")[2] != host:
-                raise web.HTTPForbidden(text="asked from another site")
+                raise web.HTTPForbidden(text="the request came from another site")
             response: web.StreamResponse = _with_script(await handler(request))
             return response
         given = request.query.get("token", "")
@@ -83,7 +83,7 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
         is_labelling = False
         """Whether a tab has the labelling screen open. The command refuses a second one only after it has started."""
         reason = ""
-        """Why the last tab that got no screen got none."""
+        """Why the last refused tab got no labelling screen."""
 
         async def handle_index(self, request: web.Request) -> Any:
             # textual-serve writes absolute addresses into the page. Through a tunnel the browser's port is not ours.
@@ -104,12 +104,12 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
                 self.is_labelling = False
 
         async def handle_busy(self, request: web.Request) -> web.Response:
-            """Tell a tab without a screen why it has none."""
+            """Return a page with the reason why a tab has no labelling screen."""
             page = (FOLDER / "busy.html").read_text(encoding="utf-8")
             return web.Response(text=page.format(reason=escape(self.reason)), content_type="text/html")
 
         async def _busy(self) -> str | None:
-            """Return why no labelling screen can be opened now; None if one can."""
+            """Return why no labelling screen can be opened now, or None if one can be opened."""
             reason = "this batch is open in another tab of your browser; go on there, or close that tab first"
             deadline = asyncio.get_running_loop().time() + RELOAD_SECONDS
             while True:
@@ -130,7 +130,7 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
             app.on_response_prepare.append(_only_from_here)
             return app
 
-        # textual-serve prints an address without the token, and a log whose tracebacks have the values of variables.
+        # textual-serve prints an address without the token, and a log with tracebacks that contain values of variables.
         async def on_startup(self, app: web.Application) -> None:
             return None
 

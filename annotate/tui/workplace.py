@@ -17,18 +17,18 @@ from judge.errors import AdjudgeError
 P = ParamSpec("P")
 T = TypeVar("T")
 PATIENCE = 10.0
-"""Seconds that a commit waits for another program that writes to the study; keys wait with it."""
+"""Seconds that a commit waits for another program that writes to the study. Later keys wait, too."""
 TELL_AFTER = 0.3
 
 
 class Workplace:
-    """The unit at hand on the screen. Only committed changes are drawn."""
+    """The current unit on the screen. Only committed changes are drawn."""
 
     def __init__(self, hand: AtHand, view: UnitView, typed: Intentions) -> None:
         self.hand, self.view, self.typed = hand, view, typed
         self.desk = hand.desk
         self.refused: str | None = None
-        """The reason why the last change was not stored, None if it was."""
+        """The reason why the last change was not stored, or None if it was stored."""
 
     def show(self, position: int, message: str = "") -> None:
         """Go to a unit."""
@@ -41,12 +41,12 @@ class Workplace:
         await self.view.app.push_screen(screen)
 
     def recount(self) -> None:
-        """Count progress and pace again, after an event."""
+        """Recompute progress and pace after an event."""
         self.hand.recount()
         self.view.draw_top()
 
     async def commit(self, at: float, change: Callable[..., State], *values: object) -> bool:
-        """Commit `change(position, *values, times)` of the unit at hand, for a key typed at `at`.
+        """Commit `change(position, *values, times)` for the current unit, for a key typed at `at`.
 
         Return whether it was stored. If not, the reason is shown.
         """
@@ -56,12 +56,12 @@ class Workplace:
         if state is None:
             self.hand.give_back(spent)
         else:
-            # Only now: the screen never shows what is not stored.
+            # Draw only now, because the screen never shows anything that is not stored.
             unit.state = state
         return state is not None
 
     async def attempt(self, change: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Call a function that commits, and return its result; None if nothing was stored. Wait while the study is locked."""
+        """Call a function that commits. Return its result, or None if nothing was stored. Wait while the study is locked."""
         # The keys wait too: a label must not be given before the one typed before it is stored.
         begun, is_shown = monotonic(), False
         while True:
@@ -75,7 +75,7 @@ class Workplace:
                 if waited > TELL_AFTER and not is_shown:
                     is_shown = True
                     self.view.say("waiting for another program that writes to the study; no key is lost")
-                # Meanwhile the screen is painted, and keys go into the queue.
+                # During this wait, the screen is painted and keys go into the queue.
                 await asyncio.sleep(0.001)
             except AdjudgeError as e:
                 self._not_stored(e)
@@ -93,7 +93,7 @@ class Workplace:
     def refuse(self, why: str) -> None:
         """Show why something was not done, and drop the keys that were typed before this could be seen."""
         self.view.say(why, error=True)
-        # Who labels by keys looks at the text, not at the foot of the screen.
+        # Annotators look at the text while they type, and not at the foot of the screen.
         self.view.app.bell()
         self.typed.refuse()
         self.view.app.screen.call_after_refresh(self.typed.seen)

@@ -1,6 +1,6 @@
-"""The page: one file with its style, its script and its data, and a policy that lets it load nothing.
+"""The page: one file with its style, script and data, and a security policy that prevents it from loading anything.
 
-All text is data in JSON. The script puts it on the page as text nodes, so that no markup in it is ever read as such.
+All text is data in JSON. The script puts it on the page as text nodes, so that markup in it is never interpreted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def as_html(view: View) -> str:
     style, script = (_part(name) for name in ("page.css", "page.js"))
     policy = f"default-src 'none'; style-src {_allowed(style)}; script-src {_allowed(script)}; base-uri 'none'; form-action 'none'"
     values = {"POLICY": policy, "STYLE": style, "SCRIPT": script, "DATA": _data(view)}
-    # Parts are put in from the left, each once: text of the data that looks like a placeholder stays what it is.
+    # Parts are inserted once, from left to right, so that data that looks like a placeholder is not replaced.
     page = ""
     rest = _part("page.html")
     for name in ("POLICY", "STYLE", "DATA", "SCRIPT"):
@@ -38,7 +38,7 @@ def _part(name: str) -> str:
 
 
 def _allowed(text: str) -> str:
-    # By hash, so that a script or style in a text would not run even if it became markup.
+    # The policy allows hashes only, so that a script or style in a text would not run even if it became markup.
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"'sha256-{digest}'"
 
@@ -54,7 +54,7 @@ def _data(view: View) -> str:
         "withheld": view.withheld,
         "units": [_unit(unit, texts) for unit in view.units],
     }
-    # Each text is there once, although all passages of an item have the same claim.
+    # Each text is stored once, although all passages of an item have the same claim.
     document["texts"] = [json.loads(text) for text in texts]
     # A text with `</script>` would otherwise end the element that holds the data.
     return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace(
@@ -82,7 +82,7 @@ def _unit(unit: ShownUnit, texts: dict[str, int]) -> Mapping[str, Json]:
     return {name: value for name, value in row.items() if value not in (None, False, [])}
 
 
-# Control and direction characters could show another text than the one that was labelled, so they are made visible.
+# Control and direction characters could make the text look different from what was labelled, so they are made visible.
 def _piece(piece: Segment) -> Json:
     return visible(piece) if isinstance(piece, str) else [visible(piece[0]), piece[1]]
 

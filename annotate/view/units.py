@@ -1,7 +1,7 @@
 """The units of a page: texts with highlights and evidence, and every label with its source and reason.
 
-A unit that somebody must still label blind has its texts here and no label, nor anything else that says what a label is:
-no reply of a judge, no evidence, no note.
+For a unit that somebody must still label blind, the page has only the texts. It has no label, nor anything that reveals
+one, such as a judge's reply, evidence or a note.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from judge.store.study import dumps
 from judge.types import AnnotatorKind
 
 MOST = 10_000
-"""Units of one page: with more, a browser takes longer than three seconds to open it."""
+"""The maximum number of units on a page. With more, a browser needs more than three seconds to open it."""
 _JSON = ("reference_answers", "options")
 _ABOUT = ("passage_title", "passage_date", "passage_source")
 _ASKED = ("question", "claim", "answer_claim", "nugget", "sentence")
-"""Inputs whose words are highlighted in the other texts."""
+"""The inputs whose words are highlighted in the other texts."""
 
 HIGHLIGHT, EVIDENCE = "h", "e"
 Segment = str | tuple[str, str]
-"""A piece of a text: plain, or with what it is marked as."""
+"""A piece of a text, and how it is marked if it is not plain."""
 
 
 @dataclass(slots=True)
 class ShownLabel:
-    """One label of a run or a person, with its batch or import, and the probability of the label."""
+    """A label by a run or a person, with its batch or import, and the probability of the label."""
 
     field: str
     who: str
@@ -58,7 +58,7 @@ class ShownLabel:
 
 @dataclass(slots=True)
 class ShownUnit:
-    """One unit of a page. `texts` are (name, remark, pieces); `lost` are (run, status, reason) without a label."""
+    """A unit on a page. `texts` are (name, remark, pieces); `lost` are (run, status, reason) of judgements without a label."""
 
     unit_id: str
     question: str
@@ -69,7 +69,7 @@ class ShownUnit:
     labels: list[ShownLabel] = field(default_factory=list)
     lost: list[tuple[str, str, str]] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
-    """(person, note or flag)."""
+    """Pairs of (person, note or flag)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,31 +80,31 @@ class View:
     units: Sequence[ShownUnit]
     who: Mapping[str, tuple[str, str]]
     withheld: int
-    """Units whose labels are left out because they wait for a blind label."""
+    """The number of units whose labels are left out because the units wait for a blind label."""
 
 
 def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[str] = ()) -> View:
     """Read the selected units of a task.
 
-    `reveal_to` names the people who will read a page with all labels. The study records first that they saw these labels.
-    Raises UsageError if no unit is selected, or more units than a page can have.
+    `reveal_to` names the people who will read a page with all labels. The study first records that they saw these labels.
+    Raises UsageError if no units are selected, or more units than a page can have.
     """
     n, _ = select(store, task, selection)
     if not n:
-        raise UsageError(f"no unit to show: none fits {task.name} and the selection")
+        raise UsageError(f"no unit to show: no unit of {task.name} matches the selection")
     if n > MOST:
         raise UsageError(
-            f"{n:,} units: a page holds at most {MOST:,}; choose some with --where, --batch, or -n {MOST} --sample 0"
+            f"{n:,} units are selected, but a page holds at most {MOST:,}; choose fewer with --where, --batch, or -n {MOST} --sample 0"
         )
-    # Who reads everything loses blindness, so nothing needs to be left out for them.
+    # People who read everything are no longer blind, so nothing needs to be left out for them.
     waiting = set() if reveal_to else exposure.waiting(store.conn) | _still_to_draw(store)
-    # Before the page is written: if that fails, too many exposures are noted, and never too few.
+    # Exposures are recorded before the page is written: if writing fails, there are too many of them, but never too few.
     if reveal_to:
         with store.transaction() as conn:
             for person in reveal_to:
                 exposure.note_view(conn, person)
     for question in task.spec.questions:
-        # The page has labels of judges beside those of people.
+        # The page has judges' labels beside people's labels.
         fix_families(store, question.field)
     runs = _runs(store)
     units = _with_texts(store, task, waiting)
@@ -114,8 +114,8 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
 
 
 def _still_to_draw(store: Store) -> set[str]:
-    """Return the units, and their items, that an open batch will draw unless its verdict is decided before."""
-    # The seed fixes the order of such a draw, so its next block is known. Whoever gets these units labels them blind.
+    """Return the units, and their items, that an open batch will draw unless its verdict is decided earlier."""
+    # The seed fixes the order of such a draw, so its next block is known. The people who get these units label them blind.
     query = "SELECT batch FROM batches WHERE closed IS NULL AND json_extract(options, '$.until') IS NOT NULL"
     names: set[str] = set()
     for (batch,) in store.conn.execute(query).fetchall():
@@ -131,7 +131,7 @@ def _still_to_draw(store: Store) -> set[str]:
 
 
 def _runs(store: Store) -> dict[str, str]:
-    """Return run -> model, without runs that only a search or a drift check started."""
+    """Return a map from runs to models, without the runs that a search or a drift check started."""
     only_tried = tried(store.conn)
     rows = store.conn.execute("SELECT run_id, model FROM runs")
     return {run: model for run, model in rows if run not in only_tried}
@@ -139,7 +139,7 @@ def _runs(store: Store) -> dict[str, str]:
 
 def _with_texts(store: Store, task: Task, waiting: set[str]) -> dict[str, ShownUnit]:
     """Return the selected units with their texts, and with people's evidence unless a unit waits for a blind label."""
-    # Gold that a task shows to its own annotators answers another task's question.
+    # Gold that a task shows to its own annotators may be the answer to another task's question.
     names = [
         name
         for name in task.input_names
@@ -170,7 +170,7 @@ Remarks = list[tuple[str, str]]
 
 
 def _evidence(store: Store) -> dict[str, tuple[list[Span], Remarks]]:
-    """Return unit -> the spans that people marked in its texts, and their flags and notes."""
+    """Return maps from each unit to the spans that people marked in its texts, and to their flags and notes."""
     query = (
         "SELECT a.unit_id, a.annotator_id, a.spans, a.flag, a.note FROM assignments AS a "
         "JOIN units AS u USING (unit_id) JOIN temp.selection AS s ON s.n = u.rowid "
@@ -188,7 +188,7 @@ def _evidence(store: Store) -> dict[str, tuple[list[Span], Remarks]]:
 def _texts(
     inputs: Mapping[str, str | None], listed: Mapping[str, Mapping[str, Any]], spans: Sequence[Span]
 ) -> Iterator[tuple[str, str, list[Segment]]]:
-    """Return the inputs in the task's order, with each passage of a list separately."""
+    """Return the inputs in the task's order, with a separate entry for each passage in a list."""
     terms = query_terms(value for name in _ASKED if (value := inputs.get(name)))
     answers = [a for a in json.loads(inputs.get("reference_answers") or "[]") if isinstance(a, str)]
 
@@ -226,12 +226,12 @@ def _listed(value: Any) -> str:
 
 
 def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
-    """Split the text where marks begin and end; evidence covers highlights."""
+    """Split the text where marks begin and end. Evidence takes precedence over highlights."""
     marks = [(max(0, start), min(end, len(text)), kind) for start, end, kind in marked]
     cuts = sorted({0, len(text), *(at for start, end, _ in marks for at in (start, end))})
     out: list[Segment] = []
     for start, end in pairwise(cuts):
-        # A person's evidence says more than a word of the question.
+        # A person's evidence is more informative than a word of the question.
         kinds = {kind for low, high, kind in marks if low <= start < high}
         piece = text[start:end]
         out.append(piece if not kinds else (piece, EVIDENCE if EVIDENCE in kinds else HIGHLIGHT))
@@ -239,12 +239,12 @@ def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
 
 
 def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: Mapping[str, str]) -> None:
-    """Add the labels of units that do not wait for a blind label, without judges on a test that is sealed for them."""
+    """Add the labels of units that do not wait for a blind label, without judges' labels on a test that is sealed for them."""
     sealed = {run: splits.closed(store, task.task_id, run) for run in runs}
     only_tried = tried(store.conn)
     for row in relation.of_selection(store.conn):
         unit = units[row[0]]
-        # A search or a drift check made these runs, and no number of the study uses them.
+        # A search or a drift check made these runs, and no number in the study uses them.
         is_hidden = row[2] in only_tried
         if is_hidden or unit.waits or unit.unit_id in sealed.get(row[2], ()):
             continue
@@ -267,7 +267,7 @@ def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: 
 def _names(store: Store, units: Iterable[ShownUnit], runs: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Return (name, kind) of each run and person that has labels on the page.
 
-    Runs of the same model have the end of the run's id in their name.
+    If several runs have the same model, their names include the end of the run id.
     """
     seen = sorted(
         {label.who for unit in units for label in unit.labels}

@@ -204,7 +204,7 @@ def test_continuous_scores_are_not_counted_like_labels(tmp_path: Path) -> None:
     assert values(outcome, "a", "b", "c") == {"krippendorff_alpha": alpha}
     assert outcome["fields"][0]["labels"] is None and len(outcome["measures"]) == 4
     assert "4,500 different numbers" in annotate("agreement", *table, "--level", "interval", *NONE).stdout
-    assert "4,500 different labels: is it the right column?" in annotate("agreement", *table, code=1).stderr
+    assert "4,500 different labels" in annotate("agreement", *table, code=1).stderr
     only = "above 200 there is krippendorff_alpha with --level interval"
     assert only in annotate("agreement", *table, "--level", "interval", "--measure", "percent", code=1).stderr
     write_csv(tmp_path / "t.csv", [rows[0], *((u, *(v.lstrip("-") for v in row)) for u, *row in rows[1:])])
@@ -248,7 +248,7 @@ def test_all_fields_of_a_study_and_what_is_left_out(tmp_path: Path) -> None:
     assert [field["field"] for field in outcome["fields"]] == ["stance", "tone"]
     assert {m["field"] for m in outcome["measures"]} == {"stance", "tone"}
     alone = annotate("agreement", "-d", db, "--field", "lonely", code=1)
-    assert "no field that two annotators labelled; available: lonely (gold)" in alone.stderr
+    assert "no field was labelled by two annotators; available: lonely (gold)" in alone.stderr
     ordered = document("agreement", "-d", db, "--field", "tone", "--level", "ordinal:rude,kind", *NONE)
     assert ordered["fields"][0]["labels"] == ["rude", "kind"]
 
@@ -345,7 +345,7 @@ def test_the_alt_test_needs_a_judge_and_people(tmp_path: Path) -> None:
         ((VOTES, "--field", "label"), "--field is for a study"),
         (("--cluster", "question"), "--cluster is for a table"),
         ((VOTES, "--annotators", "ann,zoe"), "--annotators zoe: no such column or annotator"),
-        ((VOTES, "--measure", "kapa"), "--measure kapa: no such measure"),
+        ((VOTES, "--measure", "kapa"), "--measure kapa: unknown measure"),
         ((VOTES, "--reference", "gold"), "--reference gold: no such labels of 'label'; available"),
         ((VOTES, "--judge", "gpt", "--reference", "gpt"), "--reference gpt: that is the judge"),
         ((VOTES, "--judge", "gpt-5"), "no such annotator; the annotators are ann, bob, cyd, gpt"),

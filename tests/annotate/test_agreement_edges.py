@@ -124,7 +124,7 @@ def test_complaints_about_a_whole_table_name_the_file(tmp_path: Path) -> None:
     assert "many.csv: 'label' has 250 different numbers" in annotate("agreement", table, "--level", "ratio", code=1).stderr  # fmt: skip
     assert "many.csv: 'label' has 250 different labels" in annotate("agreement", table, code=1).stderr
     alone = str(write_csv(tmp_path / "alone.csv", [("unit", "who", "label"), ("1", "a", "x")]))
-    assert "alone.csv: 'label' has one annotator, 'a'" in annotate("agreement", alone, code=1).stderr
+    assert "alone.csv: 'label' has only one annotator, 'a'" in annotate("agreement", alone, code=1).stderr
 
 
 def test_a_judge_may_be_held_against_another(tmp_path: Path) -> None:

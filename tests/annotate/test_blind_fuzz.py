@@ -213,8 +213,8 @@ def test_after_the_reveal_the_first_label_stands_whatever_is_tried(study: Path, 
         (Kind.LABEL, "support", None, "your first label of this unit stands"),
         (Kind.SKIP, None, None, "your first label of this unit stands"),
         (Kind.UNDO, None, "label", "your first label of this unit stands"),
-        (Kind.UNDO, None, "shown", "nothing like that to undo"),
-        (Kind.UNDO, None, "none", "nothing like that to undo"),
+        (Kind.UNDO, None, "shown", "no such event to undo"),
+        (Kind.UNDO, None, "none", "no such event to undo"),
     ],
 )
 def test_the_log_refuses_what_would_change_a_first_label(
@@ -255,7 +255,7 @@ def test_what_was_undone_is_not_undone_again(study: Path) -> None:
         desk.label(3, "stance", "refute")
         label = desk._events(3)[0].event_id
         desk.undo()
-        with pytest.raises(StudyError, match="nothing like that to undo"):
+        with pytest.raises(StudyError, match="no such event to undo"):
             desk._commit(3, NO_TIME, Kind.UNDO, None, None, None, label)
 
 

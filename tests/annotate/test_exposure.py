@@ -79,7 +79,7 @@ def test_passages_chosen_by_gold_are_not_shown_to_who_labels_them(tmp_path: Path
     second = {"garage_relevance": "grounding_relevant", "grounding_relevant": "garage_relevance"}[first]
     batch(path, first, n=8, name="one")
     with pytest.raises(
-        UsageError, match=r"alice: batch 'one' and this one together show the known answer of 8 units"
+        UsageError, match=r"alice: batch 'one' and this one together show the known answer for 8 units"
     ):
         batch(path, second, n=8, name="two")
     with open_study(path) as store:
@@ -112,7 +112,7 @@ def test_a_verdict_shown_on_one_passage_concerns_all_of_the_claim(tmp_path: Path
     path = build(tmp_path / "s.db", items=4)
     batch(path, "raguard_role", n=8, name="roles")
     with pytest.raises(
-        UsageError, match="alice: batch 'roles' and this one together show the known answer of 8"
+        UsageError, match="alice: batch 'roles' and this one together show the known answer for 8"
     ):
         batch(path, "raguard_exam", n=8, name="exam")
     batch(path, "raguard_exam", n=8, name="exam", annotators=["bob"])
@@ -129,7 +129,7 @@ def test_the_judge_shown_in_a_reveal(tmp_path: Path) -> None:
         desk.lock(1, "judge")
         unit = desk.load(1).unit_id
     assert (unit, "judge", "stance", "reveal", "sitting") in ledger(path)
-    with pytest.raises(UsageError, match="show the judge's label of 4 units"):
+    with pytest.raises(UsageError, match="show the judge's label for 4 units"):
         batch(path, "raguard_exam", n=8, name="exam")
 
 

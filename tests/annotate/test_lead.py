@@ -84,7 +84,7 @@ def test_a_half_done_unit_and_one_that_everybody_has_stay(tmp_path: Path) -> Non
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
         desk.note(1, "hm")
     with open_study(path) as store:
-        with pytest.raises(UsageError, match="bob have all units of alice already"):
+        with pytest.raises(UsageError, match="bob already have all units"):
             hand_over(store, "pilot", "alice", ["bob"])
         assert hand_over(store, "pilot", "alice", ["bob", "dave"]).positions == {"dave": 3}
     assert len(queue(path, "alice")) == 1, "the unit with a note is begun"
@@ -268,7 +268,7 @@ def test_exposure_rules_hold_for_whoever_joins(tmp_path: Path) -> None:
     for change in ("assign --to eve", "assign --from alice --to eve"):
         verb, *words = change.split()
         told = annotate("batches", verb, "pilot", *words, "-d", path, code=2).stderr
-        assert "eve: batch 'roles' and this one together show the known answer of 8" in told
+        assert "eve: batch 'roles' and this one together show the known answer for 8" in told
         assert queue(path, "alice") and not rows_of(path, "SELECT 1 FROM batch_changes"), "nothing is kept"
     told = annotate("batches", "assign", "pilot", "--to", "eve", "--allow-exposed", "-d", path).stderr
     assert "count as assisted" in told
@@ -372,15 +372,15 @@ def test_closing_and_reopening(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("assign pilot --to alice", "alice is in batch 'pilot' already"),
+        ("assign pilot --to alice", "alice is already in batch 'pilot'"),
         ("assign pilot --to gold", "'gold' is a gold in this study"),
         ("assign nope --to bob", "no batch 'nope'"),
         ("assign pilot --to bob -n 9", "-n 9: batch 'pilot' has 2 units"),
         ("assign pilot --from eve --to bob", "is not for 'eve'"),
-        ("assign pilot --from alice --to alice", "name others than alice"),
+        ("assign pilot --from alice --to alice", "must not include alice"),
         ("extend pilot --to 99", "only 6 units can be drawn"),
         ("extend pilot --to 99 --annotators eve", "eve is not in batch 'pilot'"),
-        ("close pilot --undo", "batch 'pilot' is open"),
+        ("close pilot --undo", "batch 'pilot' is already open"),
         ("stop pilot --annotator alice", "--why requires a reason"),
         ("stop pilot --annotator eve --why x", "is not for 'eve'"),
         ("stop pilot --annotator alice --undo", "alice is not stopped"),
@@ -405,7 +405,7 @@ def test_nobody_takes_units_from_somebody_at_work(tmp_path: Path) -> None:
     batch(path, n=4)
     with open_study(path) as store, Desk.open(store, "pilot", "alice"):
         told = annotate("batches", "assign", "pilot", "--from", "alice", "--to", "bob", "-d", path, code=1)
-    assert "alice is at work at this moment" in told.stderr
+    assert "alice is working at this moment" in told.stderr
     assert len(queue(path, "alice")) == 4
 
 

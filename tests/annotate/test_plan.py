@@ -162,7 +162,7 @@ def test_the_page_prints_what_it_assumed() -> None:
         (("--expect", "0.7", "--width", "0.2", "--field", "x"), "without a pilot", 2),
         (("--expect", "0.7", "--width", "0.2", "--power", "1"), "between 0 and 1", 2),
         ((VOTES, "--annotators", "x", "--width", "1", "--shares", "1"), "requires --expect", 2),
-        ((VOTES, "--annotators", "label,annotator", "--width", "1", "--measure", "x"), "no such measure", 2),
+        ((VOTES, "--annotators", "label,annotator", "--width", "1", "--measure", "x"), "unknown measure", 2),
     ],
 )  # fmt: skip
 def test_what_cannot_be_planned(args: tuple[str, ...], complaint: str, code: int) -> None:
@@ -246,7 +246,7 @@ def test_judge_runs_of_a_study(tmp_path: Path) -> None:
         ((*VERDICT, "--epsilon", "nan"), "--epsilon nan: must be a number from 0 to 1", 2),
         ((*VERDICT, "--margin", "-3"), "--margin -3: must be a number from -1 to 1", 2),
         ((*VERDICT, "--power", "0.3"), "--power must be at least 0.5", 1),
-        ((*VERDICT, "--measure", "kappa"), "--measure kappa: no such measure", 2),
+        ((*VERDICT, "--measure", "kappa"), "--measure kappa: unknown measure", 2),
         (("plan", VOTES, "--judge", "gpt", "--width", "1", "--margin", "0"), "--margin requires --verdict", 2),
     ],
 )  # fmt: skip

@@ -70,7 +70,7 @@ async def test_a_drag_marks_the_words_under_it(tmp_path: Path) -> None:
         await drag(pilot, "Claim number", "number")
         assert len(marked(pilot)) == 1 and screen(pilot).hand.unit.position == 1
         await drag(pilot, "Claim number", "42")
-        assert len(marked(pilot)) == 1 and "a mark lies in one text" in text_of(pilot, "message")
+        assert len(marked(pilot)) == 1 and "a mark must be within one text" in text_of(pilot, "message")
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
         assert [name for name, _, _ in desk.state(1).spans] == ["passage"]
     assert labels(path) == {}, "a drag labels nothing"
@@ -140,6 +140,6 @@ async def test_a_drag_that_began_on_another_unit_marks_nothing(tmp_path: Path) -
         await screen(pilot).place.typed.done()
         await pilot.pause()
         assert screen(pilot).hand.unit.position == 2 and marked(pilot) == []
-        assert "another unit came up" in text_of(pilot, "message")
+        assert "another unit was shown" in text_of(pilot, "message")
         await press(pilot, "left")
         assert marked(pilot) == []

@@ -189,7 +189,7 @@ def test_a_full_disk_is_told_and_nothing_is_pretended(
             break
         done += 1
     assert 0 < done < 30, "the limit came in the middle"
-    assert "no room on the disk" in terminal.screen() and f" {done} done" in terminal.screen()
+    assert "no space left on the disk" in terminal.screen() and f" {done} done" in terminal.screen()
     assert len(labels(study)) == done
     terminal.type("C-q")
     told = terminal.until("refused").replace("\n", "")

@@ -131,7 +131,7 @@ async def test_evidence_by_keyboard(study: Path) -> None:
         assert raw[spans[1][1] : spans[1][2]] == "is so", "the full stop is a step of its own"
         await press(pilot, "s")
         assert labels(study) == {}, "letters do not label while marking"
-        assert "marking goes on: Esc ends it" in text_of(pilot, "message"), "and that is said"
+        assert "still marking: press Esc first" in text_of(pilot, "message"), "and that is said"
         await press(pilot, "escape", "s")
     assert len(labels(study)) == 1
     assert rows_of(study, "SELECT json_array_length(spans) FROM assignments WHERE position = 1") == [(2,)]

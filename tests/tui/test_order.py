@@ -100,10 +100,10 @@ def test_random_keys_with_random_gaps_and_kills(number: int, gaps: list[float], 
 def test_a_key_that_is_held_down_labels_and_skips_nothing_from_the_third_on(study: Path) -> None:
     with opened(study) as line:
         line.burst(["s"] * 12)
-        line.until("a key held down labels nothing")
+        line.until("a key held down does not label")
         time.sleep(0.5)
         line.burst(["-"] * 12)
-        line.until("a key held down does this no more")
+        line.until("a key held down does not repeat this")
         time.sleep(0.5)
         line.type(["r"], 0.1)
         assert line.quit() == 0
@@ -144,7 +144,7 @@ def test_what_could_not_be_stored_voids_what_was_typed_behind_it(study: Path) ->
             store.conn.execute("UPDATE batches SET closed = '2026-01-01'")
             store.conn.execute("COMMIT") if store.conn.in_transaction else None
         line.burst(["s", "r", "-"])
-        line.until("2 keys typed behind it did nothing")
+        line.until("2 keys typed after it did nothing")
         assert line.quit() == 0
     assert log(study) == []
 
@@ -212,7 +212,7 @@ def test_what_could_be_escape_or_alt_does_neither_and_voids_what_is_behind_it(
     """The note was to be left or a word of it changed: neither may store it, and r may not be its text or a label."""
     with opened(study) as line:
         line.burst(["+", "n", "i", ALONE, behind, "s", "enter"])
-        line.until("at once did nothing")
+        line.until("at once and did nothing")
         time.sleep(0.5)
         line.type([ALONE, "r"], 0.05)
         assert line.quit() == 0
@@ -223,7 +223,7 @@ def test_what_is_typed_behind_a_held_key_labels_no_other_unit(study: Path) -> No
     """r was for the fourth unit, which never came up, because the third s was dropped; nor goes the undo to the second."""
     with opened(study) as line:
         line.burst(["s", "s", "s", "r", "backspace"])
-        line.until("typed behind it did nothing")
+        line.until("typed after it did nothing")
         time.sleep(0.5)
         line.type(["n"], 0.1)
         assert line.quit() == 0

@@ -89,7 +89,7 @@ def test_several_questions_are_asked_one_after_the_other(tmp_path: Path) -> None
 def test_the_judge_comes_up_after_the_label_and_a_change_needs_a_reason(tmp_path: Path) -> None:
     path = drawn(tmp_path, judged=True, n=3, reveal=True)
     said = talk(path, ["r", "", "r", "s", "I overlooked it", "r", "s", "", "<"])
-    assert said.index("Stored: refute") < said.index("The judge says support, you refute.")
+    assert said.index("Stored: refute") < said.index("The judge says support; you said refute.")
     kinds = [(kind, position, value) for kind, position, value in log(path)]
     assert kinds[:5] == [
         ("label", 1, "refute"),
@@ -138,7 +138,7 @@ def test_a_note_that_cannot_be_stored_is_kept_and_offered_again(tmp_path: Path) 
         source = io.StringIO()
         source.readline = lambda *_: next(lines, "")  # type: ignore[assignment,method-assign]
         Dialogue(desk, source, out).run()
-    assert "not stored" in out.getvalue() and "Typed before and not stored: see page 3" in out.getvalue()
+    assert "not stored" in out.getvalue() and "it was not stored: see page 3" in out.getvalue()
     assert log(path) == [("note", 1, "see page 3")]
 
 

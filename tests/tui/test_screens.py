@@ -143,10 +143,10 @@ async def test_what_is_typed_ahead_of_the_end_labels_no_skipped_unit(
         await app.typed.done()
         await pilot.pause()
         assert isinstance(app.screen, Finished)
-        assert "4 keys typed behind it did nothing" not in str(
+        assert "4 keys typed after it did nothing" not in str(
             app.screen.query_one("#done-said", Static).content
         )
-        assert "3 keys typed behind it did nothing" in str(app.screen.query_one("#done-said", Static).content)
+        assert "3 keys typed after it did nothing" in str(app.screen.query_one("#done-said", Static).content)
     assert sorted(labels(path).values()) == ["support", "support"]
 
 
@@ -234,21 +234,21 @@ async def test_numbers_and_lists_are_typed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[keys]\nundo = "s"', "key 's' of 'undo' is that of label 'support'"),
-        ('[keys]\nundo = "-"', "key '-' of 'skip' is that of 'undo'"),
+        ('[keys]\nundo = "s"', "key 's' of 'undo' is already used by label 'support'"),
+        ('[keys]\nundo = "-"', "key '-' of 'skip' is already used by 'undo'"),
         ('[keys]\nundo = "crtl+z"', "key 'crtl+z': there is no such key; did you mean ctrl+z?"),
         ('[keys]\nundo = "ctrl+q"', "it quits"),
-        ('[keys]\nundo = "ctrl+i"', "terminals send 'tab' for it: write that"),
+        ('[keys]\nundo = "ctrl+i"', "terminals send 'tab' for it: write"),
         ('[keys]\nundo = "uu"', "key 'uu': there is no such key"),
-        ('[keys]\nundo = "u"\nskip = "u"', "key 'u' of 'skip' is that of 'undo'"),
+        ('[keys]\nundo = "u"\nskip = "u"', "key 'u' of 'skip' is already used by 'undo'"),
         ('[keys]\nundoo = "u"', "no command 'undoo'"),
-        ("[keys]\nundo = 3", "write the keys as text"),
-        ("[keys]\nundo = ','", "write the keys as text"),
-        ('[keys]\nundo = "ctrl+h"', "terminals send 'backspace' for it: write that"),
-        ('keys = "u"', "keys is a table: write [keys]"),
+        ("[keys]\nundo = 3", "write the keys as a string"),
+        ("[keys]\nundo = ','", "write the keys as a string"),
+        ('[keys]\nundo = "ctrl+h"', "terminals send 'backspace' for it: write"),
+        ('keys = "u"', "keys must be a table"),
         ('undo = "u"', "unknown section 'undo'"),
         ('[key]\nundo = "u"', "unknown section 'key'"),
-        ("[keys", "not TOML"),
+        ("[keys", "not valid TOML"),
     ],
 )
 def test_keys_that_clash_are_refused(tmp_path: Path, text: str, told: str) -> None:
@@ -268,7 +268,7 @@ def test_any_character_is_a_key_and_shown_as_itself(tmp_path: Path) -> None:
     task = parse_task(text.replace("key: s", 'key: ";"', 1), "stance.v2.md")
     path = tmp_path / "keymap.toml"
     path.write_text('[keys]\nundo = ";"', "utf-8")
-    with pytest.raises(UsageError, match="key ';' of 'undo' is that of label 'support'"):
+    with pytest.raises(UsageError, match="key ';' of 'undo' is already used by label 'support'"):
         load_keymap(path, task)
 
 

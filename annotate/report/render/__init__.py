@@ -1,4 +1,4 @@
-"""One document, five ways to write it: HTML, Markdown, JSON, CSV and LaTeX tables."""
+"""Renderers that write a document in five formats: HTML, Markdown, JSON, CSV and LaTeX tables."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,7 +12,7 @@ FORMATS: Mapping[str, Callable[[Document], str]] = {
     "csv": table.render,
     "tex": latex.render,
 }
-"""Format (and file suffix) -> renderer."""
+"""A map from each format, which is also the file suffix, to its renderer."""
 
 SHORT: Mapping[str, Callable[[Document], str]] = {"md": markdown.short, "tex": latex.short}
-"""Format -> renderer of a paper's paragraph and one table."""
+"""A map from each format to the renderer for a paper's paragraph and one table."""

@@ -1,4 +1,4 @@
-"""The environment of the templates in this folder."""
+"""The Jinja environment for the templates in this folder."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ def environment(**options: Any) -> Environment:
     """Return an environment with the functions that the templates of all formats use; `options` are Jinja's."""
     made = Environment(
         loader=FileSystemLoader(FOLDER),
-        # Names of a study are data: a template that misses one is wrong.
+        # An undefined name is an error, because it means that a template is wrong.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

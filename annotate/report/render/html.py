@@ -1,4 +1,4 @@
-"""The document as one self-contained page, without scripts or network, and as a part of a notebook (`piece`)."""
+"""The document as one self-contained page, without scripts or network access, and as an element for notebooks (`piece`)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from judge.console import visible
 
 
 def render(document: Document) -> str:
-    """Return the document as a page."""
-    # Texts of a study are untrusted. If escaping failed somewhere, the policy would still allow nothing but the style
+    """Return the document as an HTML page."""
+    # Texts in a study are untrusted. If escaping failed somewhere, the policy would still allow only the style
     # sheet with this hash.
     style = (FOLDER / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -37,7 +37,7 @@ def _page() -> Template:
 
 
 def _environment(drawing: Callable[[Figure], Markup], prefix: str = "") -> Environment:
-    """Return the environment of HTML. `prefix` precedes the ids of tables and figures."""
+    """Return the environment for HTML. `prefix` precedes the ids of tables and figures."""
     # Each text passes through `finalize`, so no template can forget it.
     made = environment(autoescape=True, finalize=_shown)
     made.globals.update(drawing=drawing, prefix=prefix, quote=_quote)
@@ -53,10 +53,10 @@ _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
 def _quote(text: str) -> Markup:
-    """Return the Markdown that guidelines use as HTML: paragraphs, lists, bold. All else stays text."""
+    """Convert the Markdown that guidelines use to HTML: paragraphs, lists, bold. Everything else stays text."""
     parts: list[Markup] = []
     for block in re.split(r"\n\s*\n", visible(text).strip()):
-        # A line that starts no item continues the one before.
+        # A line that does not start an item continues the previous one.
         lines = re.split(r"\n(?=[-*] )", block)
         flat = [_bold(" ".join(line.removeprefix("- ").removeprefix("* ").split())) for line in lines]
         if block.startswith(("- ", "* ")):
@@ -76,7 +76,7 @@ def _bold(text: str) -> Markup:
 
 
 def _drawing(figure: Figure) -> Markup:
-    # The drawing's text went through an XML writer, which escapes it.
+    # An XML writer has already escaped the drawing's text.
     return Markup(plots.draw(figure.draw, figure.data, f"fig-{figure.key}", figure.caption, figure.text))
 
 
@@ -84,7 +84,7 @@ _ROOT = re.compile(r"(?<![\w.#-])(?::root|html|body)(?=\s*\{)")
 
 
 def piece(document: Document) -> str:
-    """Return the document's verdicts and figures as one element, with the page's style sheet nested in it."""
+    """Return the document's verdicts and figures as one HTML element, with the page's style sheet nested in it."""
     figures = [b for section in document.sections for b in section.blocks if isinstance(b, Figure)]
     content = "\n".join([document.title, *(r.sentence for r in document.rulings), *(f.text for f in figures)])
     # Two reports in one notebook must not share the ids that drawings refer to.
@@ -100,8 +100,8 @@ def piece(document: Document) -> str:
 
 
 def _piece_style() -> str:
-    """Return the page's style sheet for our element only (CSS nesting), without the rules for a whole page."""
-    # Without nesting, the sheet would restyle the notebook around our output.
+    """Return the page's style sheet limited to our element (CSS nesting), without the rules for a whole page."""
+    # Without nesting, the style sheet would also apply to the notebook around our output.
     style = (FOLDER / "page.css").read_text(encoding="utf-8")
     style = _ROOT.sub("&", re.sub(r"@page\s*\{[^}]*\}", "", style))
     frame = "& { padding: .25rem 1rem 1rem; margin: 0; } .title { font-size: 1.3rem; font-weight: 600; }"

@@ -18,9 +18,9 @@ def render(document: Document) -> str:
 
 
 def as_json(document: Document) -> dict[str, Json]:
-    """Return the documented shape."""
+    """Return the document in the documented shape, as JSON types."""
     measures = document.measures()
-    # Tables have the same objects as the list, so identity finds each in it.
+    # Tables contain the same objects as the list, so each is found by its identity.
     place = {id(m): i for i, (_, m) in enumerate(measures)}
     return {
         "schema": "adjudge/report/1",
@@ -73,7 +73,7 @@ def _block(block: Block, place: dict[int, int]) -> dict[str, Json]:
 
 
 def _table(table: Table, place: dict[int, int]) -> dict[str, Json]:
-    # A Measure has its counts already.
+    # A Measure already has its counts.
     kept = [i for i, column in enumerate(table.columns) if column.kind != "n"]
     return {
         "kind": "table",

@@ -1,8 +1,8 @@
-"""The tables of the document in LaTeX (booktabs), to be put into a paper with \\input.
+"""The tables of the document in LaTeX (booktabs), to be included in a paper with \\input.
 
-Numbers are columns `r`, short texts `l`, long texts paragraphs that share the rest of the line. A table that is wider
-than a line, or has too many columns, is split into parts. Widths are counted in characters. Nothing is scaled, so all
-letters have one size.
+Numbers are in columns `r`, short texts in columns `l`, and long texts in paragraphs that share the rest of the line. A
+table that is wider than a line, or has too many columns, is split into parts. Widths are counted in characters. Nothing
+is scaled, so all letters have the same size.
 """
 
 import re
@@ -20,24 +20,24 @@ from judge.console import visible
 from judge.types import Json
 
 LINE = 75
-"""The characters of a line of an article in \\small, approximately."""
+"""The approximate number of characters in a line of an article in \\small."""
 MOST_COLUMNS = 8
-"""The most columns of a table or of a part of it."""
+"""The maximum number of columns in a table or in a part of one."""
 SHORT = 24
-"""A longer text becomes a paragraph."""
+"""The maximum characters of a text that is not set as a paragraph."""
 GAP = 2
 """The width of the gap between two columns, in characters."""
 LONG_WORD = 14
-"""A longer word may be broken."""
+"""The maximum characters of a word that may not be broken."""
 _BREAKS = "/_-.:,;|=&?@·"
 
 
 @dataclass(frozen=True)
 class TabularLayout:
-    """The columns of one table or of one part of it.
+    """The columns of a table or of a part of one.
 
-    `indices` are its columns, `spec` the argument of \\begin{tabular}, `room` the characters of a line of a paragraph.
-    `stacked`: intervals are below their values.
+    `indices` are its columns, `spec` is the argument of \\begin{tabular}, and `room` is the number of characters in a line
+    of a paragraph. `stacked` is whether intervals are below their values.
     """
 
     indices: tuple[int, ...]
@@ -47,8 +47,8 @@ class TabularLayout:
 
 
 def pieces(word: str) -> list[str]:
-    """Split a long word where it may be broken: after its separators, and every LONG_WORD characters without one."""
-    # Identifiers and URLs have no spaces, and TeX breaks a line only at spaces and hyphens that it knows.
+    """Split a long word where it may be broken: after separators, and after LONG_WORD characters without a separator."""
+    # Identifiers and URLs have no spaces, and TeX breaks a line only at spaces and at hyphens that it recognises.
     if len(word) <= LONG_WORD:
         return [word]
     parts = [""]
@@ -60,7 +60,7 @@ def pieces(word: str) -> list[str]:
 
 
 def lines(head: str) -> list[str]:
-    """Break the head of a column of numbers into lines about as wide as the numbers."""
+    """Break the head of a number column into lines that are about as wide as the numbers."""
     return textwrap.wrap(head, LONG_WORD, break_long_words=False) or [""]
 
 
@@ -69,12 +69,12 @@ def layouts(
 ) -> list[TabularLayout]:
     """Return one layout for each part of a table. The first column, which names the rows, is in every part.
 
-    `stacked` puts intervals below their values. They go there in any case if the table is too wide otherwise.
+    With `stacked`, intervals are below their values. They also are if the table would be too wide otherwise.
     """
     wide = [_wide(head, numbers[i], [row[i] for row in rows], stacked) for i, head in enumerate(heads)]
     if not stacked and sum(min(n, SHORT) for n in wide) > LINE:
         return layouts(heads, numbers, rows, True)
-    # A paragraph can be as narrow as a short text; a number cannot be broken.
+    # A paragraph can be as narrow as a short text, but a number cannot be broken.
     least = [n if numbers[i] else min(n, SHORT) for i, n in enumerate(wide)]
     first, *rest = range(len(heads))
     parts = [[first]]
@@ -87,7 +87,7 @@ def layouts(
 
 
 def _wide(head: str, numeric: bool, cells: Sequence[Shown], stacked: bool) -> int:
-    """Return the width of a column in characters, with the gap before the next one."""
+    """Return the width of a column in characters, including the gap before the next column."""
     texts = [
         part for c in cells for part in ((c.text + c.marks, c.interval) if stacked else (c.flat + c.marks,))
     ]
@@ -123,7 +123,7 @@ _SPECIAL = {
     '"': r"\symbol{34}",
     "'": r"{\textquotesingle}",
     "`": r"\textasciigrave{}",
-    # TeX makes a dash of two hyphens, and an optional argument of a bracket behind the end of a row.
+    # TeX turns two hyphens into a dash, and a bracket after the end of a row into an optional argument.
     "-": r"{-}",
     "[": r"{[}",
     "]": r"{]}",
@@ -131,7 +131,7 @@ _SPECIAL = {
     "…": r"\ldots{}",
 }
 _PATTERN = re.compile("|".join(map(re.escape, _SPECIAL)))
-# A float cannot be broken at the end of a page, so longer tables are several.
+# A float cannot be split over two pages, so longer tables become several floats.
 LINES_OF_A_FLOAT = 40
 
 
@@ -147,7 +147,7 @@ def short(document: Document) -> str:
 
 @cache
 def _environment() -> Environment:
-    # Jinja's own delimiters are braces, of which LaTeX is full.
+    # Jinja's default delimiters are braces, which are common in LaTeX.
     made = environment(
         block_start_string="<%",
         block_end_string="%>",
@@ -168,13 +168,13 @@ def _environment() -> Environment:
 
 
 def _keys(section: Section) -> list[str]:
-    """Return the keys of the tables of a section, for its references."""
+    """Return the keys of the tables in a section, for its references."""
     keys = (b.table.key if isinstance(b, Figure) else getattr(b, "key", "") for b in section.blocks)
     return [key for key in keys if key]
 
 
 def _paragraphs(value: str) -> list[str]:
-    """Return the lines of somebody else's text that begin a line here, too: paragraphs and items of lists."""
+    """Return the lines of third-party text that also start a new line here: paragraphs and list items."""
     blocks = re.split(r"\n\s*\n", visible(value).strip())
     return [line for block in blocks for line in re.split(r"\n(?=[-*] )", block)]
 
@@ -185,7 +185,7 @@ def _said(label: CaseLabel) -> str:
 
 
 def _parts(table: Table, caption: str) -> Iterator[dict[str, Json]]:
-    """Yield what the template prints of each part of a table that fits on a page."""
+    """Yield the template variables for each part of a table that fits on a page."""
     cells = grid(table)
     shown = cells.rows[: table.shown()]
     notes = [text(note) for note in table.left_out() + list(table.notes)]
@@ -202,7 +202,7 @@ def _parts(table: Table, caption: str) -> Iterator[dict[str, Json]]:
             "spec": layout.spec,
             "heads": [_head(cells.heads[i], cells.numbers[i]) for i in layout.indices],
             "rows": [[_cell(row[i], layout.stacked) for i in layout.indices] for row in page],
-            # The notes belong to all parts, so they are below the last one.
+            # The notes apply to all parts, so they are below the last part.
             "notes": notes if number == len(parts) else [],
         }
 
@@ -232,12 +232,12 @@ def _cell(cell: Shown, stacked: bool) -> str:
 
 
 def _stack(place: str, stacked: Iterable[str]) -> str:
-    """Stack the lines of a cell that TeX would not break. `place`: the top (t) or bottom (b) line is on the row's baseline."""
+    """Stack the lines of a cell that TeX would not break. `place` is the line on the row's baseline: top (t) or bottom (b)."""
     return rf"\begin{{tabular}}[{place}]{{@{{}}r@{{}}}}" + r"\\".join(stacked) + r"\end{tabular}"
 
 
 def text(value: str) -> str:
-    """Return a text as one line in which nothing is a command, and long words may be broken."""
+    """Return a text as one line without LaTeX commands, in which long words may be broken."""
     return " ".join(r"\allowbreak{}".join(map(_escaped, pieces(word))) for word in visible(value).split())
 
 

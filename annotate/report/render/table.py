@@ -1,9 +1,9 @@
-"""All tables of the document as one long CSV table: one row a cell, for R, pandas or a spreadsheet.
+"""All tables of the document as one long CSV table with one row per cell, for R, pandas or a spreadsheet.
 
-`section, table, row, column, text` name the cell and its text. A cell that is a Measure fills `measure` to `notes`
-too, with full precision; `annotators` and `notes` are JSON lists. The head of the report is the table `about`, the
-verdicts are the table `verdict`. Texts beside the tables are rows with the column `note`, `text`, `quote` or
-`drawing`.
+The columns `section, table, row, column, text` identify the cell and give its text. If a cell is a Measure, the columns
+from `measure` to `notes` are filled, too, with full precision; `annotators` and `notes` are JSON lists. The head of the
+report is the table `about`, and the verdicts are the table `verdict`. Texts outside the tables are rows whose `column`
+is `note`, `text`, `quote` or `drawing`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NAMED = 8
 
 
 _DIGITS = r"[+-]?\d[\d,]*(\.\d+)?"
-# A number as we print it, alone or with its interval; nothing may follow that could be a formula.
+# A number in our format, alone or with its interval. Nothing may follow it that could be a formula.
 _NUMBER = re.compile(rf"{_DIGITS}( \({_DIGITS} to {_DIGITS}\))?", re.ASCII)
 
 
@@ -56,7 +56,7 @@ def render(document: Document) -> str:
 
 
 def _text_row(section: str, table: str, row: Json, column: str, text: str) -> dict[str, Json]:
-    """Return a row that has text and no number."""
+    """Return a row that has a text but no number."""
     return dict(zip(COLUMNS, (section, table, row, column, text), strict=False))
 
 
@@ -136,8 +136,8 @@ def _listed(values: list[str]) -> str:
 
 
 def _safe(value: Json) -> Json:
-    """Return a text that a spreadsheet does not run as a formula: with an apostrophe before = + - @."""
-    # Labels, names and texts of a study come from elsewhere. Numbers that we print, such as -0.1, stay numbers.
+    """Return a text that a spreadsheet does not run as a formula, by putting an apostrophe before = + - @."""
+    # Labels, names and texts in a study are untrusted. Numbers that we print, such as -0.1, stay numbers.
     if not isinstance(value, str):
         return value
     value = visible(value)
