@@ -134,7 +134,7 @@ def _without_a_label(store: Store, wanted: set[str], named: str | None) -> list[
     if named:
         return []
     fields = sorted(relation.conflict_counts(store.conn).keys() - wanted)
-    return [f"no label of '{name}' counts: {all_in_conflict(store, name)}" for name in fields]
+    return [f"no label for '{name}' counts: {all_in_conflict(store, name)}" for name in fields]
 
 
 def usual(panel: Panel, pair: bool) -> list[str]:

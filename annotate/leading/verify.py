@@ -242,7 +242,7 @@ def _is_close(stored: Design, expected: Design) -> bool:
 def _weight(design: Design) -> str:
     p, weight = design
     if p is None:
-        return "no weight: it was not left to chance"
+        return "no weight, because the unit was not drawn at random"
     return "a probability from 0 to 1" if math.isnan(p) else f"{weight} (probability {p})"
 
 
@@ -250,7 +250,9 @@ def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
     """Check that the questions in a split exist, and that the looks at its test are numbered without gaps."""
     query = "SELECT task_id, question_id FROM split_questions WHERE question_id NOT IN (SELECT question_id FROM units)"
     for task, question in conn.execute(query):
-        yield Finding("split", f"split of {task}", f"question '{question}' in the study", "it is not there")
+        yield Finding(
+            "split", f"split of {task}", f"question '{question}' in the study", "the question is missing"
+        )
     query = (
         "SELECT task_id, count(*), max(look) FROM split_looks GROUP BY task_id HAVING count(*) <> max(look)"
     )
@@ -275,4 +277,4 @@ def _exposures(conn: sqlite3.Connection) -> Iterator[Finding]:
         ORDER BY 1, 2, 3
     """
     for way, person, unit in conn.execute(query):
-        yield Finding("exposure", f"{way}, {person}, unit '{unit}'", "shown", "not in the ledger")
+        yield Finding("exposure", f"{way}, {person}, unit '{unit}'", "shown", "not in the table of exposures")

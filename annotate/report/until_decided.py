@@ -98,7 +98,7 @@ def _at(ruling: Ruling) -> str:
     )
     return (
         f"{quantity[:1].upper()}{quantity[1:]} is {deciding.value:.3f}, at this look between {deciding.low:.3f} and {deciding.high:.3f}; "
-        f"trust takes all of that above {deciding.limit:g}, and distrust all of it below"
+        f"trust requires the whole interval to be above {deciding.limit:g}, and distrust requires it to be below"
     )
 
 

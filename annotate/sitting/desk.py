@@ -341,7 +341,7 @@ def _check_assigned(store: Store, batch: str, person: str, returning: bool) -> N
     elif person not in names:
         raise not_for(batch, person, names)
     if why := is_stopped(store.conn, batch, person):
-        raise StudyError(f"batch '{batch}': {person} was stopped ({why}); what was done before is kept")
+        raise StudyError(f"batch '{batch}': {person} was stopped ({why}); earlier work is kept")
 
 
 def end_session(path: Path, session: str) -> None:

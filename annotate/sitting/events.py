@@ -112,7 +112,7 @@ def fold(events: Iterable[Event]) -> State:
 def why_refused(events: Sequence[Event], new: Event, fields: Sequence[str]) -> str | None:
     """Return why a unit's log does not allow another event, or None if it allows it. `fields` are the task's questions."""
     state = fold(events)
-    stands = "the answer has been shown: your first label of this unit stands"
+    stands = "the answer has been shown: your first label for this unit is final"
     if new.kind in FIRST_LAYER and state.locked:
         return stands
     if new.kind == Kind.SHOWN and state.status(fields) is not UnitStatus.DONE:

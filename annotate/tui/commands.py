@@ -113,14 +113,14 @@ class Commands:
 
     async def _skipped(self) -> None:
         first = self._desk.listing("skipped", limit=1)[0].position
-        self._place.show(first, "a label takes the skip back")
+        self._place.show(first, "a label undoes the skip")
 
     async def undo(self) -> None:
         """Undo the last action, even if it was before a restart."""
         place = self._place
         # The desk would pass over this unit, and undo something on a unit that is not on the screen.
         if self._hand.phase != "label" and not self._hand.unit.state.revised:
-            place.refuse("it has been shown: your first label of this unit stands")
+            place.refuse("the answer has been shown: your first label for this unit is final")
             return
         result = await place.attempt(lambda: (self._desk.undo(),))
         if result is None:

@@ -112,7 +112,7 @@ class LabelScreen(Screen[None]):
             return
         self.clear_selection()
         if len(chosen) > 1:
-            self.place.refuse("a mark must be within one text: drag within one text only")
+            self.place.refuse("a mark must be within one text")
             return
         content = self.query_one(f"#{panes[0]}", Static).content
         act = self.marking.dragged(panes[0] == "aside", chosen[panes[0]], str(content))

@@ -160,7 +160,7 @@ def feedback_panel(
     if reasons is None:
         text = "Look again: another label is a second try, Enter shows the answer. ? has the guidelines."
     elif not rows:
-        text = "The answers to training units stay with the lead in a packed batch.\nEnter goes on."
+        text = "In a packed batch, only the lead has the answers to training units.\nEnter goes on."
     return Content("\n").join([*rows, Content.styled(text, QUIET)])
 
 

@@ -302,7 +302,7 @@ class Dialogue:
 
     def _undo(self) -> None:
         if self._hand.phase != "label" and not self._hand.unit.state.revised:
-            self._say("It has been shown: your first label of this unit stands.")
+            self._say("The answer has been shown: your first label for this unit is final.")
             return
         try:
             position = self._desk.undo()

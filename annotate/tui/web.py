@@ -110,7 +110,9 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
 
         async def _busy(self) -> str | None:
             """Return why no labelling screen can be opened now, or None if one can be opened."""
-            reason = "this batch is open in another tab of your browser; go on there, or close that tab first"
+            reason = (
+                "this batch is open in another tab of your browser; continue there, or close that tab first"
+            )
             deadline = asyncio.get_running_loop().time() + RELOAD_SECONDS
             while True:
                 if not self.is_labelling:

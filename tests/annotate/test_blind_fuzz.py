@@ -210,9 +210,9 @@ def test_after_the_reveal_the_first_label_stands_whatever_is_tried(study: Path, 
 @pytest.mark.parametrize(
     ("kind", "value", "undoes", "told"),
     [
-        (Kind.LABEL, "support", None, "your first label of this unit stands"),
-        (Kind.SKIP, None, None, "your first label of this unit stands"),
-        (Kind.UNDO, None, "label", "your first label of this unit stands"),
+        (Kind.LABEL, "support", None, "your first label for this unit is final"),
+        (Kind.SKIP, None, None, "your first label for this unit is final"),
+        (Kind.UNDO, None, "label", "your first label for this unit is final"),
         (Kind.UNDO, None, "shown", "no such event to undo"),
         (Kind.UNDO, None, "none", "no such event to undo"),
     ],

@@ -100,7 +100,7 @@ def test_the_judge_comes_up_after_the_label_and_a_change_needs_a_reason(tmp_path
     ]
     assert ("revise", 2, "support") in kinds and "Nothing was changed." in said
     assert rows_of(path, "SELECT reason FROM events WHERE kind = 'revise'") == [("I overlooked it",)]
-    assert "your first label of this unit stands" in said
+    assert "your first label for this unit is final" in said
     assert {v for (_, _, layer, _), v in labels(path).items() if layer == "first"} == {"refute"}
 
 
