@@ -113,7 +113,9 @@ def outlook(
     why = ""
     if first is None:
         last = curve[-1]
-        why = f"even {last.more_units:,} more units have a chance of {last.decided:.0%} only"
+        # The looks to come can be at units that are drawn already and wait for labels.
+        which = f"even {last.more_units:,} more units" if last.more_units > 0 else "the units drawn already"
+        why = f"{which} have a chance of {last.decided:.0%} only"
     return Outlook(
         power,
         tuple(curve),

@@ -9,9 +9,9 @@ import pytest
 
 from judge.stats import Ratings, verdict
 from judge.stats.conditions import rule
-from judge.stats.outlook import outlook
+from judge.stats.outlook import LookAhead, outlook
 from judge.stats.ratings import FloatArray, IntArray
-from judge.stats.verdict_inputs import UNDECIDED, Limits, sums
+from judge.stats.verdict_inputs import UNDECIDED, Limits, case, sums
 from judge.stats.verdict_plan import VerdictPlan, plan_of
 
 from .test_decision import copied, noisy
@@ -53,6 +53,15 @@ def test_near_the_limit_no_number_would_do() -> None:
     assert plan.decision == "undecided"
     assert plan.more_units is None and plan.more_clusters is None
     assert "have a chance of" in plan.why
+
+
+def test_no_sentence_names_zero_units() -> None:
+    """A look to come can be at units that are drawn already: there are 0 more of them to draw."""
+    codes = np.array([[0, 0], [1, 1], [0, 0], [1, 1], [0, 1], [1, 0]] * 8 + [[0, 0], [1, 1]] * 12)
+    table = Ratings.from_codes(codes, ["a", "b"], ["judge", "gold"])
+    of = case(table, "judge", reference="gold")
+    plan = outlook(of.sums, Limits(threshold=0.5556), looks=[LookAhead(0.1, 0, 0.9999)])
+    assert plan.why.startswith("the units drawn already have a chance of ")
 
 
 def test_what_is_decided_needs_nothing() -> None:
