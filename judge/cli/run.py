@@ -16,7 +16,7 @@ from judge.cli.models import model_option
 from judge.cli.options import Sectioned, options_of
 from judge.cli.panel import run_panel
 from judge.cli.progress import Progress
-from judge.cli.run_result import finish
+from judge.cli.run_result import finish, unparsed_text
 from judge.commands import command
 from judge.console import db_option, emit_json, json_option, note, notes, say
 from judge.errors import Exit, UsageError
@@ -91,9 +91,10 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
         else:
             ran = asking.run(store, prepared, Progress(sys.stderr))
         then = asking.what_next(store, ran)
+        unparsed = unparsed_text(store, ran.report.run_id, ran.report.ended)
     if ran.calibrated is not None:
         note(f"calibrated by the recipe: run {ran.calibrated}")
-    return finish(ran.plan, ran.report, options, then)
+    return finish(ran.plan, ran.report, options, then, unparsed)
 
 
 def _check_ways(options: dict[str, Any]) -> None:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.commands import command
-from judge.console import emit_json, note, notes, suggests_next
+from judge.console import emit_json, note, notes, short, suggests_next
 from judge.errors import Exit
 
 if TYPE_CHECKING:
     from judge.runner import Plan, RunReport
+    from judge.store import Store
+
+MOST_OF_REPLY = 120
+"""Maximum length of a reply that is shown as a sample."""
 
 
-def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) -> int:
-    """Print the result of a run, and return its exit code."""
+def finish(
+    plan: Plan, report: RunReport, options: dict[str, Any], then: str, unparsed: Sequence[str] = ()
+) -> int:
+    """Print the result of a run, and return its exit code. `unparsed` has lines of `unparsed_text`."""
     from judge.runner.plan import STATUSES
 
     document = report.as_json(plan)
@@ -39,6 +47,8 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
             print(f"next: {command('judge runs show', report.run_id)}")
             print(f"then: {then}")
     notes(report.remarks(plan))
+    for line in unparsed:
+        note(line)
     # After the counts: this raises the error that ended the run, and the labels so far are stored and paid
     # for.
     code = exit_code(report)
@@ -48,6 +58,34 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
             "--max also counts the tokens and dollars that the run used earlier; raise the limit that was reached"
         )
     return code
+
+
+def unparsed_text(store: Store, run_id: str, counts: Mapping[str, int]) -> list[str]:
+    """Return lines with a sample of the unparsed replies and the next command if they are most of the `counts` by status."""
+    from judge.store.export import named_run
+    from judge.store.runs import unparsed_sample
+
+    n, total = counts.get("unparsed", 0), sum(counts.values())
+    if 2 * n <= total:
+        return []
+    run = named_run(store, run_id)
+    reply = unparsed_sample(store.conn, run_id)
+    # The run stores the form that was used, also where the command said `auto`.
+    mode = json.loads(run["options"]).get("mode")
+    if mode in ("codes", "words"):
+        form, more = "letters" if mode == "codes" else "words", ("--answers", "json")
+        advice = f"the model does not answer with the {form} that it was asked for. Ask for JSON"
+    else:
+        advice, more = "retry them, or choose another model", ("--retry", "unparsed")
+    sample = f", such as {short(reply, MOST_OF_REPLY)!r}" if reply is not None else ""
+    # The whole command, because the address and other options are needed again.
+    repeated = suggests_next() and not _has_password()
+    line = (
+        shlex.join(["judge", *sys.argv[1:], *more])
+        if repeated
+        else command("judge run", run["task"], "-m", run["model"], *more)
+    )
+    return [f"{n:,} of {total:,} replies are unparsed{sample}: {advice}:", f"  {line}"]
 
 
 def exit_code(report: RunReport) -> int:
@@ -67,7 +105,11 @@ def exit_code(report: RunReport) -> int:
 
 
 def _resume_line() -> str:
-    # A base URL may carry a password; such a line is not repeated on the screen.
-    if any("@" in a for a in sys.argv if "//" in a):
+    if _has_password():
         return "the same command"
     return shlex.join(["judge", *sys.argv[1:]])
+
+
+def _has_password() -> bool:
+    """Return whether the typed command may contain a password in a base URL; it is not repeated on the screen then."""
+    return any("@" in a for a in sys.argv if "//" in a)

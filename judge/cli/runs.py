@@ -7,6 +7,7 @@ import click
 
 from judge import console
 from judge.cli.run_import import import_
+from judge.cli.run_result import MOST_OF_REPLY
 from judge.cli.watch import watch
 from judge.errors import UsageError
 from judge.files import CSV, format_of
@@ -74,10 +75,11 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
     from judge.labels.origin import describe_origin
     from judge.scores.gold import compare
     from judge.store import export
-    from judge.store.runs import PROBES
+    from judge.store.runs import PROBES, unparsed_sample
 
     with Store.open(db, create=False) as store:
         run = export.find_run(store, run_name)
+        unparsed = unparsed_sample(store.conn, run["run_id"]) if run["unparsed"] else None
         task = export.stored_task(store, run["task"])
         results = compare(store, task, run["run_id"])
         origin_text = describe_origin(store, run["run_id"])
@@ -96,6 +98,8 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
         + (f"; ${run['cost_usd']:.4f}" if run["cost_usd"] is not None else "")
         + "\n"
     )
+    if unparsed is not None:
+        console.say(f"an unparsed reply: {console.short(unparsed, MOST_OF_REPLY)!r}\n")
     if (probes := run["provider"].get(PROBES)) is not None:
         print(f"test calls to the server: {probes_told(probes)}\n")
     for field, words in maps.items():

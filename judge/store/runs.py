@@ -210,6 +210,16 @@ def mark_added(store: Store, run_id: str) -> None:
         conn.execute(query, [run_id])
 
 
+def unparsed_sample(conn: sqlite3.Connection, run_id: str) -> str | None:
+    """Return a reply of the run that could not be parsed; None if there is none with a text."""
+    query = (
+        "SELECT reply FROM latest_judgements WHERE run_id = ? AND status = 'unparsed' AND reply <> '' "
+        "ORDER BY repeat, unit_id LIMIT 1"
+    )
+    row = conn.execute(query, [run_id]).fetchone()
+    return None if row is None else str(row[0])
+
+
 def tried(conn: sqlite3.Connection) -> set[str]:
     """Return the ids of the runs that a search tried."""
     return {

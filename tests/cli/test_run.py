@@ -105,6 +105,20 @@ def test_some_labels_and_some_without(judge: Judge, tmp_path: Path) -> None:
     assert rows[2]["reply"] == '{"stance": "maybe"}', "the reply is kept"
 
 
+def test_most_replies_unparsed_end_with_a_sample_and_the_next_step(judge: Judge, tmp_path: Path) -> None:
+    """The user saw how many replies were unparsed, but neither one of them nor what to do."""
+    replies = [("", "I would \x1b[31msay so. " + "x" * 500)]
+    words = ["stance", "-m", "scripted/file", "--option", f"script={script(tmp_path / 's.jsonl', replies)}"]
+    for form, advice in (("codes", "--answers json"), ("json", "--retry unparsed")):
+        done = judge("run", *words, "--answers", form, code=4)
+        assert "4 of 4 replies are unparsed, such as 'I would" in done.err
+        line = next(x for x in done.err.splitlines() if x.startswith("  judge run stance"))
+        assert line.endswith(advice) and "x" * 130 not in done.err and "\x1b" not in done.err
+        shown = judge("runs", "show").out
+        assert "an unparsed reply: 'I would" in shown and "\x1b" not in shown and "x" * 130 not in shown
+    assert "unparsed" not in judge("run", "stance", "-m", "scripted/first").err
+
+
 def test_one_repair_is_tried(judge: Judge, tmp_path: Path) -> None:
     # The second request repeats the first reply and says what was wrong with it.
     replies = [("This could not be used", '{"stance": "refute"}'), ("", "I think it may be so.")]
