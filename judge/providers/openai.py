@@ -13,6 +13,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from time import monotonic
 
 from judge.errors import KeyProblem, ProviderError, RateLimited, Rejected, ServerFault, UsageError
 from judge.providers import chat, features, http, masks
@@ -23,6 +24,8 @@ from judge.types import Json, Reply, Request
 NEEDS = Needs(examples="openai/gpt-5-mini; with --base-url any compatible server", key="OPENAI_API_KEY")
 
 OWN_URL = "https://api.openai.com/v1"
+STRAGGLER_SECONDS, STRAGGLER_TIMES = 20.0, 4.0
+"""A probe is sent again if it has no answer after this time, and after this many times that of the slowest answer."""
 KEY = "OPENAI_API_KEY"
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
@@ -90,10 +93,7 @@ class Provider(Vendor):
             self._questions = features.questions(
                 self._name, self._dialect, not self._is_openai, self._tried_masks()
             )
-            ended = await asyncio.gather(*map(self._ask, self._questions), return_exceptions=True)
-            for error in ended:
-                if error is not None:
-                    raise error
+            await self._ask_all()
         await self._ask_rest()
         self._conclude()
         self._questions, self._answers = [], {}
@@ -249,6 +249,32 @@ class Provider(Vendor):
         if self.chosen_mask != "auto":
             return (self.chosen_mask,)
         return () if self._is_openai else masks.MASKS
+
+    async def _ask_all(self) -> None:
+        """Send all probes at once, and raise the first error. Cancel those that take much longer than the others."""
+        begun = slowest = monotonic()
+        probes = [asyncio.create_task(self._ask(question)) for question in self._questions]
+        pending = set(probes)
+        try:
+            while pending:
+                left = None
+                if any(self._answers.values()):
+                    # The first unit waits for these answers, so one call that hangs must not last a whole time-out.
+                    longest = max(STRAGGLER_SECONDS, STRAGGLER_TIMES * (slowest - begun))
+                    left = begun + longest - monotonic()
+                    if left <= 0:
+                        break
+                n_answers = len(self._answers)
+                _, pending = await asyncio.wait(pending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                if len(self._answers) > n_answers:
+                    slowest = monotonic()
+        finally:
+            for probe in pending:
+                probe.cancel()
+            ended = await asyncio.gather(*probes, return_exceptions=True)
+        for error in ended:
+            if error is not None and not isinstance(error, asyncio.CancelledError):
+                raise error
 
     async def _ask_rest(self) -> None:
         """Send the unanswered probes one after the other, and raise the last error.
