@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
-from tests.loopback.wire import Out, header
+from tests.loopback.wire import Out, arguments, header, serve
 
 KNOWN = {
     "model", "messages", "max_tokens", "max_completion_tokens", "temperature", "top_p", "n", "stop", "stream",
@@ -26,6 +26,12 @@ class GeminiServer(OpenAIServer):
     def __init__(self, **common: Any) -> None:
         super().__init__(**common)
         self.key = "gemini-test-key"
+
+    def other(self, method: str, path: str, head: str) -> Out:
+        if method == "GET" and path == f"{self.suffix}/models":
+            data = [{"id": "models/gemini-2.5-flash", "object": "model", "owned_by": "google"}]
+            return Out(json.dumps({"object": "list", "data": data}).encode())
+        return super().other(method, path, head)
 
     def error(self, status: int, fault: Fault) -> Out:
         word = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
@@ -52,3 +58,13 @@ class GeminiServer(OpenAIServer):
         document["model"] = body["model"]
         document["usage"]["completion_tokens"] += 96
         return Out(json.dumps(document).encode())
+
+
+def main() -> None:
+    """`python -m tests.loopback.gemini_server --port 0`"""
+    options = arguments("Gemini's chat completions on 127.0.0.1").parse_args()
+    serve(GeminiServer(delay=options.delay, port=options.port, record=options.record), options.fault)
+
+
+if __name__ == "__main__":
+    main()

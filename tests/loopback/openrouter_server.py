@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
-from tests.loopback.wire import Out, header
+from tests.loopback.wire import Out, arguments, header, serve
 
 
 class OpenRouterServer(OpenAIServer):
@@ -53,3 +53,13 @@ class OpenRouterServer(OpenAIServer):
         document["choices"][0] |= {"native_finish_reason": "STOP"}
         document["choices"][0]["message"] |= {"reasoning": None}
         return Out(b"\n   \n" + json.dumps(document).encode())
+
+
+def main() -> None:
+    """`python -m tests.loopback.openrouter_server --port 0`"""
+    options = arguments("OpenRouter's chat completions on 127.0.0.1").parse_args()
+    serve(OpenRouterServer(delay=options.delay, port=options.port, record=options.record), options.fault)
+
+
+if __name__ == "__main__":
+    main()
