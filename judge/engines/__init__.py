@@ -1,7 +1,9 @@
-"""Engines: where a run's calls are made. An engine supplies the provider, and the runner does everything else.
+"""Engines determine where a run's calls are made. An engine supplies the provider, and the runner does
+everything else.
 
-`local` calls from this process; `ray` from workers on a Ray cluster. Requests, retries, budgets, commits and the
-run's identity belong to the runner, so that one engine can resume a run that another one began.
+`local` makes calls from this process; `ray` makes them from workers on a Ray cluster. Requests, retries,
+budgets, commits and the run's identity belong to the runner, so that one engine can resume a run that another
+one began.
 """
 
 from judge.engines import ray
@@ -11,5 +13,7 @@ from judge.providers.replicas import replicated
 
 
 def provider(model: str, settings: Settings, workers: Workers | None = None) -> Provider:
-    """Return the unopened provider of `vendor/model`: behind workers, or in this process without them. Raises UsageError."""
+    """Return the unopened provider for `vendor/model`, which makes calls through workers or, without workers,
+    in this process. Raises UsageError.
+    """
     return replicated(model, settings) if workers is None else ray.provider(model, settings, workers)

@@ -5,8 +5,9 @@ its replies arrive one by one. A worker that dies is an unreachable server: its 
 others, and it is used again after Ray has restarted it. Requests are sent in blocks of at most 64. Only requests and
 replies pass between the processes; the study is written here, by its single writer.
 
-RAY_ADDRESS names the cluster; without it, one is started on this machine and ends with the run. Workers read keys
-from their own environment; none is sent. Usage statistics are off.
+RAY_ADDRESS is the address of the cluster. If it is not set, a cluster is started on this machine and shut
+down after the run. Workers read keys from their own environment; keys are not sent to them. Usage statistics
+are off.
 """
 
 import asyncio
@@ -35,22 +36,23 @@ from judge.providers.replicas import Replicas
 from judge.types import Json, Reply, Request, Usage
 
 BLOCK = 64
-"""Maximum of requests sent to a worker at once, which is what its death costs."""
+"""Maximum number of requests sent to a worker at once. This many requests are lost if the worker dies."""
 OPENING_TOKENS = 6_000
 """An upper bound on the tokens of a worker's start-up probes."""
 AS_WE_ARE = {"worker_niceness": 0}
 """Workers of a cluster that we start get the same priority as this process. Ray's default niceness of 15 leaves them almost
 no time on a busy machine, although they do its work."""
 CPUS = 0.1
-"""Cores that each worker reserves. Two workers with a core each would wait for ever on a machine with two cores, and they
-mostly wait for replies."""
+"""Cores that each worker reserves. Two workers that reserve a whole core each would wait forever on a machine
+with two cores, although they mostly wait for replies.
+"""
 CONNECT_SECONDS = 10.0
 OBJECT_STORE = 80 * 2**20
-"""Bytes for objects in a cluster that we start. Requests and replies are small and hardly use the object store."""
+"""Size in bytes of the object store in a cluster that we start. Requests and replies are small and hardly use it."""
 
 
 def provider(model: str, settings: Settings, workers: Workers) -> Provider:
-    """Return the unopened provider whose calls are made by workers. Raises UsageError or MissingExtra."""
+    """Return an unopened provider whose calls are made by workers. Raises UsageError or MissingExtra."""
     if settings.replicas:
         raise UsageError("--workers takes one --base-url: every worker is a server by itself")
     if workers.command is not None and "{port}" not in workers.command:
@@ -71,7 +73,7 @@ def provider(model: str, settings: Settings, workers: Workers) -> Provider:
 
 
 class Ray(Replicas):
-    """A model behind workers of a Ray cluster."""
+    """A model that is called through workers on a Ray cluster."""
 
     def __init__(self, model: str, settings: Settings, workers: Workers, alike: Provider) -> None:
         self.timeout = settings.timeout
@@ -81,24 +83,26 @@ class Ray(Replicas):
         self._cluster = Cluster()
 
     async def open(self) -> None:
-        """Connect to the cluster or start one, and open every worker's provider. Raises as `Replicas.open`."""
+        """Connect to the cluster or start one, and open every worker's provider. Raises the same errors as
+        `Replicas.open`.
+        """
         await asyncio.to_thread(self._cluster.start)
         await super().open()
         first = self._open_ones()[0]
         self.max_concurrency = first.max_concurrency
 
     async def close(self) -> None:
-        """End the workers, and the cluster if it was started here."""
+        """Stop the workers, and also the cluster if it was started here."""
         await super().close()
         await asyncio.to_thread(self._cluster.stop)
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the facts of the first worker's provider, and that Ray was used."""
+        """Return the facts of the first worker's provider, with an entry that Ray was used."""
         facts = dict(self._open_ones()[0].describe())
         return {**facts, "engine": "ray", "workers": len(self.members)}
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the remarks of the workers' providers, by worker, and how many workers died."""
+        """Return the remarks from the workers' providers, by worker, and how many workers died."""
         by_worker = [f"worker {w.number}: {text}" for w in self._workers for text in w.remarks]
         died = sum(worker.deaths for worker in self._workers)
         lost = sum(worker.lost for worker in self._workers)
@@ -110,18 +114,18 @@ class Ray(Replicas):
 
 
 class RemotePairs(Ray):
-    """A classifier of pairs behind workers (see `PairReader`)."""
+    """A classifier of text pairs that is called through workers (see `PairReader`)."""
 
     reads_pairs = True
 
     def suit(self, task: str, labels: Sequence[str]) -> None:
-        """Prepare every worker for these labels. Raises UsageError if the model cannot express them."""
+        """Prepare every worker for these labels. Raises UsageError if the model does not support them."""
         for worker in self._workers:
             worker.suit(task, labels)
 
 
 class Remote:
-    """One worker, as a provider that sends its calls in blocks."""
+    """A single worker, as a provider that sends its calls in blocks."""
 
     label_codes = False
     max_concurrency: int | None = None
@@ -144,7 +148,7 @@ class Remote:
         self._company = Company()
 
     async def open(self) -> None:
-        """Start the worker and open its provider. Raises what that raises; Unreachable if the worker dies."""
+        """Start the worker and open its provider. Raises the errors of `open`, and Unreachable if the worker dies."""
         import ray
 
         if self._actor is None:
@@ -170,7 +174,7 @@ class Remote:
         return Reply("", usage=Usage(_sum(into), _sum(out), cost=sum(u.cost or 0.0 for u in took) or None))
 
     async def complete(self, request: Request) -> Reply:
-        """Make one call in a block with others. Raises as the provider does; Unreachable if the worker died."""
+        """Make one call in a block with others. Raises the provider's errors, and Unreachable if the worker died."""
         if self._actor is None:
             raise Unreachable(f"worker {self.number} was never started", sent=False)
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -285,7 +289,7 @@ def _settle(future: asyncio.Future[Reply], result: Reply | BaseException) -> Non
 
 
 def _silence() -> None:
-    """Stop Ray from printing worker events to stdout, which carries data here. The run reports them on stderr."""
+    """Stop Ray from printing worker events to stdout, which is reserved for data. The run reports them on stderr."""
     from ray._private import worker
 
     if hasattr(worker, "print_to_stdstream"):
@@ -293,14 +297,16 @@ def _silence() -> None:
 
 
 def _look(address: str) -> None:
-    """Raise OSError if nothing listens at host:port: Ray itself would retry for minutes."""
+    """Raise OSError if nothing listens at host:port, because Ray itself would retry for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
 
 
 class Cluster:
-    """The connection to Ray: the cluster of RAY_ADDRESS, one that this process already has, or a new one."""
+    """The connection to Ray: the cluster at RAY_ADDRESS, the cluster that this process is already connected
+    to, or a new one.
+    """
 
     def __init__(self) -> None:
         self._folder: str | None = None
@@ -335,7 +341,7 @@ class Cluster:
         self._is_ours = True
 
     def stop(self) -> None:
-        """Disconnect. A cluster that was started here ends."""
+        """Disconnect, and shut down a cluster that was started here."""
         if not self._is_ours:
             return
         import ray

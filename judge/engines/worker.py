@@ -1,6 +1,7 @@
-"""Workers: what an engine starts, and what runs in it, a provider or a server that it starts and calls.
+"""Workers: their specification by an engine, and the code that runs in them. A worker runs a provider, or
+starts and calls a server.
 
-Nothing here depends on Ray or the study.
+Nothing in this module depends on Ray or the study.
 """
 
 import asyncio
@@ -20,11 +21,12 @@ from judge.providers.base import NoLimits, PairReader, Probing, Provider, Settin
 from judge.types import Json, Reply, Request, Usage
 
 COMPANY = 1 / 25
-"""How long the first of several messages waits for others, as a share of a call's time. Each message costs both sides about
-0.5 ms of processor time, and each wait occupies a slot."""
+"""How long the first of several messages waits for others, as a share of a call's duration. Each message
+costs both sides about 0.5 ms of processor time, and each wait occupies a slot.
+"""
 SHORTEST_WAIT, LONGEST_WAIT = 0.001, 0.015
 START_SECONDS = 900.0
-"""How long a worker's server may take to start: it loads weights and compiles graphs."""
+"""How long a worker's server may take to start, because it loads weights and compiles graphs."""
 AGAIN_SECONDS = 0.25
 
 Opened = tuple[bool, int | None, Mapping[str, Json], Sequence[Usage]]
@@ -35,7 +37,9 @@ Done = tuple[list[tuple[int, Reply | ProviderError]], Mapping[str, Json] | None]
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """What an engine starts: `n` workers that each reserve `gpus` and run `command`, a server at port `{port}`."""
+    """The workers that an engine starts: `n` workers that each reserve `gpus` GPUs and run `command`, which
+    starts a server at port `{port}`.
+    """
 
     n: int = 2
     gpus: float = 0.0
@@ -43,7 +47,7 @@ class Workers:
 
 
 class Company:
-    """Computes how many seconds a message waits for others, from the duration of recent calls."""
+    """Computes from the duration of recent calls how many seconds a message waits for others."""
 
     def __init__(self) -> None:
         self._usual = 0.0
@@ -60,7 +64,7 @@ class Company:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a worker calls: a model, and optionally the command of its own server."""
+    """The model that a worker calls, and optionally the command that starts the worker's own server."""
 
     model: str
     settings: Settings
@@ -68,7 +72,7 @@ class Served:
 
 
 class Worker:
-    """Opens its provider on first use, also after a restart; returns errors as values."""
+    """Runs in a worker. Opens its provider on first use, including after a restart, and returns errors as values."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -81,7 +85,7 @@ class Worker:
         self._company = Company()
 
     async def open(self, suited: tuple[str, tuple[str, ...]] | None = None) -> Opened | AdjudgeError:
-        """Open the provider, and prepare it for labels (task, labels) if it needs that."""
+        """Open the provider, and prepare it for the labels (task, labels) if it needs that."""
         try:
             provider = await self._ready(suited)
         except AdjudgeError as e:
@@ -218,6 +222,6 @@ def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def _end_with_parent() -> None:
-    """Make the kernel end the server when a killed worker disappears (Linux only)."""
+    """Make the kernel stop the server when its worker is killed (Linux only)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

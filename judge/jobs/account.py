@@ -1,6 +1,7 @@
-"""The batches of one account at a vendor: post, find, look, fetch. Each vendor has one file.
+"""The batches of one account at a vendor: post, find, look up and fetch them. Each vendor has its own module.
 
-Every method makes one call to the server, or a few pages of calls, and raises ProviderError. It stores nothing.
+Every method makes one call to the server, or one call for each page, and raises ProviderError if it fails.
+The methods do not store anything.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ from judge.types import Json
 NOT_FOUND = 404
 PAGE = 100
 SECONDS = 600.0
-"""Time-out of one call: uploading a file of 200 MB takes long."""
+"""Time-out of one call. Uploading a file of 200 MB takes a long time."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
     """The state of a batch.
 
-    `status` is the vendor's word; `done` of `total` requests, as far as the vendor counts.
+    `status` is the vendor's own term. `done` out of `total` requests are finished, as far as the vendor
+    counts them.
 
-    `failed` is the reason if the vendor took none of the requests; `results` names the files to fetch after the
-    end, and `answered` is the number of their lines that are answers.
+    `failed` is the reason if the vendor accepted none of the requests. `results` names the files to fetch
+    after the end, and `answered` is the number of lines in them that are answers.
     """
 
     status: str
@@ -47,7 +49,7 @@ class BatchState:
 
 @dataclass(frozen=True, slots=True)
 class FoundBatch:
-    """A batch of the account; `is_ours` is None if it does not show which job it belongs to."""
+    """A batch of the account. `is_ours` is None if the batch does not show which job it belongs to."""
 
     batch_id: str
     is_ours: bool | None
@@ -55,9 +57,10 @@ class FoundBatch:
 
 
 class BatchService(ABC):
-    """The batches of one account: the steps that each vendor has in its own way, and what is common to them.
+    """The batches of one account: the steps that differ between vendors, and the parts that they share.
 
-    `title`, `own_url` and `variable` are the vendor's name, its address, and the environment variable of its key.
+    `title`, `own_url` and `variable` are the vendor's name, its address, and the environment variable that
+    contains its key.
     """
 
     title: str
@@ -67,7 +70,7 @@ class BatchService(ABC):
     def __init__(self, base_url: str, sends_key: bool, sdk: Any, client: Any, error: type[Exception]) -> None:
         """Connect with a `client` of the `sdk`, whose base exception is `error`.
 
-        Raises KeyProblem if the vendor's own server is used without a key.
+        Raises KeyProblem if the vendor's own server is to be used without a key.
         """
         import ssl
 
@@ -99,30 +102,30 @@ class BatchService(ABC):
         )
 
     def upload(self, path: Path, name: str) -> str | None:
-        """Post the file of requests. Returns its id, or None if it is posted with the batch."""
+        """Upload the file of requests. Return its id, or None if the file is uploaded together with the batch."""
         return None
 
     @abstractmethod
     def create(self, path: Path, upload_id: str | None, mark: str) -> str:
-        """Start a batch, which is the paid step.
+        """Start a batch, which is the step that costs money.
 
-        Returns its id. `mark` is stored with it if the vendor supports that.
+        Returns the batch's id. `mark` is stored with the batch if the vendor supports that.
         """
 
     @abstractmethod
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """Yield the account's batches since then that may be the one with this mark."""
+        """Yield the account's batches created since `since` that may be the batch with this mark."""
 
     @abstractmethod
     def state(self, batch_id: str) -> BatchState:
         """Return the state of a batch.
 
-        Raises Rejected with status 404 if the server does not know it (yet).
+        Raises Rejected with status 404 if the server does not know the batch (yet).
         """
 
     @abstractmethod
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
-        """Write one file of results, empty if there are none."""
+        """Write one file of results. The file is empty if there are no results."""
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
         """Yield the custom ids in the results of an ended batch; none if a mark identifies the batches."""
@@ -130,14 +133,16 @@ class BatchService(ABC):
 
     @abstractmethod
     def cancel(self, batch_id: str) -> None:
-        """Ask the vendor to stop the batch; requests that are done by then have results."""
+        """Ask the vendor to stop the batch. Requests that are finished by then have results."""
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
 
     def object(self, call: Callable[[], Any]) -> dict[str, Json]:
-        """Return the JSON object in the response of a raw client call. Raises ServerFault for anything else."""
+        """Return the JSON object in the response to a raw client call. Raises ServerFault if the response is
+        anything else.
+        """
         with self.errors_as_ours():
             body = http.decoded(call().http_response.content)
         if not isinstance(body, dict):
@@ -145,7 +150,7 @@ class BatchService(ABC):
         return body
 
     def listed(self, call: Callable[..., Any], cursor: str) -> Iterator[tuple[str, dict[str, Json]]]:
-        """Yield (id, object) of a paged list; `cursor` names the parameter for the last id of a page."""
+        """Yield the (id, object) pairs of a paged list. `cursor` is the parameter name for the last id on a page."""
         after: str | None = None
         while True:
             position: dict[str, Any] = {} if after is None else {cursor: after}
@@ -161,7 +166,7 @@ class BatchService(ABC):
 
     @contextmanager
     def errors_as_ours(self) -> Iterator[None]:
-        """Translate the client's errors to ProviderError."""
+        """Convert the client's errors to ProviderError."""
         try:
             yield
         # `from None`, because the exceptions of a client may repeat the key in their text.
@@ -175,20 +180,20 @@ class BatchService(ABC):
             raise ServerFault(f"{self.who}: {self.clean(str(e))}") from None
 
     def id_in(self, entry: Json) -> str | None:
-        """Return the id of an object from the server, None without one."""
+        """Return the id of an object from the server, or None if it has none."""
         name = entry.get("id") if isinstance(entry, dict) else None
         # Ids are stored and printed. An id that repeats the key would carry it into the study.
         return name if isinstance(name, str) and name and self.clean(name) == name else None
 
     def begun(self, entry: Json) -> str:
-        """Return the id of a new upload or batch. Raises ServerFault without one that can be stored."""
+        """Return the id of a new upload or batch. Raises ServerFault if it has no id that can be stored."""
         name = self.id_in(entry)
         if name is None:
             raise ServerFault(f"{self.who}: the answer has no 'id'")
         return name
 
     def clean(self, text: str) -> str:
-        """Return a server's text without the key."""
+        """Return a server's text with the key removed."""
         return http.clean(text, [self.key] if self.key else [])
 
     def _refused(self, response: Any) -> ProviderError:

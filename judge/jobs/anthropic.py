@@ -1,7 +1,7 @@
 """Anthropic's message batches: https://docs.anthropic.com/en/api/creating-message-batches.
 
-A batch is posted together with its requests and cannot carry a mark of ours. If the response to a post was lost, the
-batch is searched for among all later ones; only its results show which job it belongs to.
+A batch is posted together with its requests and cannot carry our mark. If the response to the post was lost,
+all later batches are searched for it. Only the results of a batch show which job it belongs to.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AnthropicBatches(BatchService):
         self._batches = self._client.messages.batches
 
     def create(self, path: Path, upload_id: str | None, mark: str) -> str:
-        """Start a batch of the file's lines, which are streamed from the disk. Returns its id."""
+        """Start a batch with the file's lines, which are streamed from the disk. Return the batch's id."""
         # Each line end becomes a comma, except the last one.
         size = len(_HEAD) + path.stat().st_size - 1 + len(_TAIL)
         headers = {"Content-Type": "application/json", "Content-Length": str(size)}
@@ -51,7 +51,7 @@ class AnthropicBatches(BatchService):
         return self.begun(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """Yield all later batches of the account, newest first: they do not show which job they belong to."""
+        """Yield all later batches of the account, newest first, because they do not show which job they belong to."""
         for name, row in self.listed(self._batches.with_raw_response.list, "after_id"):
             if _time(row.get("created_at")) < since:
                 return
@@ -59,7 +59,7 @@ class AnthropicBatches(BatchService):
             yield FoundBatch(name, None, row.get("processing_status") == "ended")
 
     def state(self, batch_id: str) -> BatchState:
-        """Return the state of a batch. Its counts stay 0 until the end."""
+        """Return the state of a batch. Its counts are 0 until it has ended."""
         response = self.object(partial(self._batches.with_raw_response.retrieve, batch_id))
         status = self.clean(str(response.get("processing_status")))
         counts = response.get("request_counts")
@@ -105,7 +105,7 @@ class AnthropicBatches(BatchService):
 
 
 def _posted(path: Path) -> Iterator[bytes]:
-    """Yield `{"requests": [LINE,LINE]}` while the file is read."""
+    """Yield `{"requests": [LINE,LINE]}` in parts while reading the file."""
     yield _HEAD
     with path.open("rb") as file:
         for number, line in enumerate(file):
@@ -114,7 +114,7 @@ def _posted(path: Path) -> Iterator[bytes]:
 
 
 def _time(value: Json) -> datetime:
-    """Parse a time. An invalid one counts as now, so that the search does not stop at it."""
+    """Parse a time. An invalid time is replaced with the current time, so that the search does not stop there."""
     try:
         parsed = datetime.fromisoformat(value)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Follow a job: the state of its batches, the download of their results, and reading these into the study."""
+"""Follow a job: query the state of its batches, download their results, and read the results into the study."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from judge.store.jobs import Job, JobFile
 from judge.store.study import Store
 
 EARLY_SECONDS = 900.0
-"""A vendor's other servers may not know a new batch for this long."""
+"""For this long, a vendor's other servers may not know a new batch."""
 MISSING = "the batch ended without a line for it"
 
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """The stored state of a file, and what the vendor says of its batch (None: not requested, or unknown there)."""
+    """The stored state of a file, and the vendor's state of its batch (None: not requested, or unknown to the
+    vendor).
+    """
 
     file: JobFile
     state: BatchState | None = None
@@ -32,7 +34,7 @@ class FileStatus:
 
 
 def poll(store: Store, job: Job, service: BatchService) -> list[FileStatus]:
-    """Request the state of the batches and store which have ended. Raises ProviderError.
+    """Request the state of the batches and record which of them have ended. Raises ProviderError.
 
     If the vendor has refused a whole batch, its units are released at once.
     """
@@ -47,7 +49,7 @@ def poll(store: Store, job: Job, service: BatchService) -> list[FileStatus]:
 def _polled(
     store: Store, job: Job, file: JobFile, service: BatchService
 ) -> tuple[BatchState | None, str | None]:
-    """Return the state of a file's batch, after storing it, and a remark."""
+    """Store the state of a file's batch. Return the state and a remark."""
     assert file.batch_id is not None
     try:
         state = service.state(file.batch_id)
@@ -78,7 +80,7 @@ def _age(file: JobFile) -> float:
 
 
 def results_of(job: Job, file: JobFile) -> list[Path]:
-    """Return the paths of a file's results, beside the file."""
+    """Return the paths of a file's results, which are in the same folder as the file."""
     stem = file_in(job.folder, file.file).stem
     return [file_in(job.folder, f"{stem}.{suffix}.jsonl") for suffix in SUFFIXES[job.vendor]]
 
@@ -86,10 +88,10 @@ def results_of(job: Job, file: JobFile) -> list[Path]:
 def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
     """Download the results of batches that have ended.
 
-    Returns the paths that were written now.
+    Returns the paths that this call has written.
 
-    Raises ProviderError; files that were downloaded before the error stay. A batch that the vendor does not know
-    yet is skipped.
+    Raises ProviderError; files that were downloaded before the error are kept. A batch that the vendor does
+    not know yet is skipped.
     """
     written: list[Path] = []
     for file in jobs.files(store, job.job_id):
@@ -126,9 +128,9 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
 def _check_complete(
     service: BatchService, job: Job, file: JobFile, state: BatchState, paths: list[Path]
 ) -> None:
-    """Check that no answer which the vendor counts is missing: those are paid for.
+    """Check that no answer counted by the vendor is missing, because these answers are paid for.
 
-    Raises ServerFault and deletes the files if one is.
+    Deletes the files and raises ServerFault if an answer is missing.
     """
     # The first file has all answers, the others have errors.
     n_answers = answers_in(job.vendor, paths[0])
@@ -143,7 +145,9 @@ def _check_complete(
 
 
 def read_fetched(store: Store, job: Job) -> JobTally:
-    """Read the downloaded results, and release the units for which an ended batch has no result. Raises BadInput."""
+    """Read the downloaded results, and release the units for which an ended batch has no result. Raises
+    BadInput if a file cannot be opened.
+    """
     tally = JobTally()
     for file in jobs.files(store, job.job_id):
         if file.state != "fetched":
@@ -172,10 +176,11 @@ def read_fetched(store: Store, job: Job) -> JobTally:
 def cancel(
     store: Store, job: Job, service: BatchService | None, *, release: bool = False
 ) -> tuple[int, int, list[str]]:
-    """Stop a job: files that were not posted release their units, and the vendor is asked to stop the batches.
+    """Stop a job: release the units of files that were not uploaded, and ask the vendor to stop the batches.
 
-    A stopped batch still has results. `release` releases all units at once, whatever their batches bring. Returns
-    (units released, batches asked to stop, remarks). Raises ProviderError.
+    A stopped batch still has results. `release` releases all units at once, regardless of the results of
+    their batches. Returns (number of units released, number of batches asked to stop, remarks). Raises
+    ProviderError.
     """
     units, n_cancelled, remarks = 0, 0, []
     for file in jobs.files(store, job.job_id):

@@ -16,7 +16,7 @@ from judge.types import Json, Reply, Request
 
 URL = "/v1/chat/completions"
 LIMITS = {"openai": (50_000, 200_000_000), "anthropic": (100_000, 255_990_000)}
-"""The maximum of lines and bytes of one file. Anthropic's 256 MB include a few bytes around the lines."""
+"""The maximum number of lines and bytes in one file. Anthropic's 256 MB include a few bytes around the lines."""
 LONGEST_LINE = 2 * http.MOST_BYTES
 # The request itself was in order, but the key, the rate or the server was not, so it may be sent again.
 _PASSING = {401, 403, 408, 409, 425, 429, 529}
@@ -27,21 +27,21 @@ class BatchReader(Protocol):
     """The parts of a provider that work without a connection."""
 
     def body(self, request: Request) -> bytes:
-        """Return the request's body, as in a single call."""
+        """Return the request's body, which is the same as in a single call."""
 
     def parse_answer(self, body: Json, request: Request) -> Reply:
-        """Return the reply in the JSON of a successful answer. Raises ValueError."""
+        """Return the reply in the JSON of a successful answer. Raises ValueError if it has none."""
 
     def refusal(self, complaint: http.Complaint) -> Reply | None:
-        """Return a reply if an error means a refusal of the model, else None."""
+        """Return a reply if the error means that the model refused, otherwise None."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultLine:
     """The result of one request: a reply, or the reason why there is none.
 
-    `unasked`: the request was not processed (expired, cancelled, a busy server) and may be sent again. `paid`:
-    its cost is unknown and may be the maximum.
+    `unasked`: the request was not processed (it expired or was cancelled, or the server was busy) and may be
+    sent again. `paid`: the cost is unknown and may be the maximum.
     """
 
     custom_id: str
@@ -61,13 +61,15 @@ def request_line(vendor: str, custom_id: str, body: bytes) -> bytes:
 
 
 def custom_id(request_sha: str, attempt: int) -> str:
-    """Return 40 hex digits of the request's hash and the attempt: Anthropic allows 64 characters."""
+    """Return the first 40 hex digits of the request's hash and the attempt number, because Anthropic allows
+    64 characters.
+    """
     # With the attempt, so that a late result of an earlier job is not taken for that of a retry.
     return f"{request_sha[:40]}-{attempt}"
 
 
 def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
-    """Yield (line number from 1, its JSON or None) of each line that is not empty, one at a time."""
+    """Yield (line number from 1, its JSON or None) for each line that is not empty, one at a time."""
     with path.open("rb") as file:
         number = 0
         while line := file.readline(LONGEST_LINE):
@@ -85,9 +87,9 @@ def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
 def read_line(
     vendor: str, row: Json, provider: BatchReader, request: Request, secrets: Sequence[str] = ()
 ) -> ResultLine | None:
-    """Return the result in a line; None if it names no request.
+    """Return the result in a line, or None if the line does not name a request.
 
-    `request` has what all requests have in common; `secrets` are removed from reasons.
+    `request` contains the parts that all requests share. `secrets` are removed from reasons.
     """
     name = row.get("custom_id") if isinstance(row, dict) else None
     if not isinstance(name, str) or not name:

@@ -1,4 +1,4 @@
-"""A provider without a server: another program answers the requests of a file."""
+"""A provider without a server: another program answers the requests in a file."""
 
 from collections.abc import Mapping
 
@@ -8,16 +8,16 @@ from judge.providers.base import BaseProvider, Masks, Provider
 from judge.types import Json, Reply, Request
 
 ALTERNATIVES = 20
-"""The maximum of alternatives of a token that vLLM returns by default."""
+"""The maximum number of alternatives for a token that vLLM returns by default."""
 
 
 class Offline(BaseProvider):
-    """A model of a vendor's format without an address.
+    """A model in a vendor's format, without an address.
 
-    `label_codes`: its answers will have probabilities.
+    `label_codes` is True if the answers will have probabilities.
 
-    No server can be probed for how it restricts answers to the labels, so `--option mask=` must name the method.
-    Raises UsageError for a bias, which needs a server's token numbers.
+    There is no server to probe for the way in which it restricts answers to the labels, so `--option mask=`
+    must name the method. Raises UsageError for a bias, which needs token ids from a server.
     """
 
     def __init__(self, inner: Provider, label_codes: bool) -> None:
@@ -34,12 +34,12 @@ class Offline(BaseProvider):
             )
 
     def hold(self, mask: str | None, alternatives: int | None = ALTERNATIVES) -> None:
-        """Restrict answers as the vendor's provider does."""
+        """Restrict answers in the same way as the vendor's provider."""
         if isinstance(self._inner, Masks):
             self._inner.hold(mask, alternatives)
 
     async def complete(self, request: Request) -> Reply:
-        """Raise UsageError: there is no server."""
+        """Raise UsageError, because there is no server."""
         raise UsageError("a job for another program cannot call a server")
 
     def describe(self) -> Mapping[str, Json]:
@@ -49,7 +49,7 @@ class Offline(BaseProvider):
 
 
 def reader_of(provider: Provider) -> BatchReader:
-    """Return the provider as one whose requests can be written to files. Raises UsageError for others."""
+    """Return the provider if its requests can be written to files. Raises UsageError otherwise."""
     can_write = all(hasattr(provider, name) for name in ("body", "parse_answer", "refusal"))
     if not can_write or provider.describe().get("vendor") not in LIMITS:
         raise UsageError(f"batches are available only for models of {' and '.join(sorted(LIMITS))}")

@@ -1,7 +1,7 @@
 """Batches of OpenAI and compatible servers: https://platform.openai.com/docs/api-reference/batch.
 
-A file is uploaded (free) and then named by a batch (paid). The batch has our mark in its metadata, so that it can be
-identified if the response to its creation was lost.
+A file is uploaded (free of charge), and then a batch refers to it (paid). The batch has our mark in its
+metadata, so that it can be identified if the response to its creation was lost.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class OpenAIBatches(BatchService):
         super().__init__(base_url, sends_key, openai, openai.OpenAI, openai.OpenAIError)
 
     def upload(self, path: Path, name: str) -> str:
-        """Post the file. Returns its id."""
+        """Upload the file. Return its id."""
         with path.open("rb") as file:
             response = self.object(
                 lambda: self._client.files.with_raw_response.create(file=(name, file), purpose="batch")
@@ -40,7 +40,7 @@ class OpenAIBatches(BatchService):
         return self.begun(response)
 
     def create(self, path: Path, upload_id: str | None, mark: str) -> str:
-        """Start a batch of an uploaded file. Returns its id."""
+        """Start a batch for an uploaded file. Return the batch's id."""
         response = self.object(
             lambda: self._client.batches.with_raw_response.create(
                 input_file_id=upload_id or "",
@@ -52,7 +52,7 @@ class OpenAIBatches(BatchService):
         return self.begun(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """Yield the batch with our mark, among those created since then; the list has the newest first."""
+        """Yield the batch with our mark from the batches created since then. The list begins with the newest."""
         for name, row in self.listed(self._client.batches.with_raw_response.list, "after"):
             if _seconds(row.get("created_at")) < since.timestamp():
                 return
@@ -79,7 +79,7 @@ class OpenAIBatches(BatchService):
         return BatchState(status, ended, (done or 0) + (failed or 0), total, why, files, answered=done or 0)
 
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
-        """Write the output or the errors of a batch."""
+        """Write the output file or the error file of a batch."""
         name = (state.results or {}).get(suffix)
         if name is None:
             # An empty file shows later that there was nothing to fetch.
@@ -93,7 +93,7 @@ class OpenAIBatches(BatchService):
             results.keep(path, answer.iter_bytes(), self.key, self.who, size)
 
     def _size(self, name: str) -> int | None:
-        """Return the size of a file in bytes; None for servers that do not report it."""
+        """Return the size of a file in bytes, or None if the server does not report it."""
         try:
             response = self.object(lambda: self._client.files.with_raw_response.retrieve(name))
         # Compatible servers may lack this route. The size is only a check of the download.
@@ -107,7 +107,7 @@ class OpenAIBatches(BatchService):
 
 
 def _seconds(value: Json) -> float:
-    """Return a time in seconds."""
+    """Return a time in seconds since 1970."""
     # An invalid time counts as later than any other, so that the search does not stop at it.
     return float("inf") if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
 

@@ -1,9 +1,10 @@
-"""Post the files of a job, each once.
+"""Post each file of a job exactly once.
 
-The intention to post a file is stored before the post, and its batch after it. If a kill or a lost connection happens in
-between, the batch is searched for at the vendor. While it is unknown whether a batch was created, none is created again,
-because it would be paid twice. A missing entry in the vendor's list proves nothing, so only the user can declare that it
-was not created (`judge jobs cancel --release`).
+The intention to post a file is stored before the post, and its batch after it. If the process is killed or
+the connection is lost in between, the vendor's list is searched for the batch. While it is unknown whether a
+batch was created, no second one is created, because it would be paid for twice. A missing entry in the
+vendor's list proves nothing, so only the user can declare that it was not created (`judge jobs cancel
+--release`).
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from judge.store.jobs import Job, JobFile
 from judge.store.study import Store, now
 
 SETTLE_SECONDS = 120.0
-"""Most lost batches appear in the vendor's list by then. Before that, the user is not asked to decide."""
+"""By this time, most lost batches appear in the vendor's list. Until then, the user is not asked to decide."""
 SLACK = timedelta(minutes=10)
-"""Clocks differ: batches created up to this long before the job are checked, too."""
+"""Because clocks differ, batches created up to this long before the job are also checked."""
 PEEKED = 100
-"""How many lines of results are read to see which job a batch belongs to."""
+"""How many lines of results are read to find out which job a batch belongs to."""
 
 
 @dataclass(slots=True)
 class PostReport:
-    """The files of a job of which it is unknown whether they were posted.
+    """The files of a job for which it is unknown whether they were posted.
 
-    `unsure` describes each: the vendor's batches will show it. `undecided` describes one in none of the vendor's lists,
-    which may never show it.
+    `unsure` describes each of them; the vendor's batches will show whether it was posted. `undecided`
+    describes a file in none of the vendor's lists, which may never show whether it was posted.
     """
 
     unsure: list[str] = field(default_factory=list)
@@ -48,10 +49,10 @@ def mark_of(file: JobFile) -> str:
 
 
 def submit(store: Store, job: Job, service: BatchService) -> PostReport:
-    """Post all files that have not been posted. The caller has the job's lock.
+    """Post all files that have not been posted. The caller must hold the job's lock.
 
-    Raises BadInput for a file that was changed, and ProviderError; after either, every file has been posted once or
-    not at all.
+    Raises BadInput if a file was changed, and ProviderError if a call fails. After either error, every file
+    has been posted once or not at all.
     """
     report = PostReport()
     for file in jobs.files(store, job.job_id):
@@ -65,9 +66,9 @@ def submit(store: Store, job: Job, service: BatchService) -> PostReport:
 
 
 def _withdraw(store: Store, file: JobFile) -> None:
-    """Do not post a file of which some lines have been released or answered by another request.
+    """Cancel a file that has not been posted if some of its lines have been released or answered by another request.
 
-    Its other units are released, so that another file can take them.
+    The file's other units are released, so that another file can include them.
     """
     with store.transaction() as conn:
         jobs.release(conn, file.job_id, "not posted", file.part)
@@ -106,7 +107,9 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> None:
 
 
 def _search(store: Store, job: Job, file: JobFile, service: BatchService, report: PostReport) -> None:
-    """Search for the batch of a file that may have been posted: store it, or report that it is still unknown."""
+    """Look for the batch created from a file that may already have been posted: store it, or report that it
+    is still unknown.
+    """
     since = datetime.fromisoformat(job.made) - SLACK
     other_batches = jobs.known_batches(store)
     unsure = []
@@ -149,7 +152,7 @@ def since_posted(file: JobFile) -> float:
 
 
 def _is_ours(store: Store, job: Job, file: JobFile, service: BatchService, batch_id: str) -> bool | None:
-    """Return whether a batch has requests of this file; None if its results name no request yet."""
+    """Return whether a batch contains requests from this file, or None if its results do not name any request yet."""
     try:
         seen = list(islice(service.custom_ids(batch_id), PEEKED))
     except Rejected as error:
@@ -164,7 +167,9 @@ def _is_ours(store: Store, job: Job, file: JobFile, service: BatchService, batch
 
 
 def _unchanged(path: Path, file: JobFile) -> None:
-    """Raise BadInput if the file is missing or was changed: its requests would not be those in the study."""
+    """Raise BadInput if the file is missing or was changed, because its requests would differ from those in
+    the study.
+    """
     try:
         sha = file_sha(path)
     except OSError as e:

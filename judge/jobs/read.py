@@ -1,7 +1,7 @@
-"""Store the results of a job as judgements of its run: each line once, however often a file is read.
+"""Store the results of a job as judgements of its run. Each line is stored once, however often a file is read.
 
-A line is matched by its custom id alone. A line of another job is reported and skipped. A malformed line fails only its
-own unit.
+A line is matched by its custom id alone. A line from another job is reported and skipped. A malformed line
+only fails its own unit.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from judge.store.study import Store
 from judge.types import Json, Reply, Request, Status, Usage
 
 AT_ONCE = 500
-"""Lines of results per commit."""
+"""Number of lines of results per commit."""
 KEYS = {"openai": openai.KEY, "anthropic": anthropic.KEY}
 NAMED = 5
-"""How many lines are named in a message; the others are only counted."""
+"""Maximum number of lines that a message names. The others are only counted."""
 
 
 @dataclass(slots=True)
 class JobTally:
-    """The result of reading.
+    """The outcome of reading results.
 
-    `ended` counts units by status; `reused` those with the answer of an identical line.
+    `ended` counts units by status. `reused` counts units that received the answer to an identical line.
 
     `missing`: units without a line in an ended batch. `free`: answers that were not restricted to the labels
-    although the run restricts them. `known`: lines that had been read before. `late`: answers of units that have
-    a newer attempt. `unasked` counts lines that were not processed, by reason, and `released` their units.
-    `unknown` lines belong to another job and `odd` lines are no results: both name the first ones, and `named`
-    counts all.
+    although the run restricts answers. `known`: lines that had been read before. `late`: answers for units
+    that have a newer attempt. `unasked` counts the lines that were not processed, by reason, and `released`
+    counts their units. `unknown` lines belong to another job and `odd` lines are not results: both list the
+    first such lines, and `named` counts all of them.
     """
 
     ended: Counter[str] = field(default_factory=Counter)
@@ -113,9 +113,9 @@ class JobTally:
 
 
 def read_results(store: Store, job: Job, paths: Sequence[Path]) -> JobTally:
-    """Read files of results into the study, with a commit every few hundred lines. Memory stays at those.
+    """Read result files into the study, with a commit every few hundred lines. Only these lines are kept in memory.
 
-    Raises BadInput for a file that cannot be opened.
+    Raises BadInput if a file cannot be opened.
     """
     reading = _Reading(store, job)
     for path in paths:
@@ -155,7 +155,7 @@ class _Reading:
         self.golds = sorted({rule.gold for rule in rules if rule.gold})
 
     def page(self, rows: Sequence[tuple[str, Json]]) -> None:
-        """Store some lines, each with its place in the file, in one commit."""
+        """Store several lines, each with its place in the file, in one commit."""
         by_custom_id: dict[str, tuple[str, ResultLine]] = {}
         tally = JobTally(lines=len(rows))
         for where, row in rows:
@@ -210,7 +210,7 @@ class _Reading:
         golds: Mapping[str, Mapping[str, str]],
         tally: JobTally,
     ) -> Iterator[Entry]:
-        """Yield an entry for each unit of the line. The first one carries the cost of their one request."""
+        """Yield an entry for each unit of the line. The first entry carries the cost of their shared request."""
         reply = line.reply
         parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self.asker.parse(reply)
         attempt = Attempt(record, parsed, reply)
@@ -231,7 +231,7 @@ class _Reading:
             reused = True
 
     def _count(self, line: ResultLine, requests: Sequence[JobRequest], tally: JobTally) -> None:
-        """Add the cost of the line. If it is unknown, the reserved maximum counts."""
+        """Add the cost of the line. If the cost is unknown, add the reserved maximum."""
         if line.reply is None and not line.paid:
             return
         usage = Usage() if line.reply is None else line.reply.usage
@@ -247,7 +247,7 @@ class _Reading:
 
 
 class _Facts(base.BaseProvider):
-    """A provider with nothing but the stored options of a run; it cannot be called."""
+    """A provider that only has the stored options of a run. It cannot be called."""
 
     def __init__(self, options: Mapping[str, Json]) -> None:
         self._options = options
@@ -260,7 +260,7 @@ class _Facts(base.BaseProvider):
 
 
 def asker_of(store: Store, job: Job) -> Asker:
-    """Rebuild, for reading replies, what turned the units of the job's run into requests."""
+    """Rebuild the object that turned the units of the job's run into requests, in order to read the replies."""
     stored_run = named_run(store, job.run_id)
     options = json.loads(stored_run["options"])
     task = stored_task(store, stored_run["task"]).thinking(options.get("rationale"))
@@ -275,7 +275,9 @@ def asker_of(store: Store, job: Job) -> Asker:
 
 
 def price_of(job: Job) -> Price | None:
-    """Return the price with which the job was written; a price by call size is taken from its list again."""
+    """Return the price with which the job was written. A price that depends on call size is looked up in its
+    list again.
+    """
     if job.price is None:
         return None
     stored = {name: value for name, value in job.price.items() if name != "batch"}

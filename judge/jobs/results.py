@@ -1,7 +1,7 @@
-"""Files of results: without the key, complete before they get their name, and verifiable later.
+"""Result files: they never contain the key, get their final name only when complete, and can be verified later.
 
-The size and hash of a downloaded file are stored beside it (`part-0001.fetched.json`). A file that was truncated later
-is downloaded again, so that its missing lines do not count as unanswered requests.
+The size and hash of a downloaded file are stored beside it (`part-0001.fetched.json`). If the file is
+truncated later, it is downloaded again, so that its missing lines do not count as unanswered requests.
 """
 
 import json
@@ -20,7 +20,9 @@ _MOST_BACKSLASHES = 7
 
 
 def keep(path: Path, parts: Iterable[bytes], key: str, who: str, size: int | None = None) -> None:
-    """Write a file of results without the key, which a server may echo. Raises ServerFault below `size` bytes."""
+    """Write a file of results with the key removed, because a server may echo the key. Raises ServerFault if
+    the file has fewer than `size` bytes.
+    """
     n_bytes = 0
 
     def counted() -> Iterator[bytes]:
@@ -40,7 +42,7 @@ def keep(path: Path, parts: Iterable[bytes], key: str, who: str, size: int | Non
 
 
 def masked(parts: Iterable[bytes], key: str) -> Iterator[bytes]:
-    """Replace the key by `[key]`, in every JSON spelling and wherever the parts are cut."""
+    """Replace the key with `[key]` in every JSON spelling, even if it is split between two parts."""
     if len(key) < SHORTEST_KEY:
         yield from parts
         return
@@ -62,14 +64,16 @@ def masked(parts: Iterable[bytes], key: str) -> Iterator[bytes]:
 
 
 def _spellings(character: str) -> bytes:
-    """Return a pattern for a character in JSON text, also in JSON nested in a JSON string."""
+    """Return a pattern for a character in JSON text, including JSON nested in a JSON string."""
     plain, number = re.escape(character).encode(), ord(character)
     slashes = rb"\\{0,%d}" % _MOST_BACKSLASHES
     return rb"%s(?:%s|(?<=\\)u00(?i:%02x))" % (slashes, plain, number)
 
 
 def answers_in(vendor: str, path: Path) -> int:
-    """Count the requests with an answer in a file of results: only complete lines, each request once."""
+    """Count the requests with an answer in a file of results. Only complete lines count, and each request
+    counts once.
+    """
     named = set()
     for _, row in raw_lines(path):
         if isinstance(row, dict) and isinstance(row.get("custom_id"), str) and _is_answer(vendor, row):
@@ -78,7 +82,9 @@ def answers_in(vendor: str, path: Path) -> int:
 
 
 def _is_answer(vendor: str, row: dict[str, Json]) -> bool:
-    """Return whether the vendor counts the line as answered: all of OpenAI's output, some of Anthropic's."""
+    """Return whether the vendor counts the line as answered. This is the case for all lines in OpenAI's
+    output and for some in Anthropic's.
+    """
     if vendor != "anthropic":
         return True
     result = row.get("result")
@@ -86,14 +92,14 @@ def _is_answer(vendor: str, row: dict[str, Json]) -> bool:
 
 
 def note_fetched(paths: Sequence[Path]) -> None:
-    """Store the sizes and hashes of a batch's files."""
+    """Store the sizes and hashes of a batch's result files."""
     facts = {path.name: _facts_of(path) for path in paths}
     with whole_file(_beside(paths)) as place:
         place.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
 def as_fetched(paths: Sequence[Path]) -> bool:
-    """Return whether the files of a batch exist unchanged since they were downloaded."""
+    """Return whether all files of a batch exist and are unchanged since they were downloaded."""
     if not all(path.is_file() for path in paths):
         return False
     try:

@@ -15,9 +15,9 @@ SUFFIXES = {"openai": ("output", "errors"), "anthropic": ("results",)}
 
 
 def service_of(study: Path, job: Job, allowed: Allowed = NOTHING_ALLOWED) -> BatchService:
-    """Return the batches at the job's server. The key is used only if that server may receive it.
+    """Return the client for the batches at the job's server. The key is only used if that server may receive it.
 
-    Raises KeyProblem, and UsageError for a server that the study may not choose (`judge.permissions`).
+    Raises KeyProblem, and UsageError if the study may not choose that server (`judge.permissions`).
     """
     base_url = job.base_url
     if base_url is None:

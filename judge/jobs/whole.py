@@ -1,8 +1,8 @@
 """Run a task in batches, from the first file to the last result: `judge run --batch`.
 
-Each round writes and posts the pending units, follows the batches, and reads their results. Units that were released
-without an answer are in the next round. Each step is stored before the next one, so that the same command resumes after
-any interruption, with the earlier batches.
+Each round writes and posts the pending units, follows the batches, and reads their results. Units that were
+released without an answer are included in the next round. Each step is stored before the next begins, so that
+after any interruption the same command resumes with the existing batches.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ POLL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How to wait: seconds between two polls, and a callback for changes of state."""
+    """How to wait: the seconds between two polls, and a callback for state changes."""
 
     poll: float = field(default_factory=lambda: POLL_SECONDS)
     notify: Callable[[str], None] = lambda text: None
@@ -45,10 +45,11 @@ class Waiting:
 def run_batches(store: Store, plan: Plan, provider: Provider, waiting: Waiting) -> RunReport:
     """Judge the plan's pending units in batches.
 
-    The caller has the run's lock and has opened the provider.
+    The caller must hold the run's lock and have opened the provider.
 
-    Not a coroutine, so that Ctrl-C interrupts the waiting at once. The report carries the error that ended it
-    early; batches posted by then continue at the vendor. Raises UsageError for plans that batches cannot do.
+    This is not a coroutine, so that Ctrl-C interrupts the waiting at once. If an error ended the run early,
+    the report carries it; batches posted by then continue at the vendor. Raises UsageError for plans that
+    batches do not support.
     """
     with _ended_politely():
         report = _Batched(store, plan, provider, waiting).go()
@@ -134,11 +135,11 @@ class _Batched:
                 return
 
     def _open(self, run_id: str) -> list[Job]:
-        """Return the run's open jobs at a provider. Files for other programs are followed by their user."""
+        """Return the run's open jobs at a provider. Jobs for other programs are left to the user."""
         return [j for j in jobs.listed(self.store, run_id) if j.state == "open" and j.base_url is not None]
 
     def _write(self, report: RunReport | None = None) -> write.Written:
-        """Write the pending units, within what remains of the limits."""
+        """Write the pending units, within the remaining limits."""
         tokens, cost = self.plan.max_tokens, self.plan.max_cost
         # Earlier jobs may use up to their maximum, too. In the first round their run is not known yet.
         run_ids = matching_runs(self.store, self.plan, self.provider) if report is None else [report.run_id]
@@ -156,12 +157,12 @@ class _Batched:
 
     @property
     def _spent(self) -> tuple[int, float]:
-        """Tokens and US dollars of all invocations of the run."""
+        """Tokens and US dollars used by all invocations of the run."""
         tokens, cost = self.plan.before
         return tokens + self.tally.spent.tokens, cost + self.tally.spent.cost
 
     def _follow(self, report: RunReport) -> bool:
-        """Post, wait and read until no batch of the run is open; False if a limit ends it before."""
+        """Post, wait and read until no batch of the run is open. Return False if a limit ends this earlier."""
         while open_jobs := self._open(report.run_id):
             if self._exceeds_limits(report, open_jobs):
                 return False
@@ -190,7 +191,9 @@ class _Batched:
         return True
 
     def _exceeds_limits(self, report: RunReport, open_jobs: list[Job]) -> bool:
-        """Return whether unposted jobs of an earlier command can exceed the limits of this one. Then none is posted."""
+        """Return whether unposted jobs from an earlier command could exceed the limits of this command. If
+        so, none of them is posted.
+        """
         unposted = [
             j
             for j in open_jobs
@@ -211,9 +214,9 @@ class _Batched:
         return True
 
     def _step(self, job: Job) -> str:
-        """Advance a job as far as possible and return its state in words.
+        """Advance a job as far as possible and return a description of its state.
 
-        Raises errors that waiting cannot resolve.
+        Raises only errors that waiting cannot resolve.
         """
         try:
             # Another command may follow the same job, and no file may be posted twice.
@@ -245,7 +248,9 @@ class _Batched:
         return ", ".join(parts)
 
     def _only_undecided_files(self, run_id: str) -> bool:
-        """Return whether all remaining files may have been posted, for longer than the tolerated outage."""
+        """Return whether all remaining files are in doubt, i.e. may have been posted, for longer than the
+        tolerated outage.
+        """
         unread = [
             file
             for job in self._open(run_id)
@@ -258,7 +263,7 @@ class _Batched:
         )
 
     def _service(self, job: Job) -> BatchService:
-        """Return the client of the job's address, which is opened once because that takes long."""
+        """Return the client for the job's address. It is only opened once because opening takes a long time."""
         check_folder(self.store.path, job.folder, job.job_id)
         key = job.vendor, job.base_url
         if key not in self.services:

@@ -1,6 +1,6 @@
-"""Write the pending units of a run as files of requests, one line each, as a stream.
+"""Write the pending units of a run to request files as a stream, one line for each request.
 
-The files are written first and the job last, so that a half-written job reserves no unit.
+The files are written first and the job last, so that a half-written job does not reserve any units.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ from judge.store.study import Store, now
 from judge.types import Json
 
 AT_ONCE = 1000
-"""Units that are rendered, looked up and committed together."""
+"""Number of units that are rendered, looked up and committed together."""
 
 
 @dataclass(slots=True)
 class Written:
     """The files and counts of a job: `lines` requests for `n_units` units (units with equal requests share one).
 
-    `job` is None if nothing was written. `reused` units were answered by identical requests in the study,
-    `waiting` units are reserved by other jobs, `units` are all selected ones, times repeats.
+    `job` is None if nothing was written. `reused` units were answered by identical requests in the study, and
+    `waiting` units are reserved by other jobs. `units` is the number of selected units times the number of
+    repeats.
     """
 
     run_id: str
@@ -68,10 +69,11 @@ def write_job(
     *,
     not_again: Sequence[str] = (),
 ) -> Written:
-    """Write the plan's pending requests, for an open provider, within the plan's limits of tokens and money.
+    """Write the plan's pending requests for an open provider, within the plan's token and cost limits.
 
-    `folder` must not exist (default: beside the study). `not_again` names jobs whose answers are final, whatever
-    they are. The caller has the run's lock. Raises UsageError for plans with several calls a unit.
+    `folder` must not exist yet (default: beside the study). `not_again` names jobs whose answers are final,
+    regardless of their status. The caller must hold the run's lock. Raises UsageError for plans with several
+    calls for each unit.
     """
     vendor = (plan.asked_as or plan.model).partition("/")[0]
     reader = reader_of(provider)
@@ -138,9 +140,10 @@ def _check(plan: Plan, settled: Settled) -> None:
 
 
 def batch_price(plan: Plan, facts: dict[str, Json]) -> tuple[Price | None, bool]:
-    """Return the price of a call in a batch, and whether it is one; otherwise the higher price of a single call.
+    """Return the price of a call and whether it is a batch price. If no batch price is known, use the higher
+    price of a single call.
 
-    Raises UsageError if a limit of money needs a price and there is none.
+    Raises UsageError if a cost limit needs a price and none is known.
     """
     model = plan.asked_as or plan.model
     of_batch = find(model, facts, plan.prices, batch=True)
@@ -220,7 +223,7 @@ class _Writing:
     def _write_request(
         self, question: UnitRequest, unit_of_id: dict[str, tuple[str, int]], page: _JobPage
     ) -> bool:
-        """Add the request to a file, unless an earlier line has an equal one.
+        """Add the request to a file, unless an earlier line contains an equal request.
 
         Returns False when a limit is reached.
         """
@@ -252,9 +255,9 @@ class _Writing:
 
 
 class _Files:
-    """The files of a job that is being written, in a folder that gets its name when they are complete.
+    """The files of a job that is being written. Their folder gets its final name when they are complete.
 
-    A file that would exceed a limit of the vendor is followed by the next one.
+    When a file would exceed one of the vendor's limits, the next file is begun.
     """
 
     def __init__(self, folder: Path, most_lines: int, most_bytes: int) -> None:
@@ -314,13 +317,13 @@ class _Files:
         ]
 
     def keep(self) -> None:
-        """Give the folder its name."""
+        """Give the folder its final name."""
         self.partial.rename(self.folder)
 
 
 @dataclass(slots=True)
 class _JobStream:
-    """One file that is being written, with its hash so far."""
+    """A file that is being written, with the hash of its content so far."""
 
     part: int
     stream: BinaryIO
