@@ -1,7 +1,7 @@
-"""`anthropic/MODEL`: Anthropic's messages API, or a server that speaks it (`--base-url`).
+"""`anthropic/MODEL`: Anthropic's messages API, or a server that implements it (`--base-url`).
 
-Wire format: https://docs.anthropic.com/en/api/messages. The API has no sampling parameters and gives no
-log-probabilities, so `temperature` and `seed` of a request are not sent and label codes are not used.
+Wire format: https://docs.anthropic.com/en/api/messages. The API has no sampling parameters and does not
+return log-probabilities, so a request's `temperature` and `seed` are not sent and label codes are not used.
 """
 
 import json
@@ -30,11 +30,11 @@ _FORMAT_WORDS = re.compile(r"output_config|output_format|json_schema|structured 
 
 
 class Provider(Vendor):
-    """One model behind the messages API.
+    """One model that is called through the messages API.
 
     Settings: `base_url` without `/v1` (default: ANTHROPIC_BASE_URL, then Anthropic itself), `timeout` in
-    seconds for one call; options `thinking` (tokens, adaptive or off), `effort` and those of `judge.providers.options`.
-    Raises UsageError for a base URL or option that cannot be used.
+    seconds for one call; options `thinking` (tokens, adaptive or off), `effort` and the options of
+    `judge.providers.options`. Raises UsageError for a base URL or option that cannot be used.
     """
 
     vendor, title, host = "anthropic", "Anthropic", "anthropic.com"
@@ -56,7 +56,7 @@ class Provider(Vendor):
         return base_url.strip().rstrip("/").removesuffix("/v1")
 
     async def open(self) -> None:
-        """Connect, and look up the model by name, which costs no tokens.
+        """Connect, and look up the model by name, which does not use any tokens.
 
         Raises KeyProblem if the key is missing or refused, Rejected if Anthropic does not know the model, and the
         errors of `complete`.
@@ -70,8 +70,8 @@ class Provider(Vendor):
         self._reports = http.text_of(body.get("id")) or None if isinstance(body, dict) else None
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. If the server refuses the output format, it is left out from then on and the call is sent
-        again.
+        """Send one request. If the server refuses the output format, the format is left out from then on and
+        the call is sent again.
 
         Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
         """
@@ -88,15 +88,17 @@ class Provider(Vendor):
             self._output = "plain"
 
     def body(self, request: Request) -> bytes:
-        """Return the request's body, with the output format found so far; needs no connection."""
+        """Return the request's body, with the output format found so far. This does not need a connection."""
         return self._writer.body(request, self._output)
 
     def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """Parse the JSON of a successful answer that came another way. Raises ValueError as `reply`."""
+        """Parse the JSON of a successful answer that was not received over this connection. Raises ValueError
+        like `reply`.
+        """
         return reply(body, headers or {})
 
     def refusal(self, complaint: http.Complaint) -> Reply | None:
-        """Return None: this API has no error that is a refusal of the model."""
+        """Return None, because no error of this API means that the model refused."""
         return None
 
     def describe(self) -> Mapping[str, Json]:
@@ -140,10 +142,10 @@ _RATE += [f"anthropic-ratelimit-{of}-limit" for of in _LIMITED]
 
 
 class MessagesWriter:
-    """Writes the bodies of a model's requests.
+    """Writes the request bodies for a model.
 
-    `options` are Anthropic's (`thinking`, `effort`); `fields` are added to every body unchanged. Raises UsageError
-    for an option that cannot be parsed.
+    `options` are Anthropic's options (`thinking`, `effort`); `fields` are added to every body unchanged.
+    Raises UsageError for an option that cannot be parsed.
     """
 
     def __init__(
@@ -153,9 +155,10 @@ class MessagesWriter:
         self._head = f'{{"model": {json.dumps(name)}, '
 
     def body(self, request: Request, output: str = "json_schema") -> bytes:
-        """Return the request as JSON bytes: model, system and messages first, so that the constant prefix leads.
+        """Return the request as JSON bytes: model, system and messages first, so that the constant prefix
+        comes first.
 
-        `output` is json_schema, or plain if the server accepts no schema.
+        `output` is json_schema, or plain if the server does not accept a schema.
         """
         rest: dict[str, Any] = {"max_tokens": request.max_tokens}
         if request.schema is not None and output != "plain":
@@ -176,7 +179,9 @@ class MessagesWriter:
 
 
 def thinking_tokens(options: Mapping[str, str]) -> int:
-    """Return the tokens that `thinking=N` allows for reasoning, which a reply's limit includes. Raises UsageError."""
+    """Return the number of tokens that `thinking=N` allows for reasoning. The limit of a reply includes them.
+    Raises UsageError if the value is invalid.
+    """
     text = options.get("thinking", "off")
     if text in ("off", "adaptive"):
         return 0
@@ -188,7 +193,7 @@ def thinking_tokens(options: Mapping[str, str]) -> int:
 
 
 def _thinking(options: Mapping[str, str]) -> dict[str, Any]:
-    """Return the body's fields for the amount of thinking.
+    """Return the body's fields that set the amount of thinking.
 
     https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
     """
@@ -205,7 +210,7 @@ def _thinking(options: Mapping[str, str]) -> dict[str, Any]:
 def reply(body: Json, headers: Mapping[str, str]) -> Reply:
     """Parse the JSON of a successful answer (None: not JSON) with its HTTP headers.
 
-    Raises ValueError with what is missing in the answer.
+    Raises ValueError that says what is missing from the answer.
     """
     if body is None:
         raise ValueError("is not JSON")
@@ -231,7 +236,7 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
 
 
 def _leading(messages: tuple[Message, ...], cached: bool = True) -> str:
-    """Return the leading messages as the opening of a body; the last block is marked for caching."""
+    """Return the leading messages as the beginning of a body, with the last block marked for caching."""
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for i, message in enumerate(messages, 1):
@@ -256,7 +261,7 @@ def _turn(message: Message) -> dict[str, str]:
 
 
 def _until(text: str | None) -> float | None:
-    """Return the seconds until an RFC 3339 time, 0 if it is past; None if it is invalid."""
+    """Return the seconds until an RFC 3339 time, 0 if it has passed, or None if it is invalid."""
     try:
         at = datetime.fromisoformat(text or "").timestamp()
     except ValueError:

@@ -18,7 +18,7 @@ NEEDS = Needs(examples="azure/my-deployment", key="AZURE_OPENAI_API_KEY")
 
 
 class Provider(openai.Provider):
-    """One deployment. Raises UsageError without an endpoint or an API version."""
+    """One deployment. Raises UsageError if the endpoint or the API version is missing."""
 
     vendor = "azure"
     known: Collection[str] = ("api_version", *openai.Provider.known)

@@ -38,7 +38,7 @@ class Settings:
         return options
 
     def whole(self, name: str, default: int) -> int:
-        """Return an option that is a whole number from 1. Raises UsageError for anything else."""
+        """Return an option that must be a positive whole number. Raises UsageError if it is not."""
         text = (self.options or {}).get(name, str(default))
         if not (text.isdecimal() and int(text)):
             raise UsageError(f"--option {name}={text}: not a positive whole number")
@@ -47,10 +47,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The requirements of a provider for `judge models show`; each provider's file states them as `NEEDS`.
+    """The requirements of a provider, for `judge models show`. Each provider's module states them as `NEEDS`.
 
-    `key` is an environment variable, `packages` are names to import and `install` the command that installs them;
-    `examples` are models. `there` checks any other requirement (weights), and `needs` describes it.
+    `key` is an environment variable, `packages` are names to import and `install` the command that installs
+    them; `examples` are example models. `there` checks any other requirement (such as weights), and `needs`
+    describes it.
     """
 
     examples: str = ""
@@ -62,7 +63,7 @@ class Needs:
 
     @property
     def words(self) -> str:
-        """The requirements in words."""
+        """A description of the requirements."""
         parts = [f"{self.key} in the environment"] if self.key else []
         parts += [self.install] if self.packages else []
         return "; ".join([*parts, *([self.needs] if self.needs else [])]) or "nothing"
@@ -83,7 +84,9 @@ def _is_there(package: str) -> bool:
 
 
 def packaged(package: str, pattern: str) -> Path | None:
-    """Return a file of an installed package, without importing it; None if it is missing."""
+    """Return the path of a file in an installed package, without importing the package. Return None if the
+    file is missing.
+    """
     spec = find_spec(package)
     folders = (spec.submodule_search_locations or []) if spec else []
     # Sorted, so that every machine finds the same one of several files.
@@ -96,14 +99,17 @@ def cores() -> int:
 
 
 class Provider(Protocol):
-    """One model of one vendor, opened once per run. `BaseProvider` has a default for all but `complete`.
+    """One model from one vendor, opened once per run. `BaseProvider` has defaults for everything except `complete`.
 
-    Made as `Provider(name, settings)`: `name` is what follows the vendor's slash in `-m`. Raises UsageError for a name
-    or an option that it does not know, and connects to nothing before `open`.
+    Created as `Provider(name, settings)`: `name` is the part of `-m` after the vendor's slash. The
+    constructor raises UsageError for an unknown name or option, and does not connect to anything before
+    `open`.
     """
 
     label_codes: bool
-    """Whether token log-probabilities are returned for a one-character or one-word answer (known after `open`)."""
+    """Whether the model returns token log-probabilities for a one-character or one-word answer (known after
+    `open`).
+    """
     max_concurrency: int | None
     """Useful number of concurrent calls; None = no limit."""
 
@@ -111,20 +117,23 @@ class Provider(Protocol):
         """Connect or load, and probe what the model supports. Raises ProviderError."""
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. Raises ProviderError, and nothing else, if there is no reply."""
+        """Send one request. Raises ProviderError, and no other exception, if there is no reply."""
 
     async def close(self) -> None:
-        """Release the resources of `open`; safe to call twice."""
+        """Release the resources that `open` acquired. Safe to call twice."""
 
     def describe(self) -> Mapping[str, Json]:
-        """Return facts to store with a run (base URL without credentials, output format); no secrets."""
+        """Return the facts to store with a run (base URL without credentials, output format). They must not
+        contain secrets.
+        """
 
 
 class BaseProvider:
-    """The base class of a provider without a vendor's client, built in or a plugin's: everything except `complete` has a default.
+    """The base class of providers that do not use a vendor's client, whether built in or from a plugin.
+    Everything except `complete` has a default.
 
-    A subclass that forgets `complete` is refused before it is made (`lack_of_class`). `name` is what follows the vendor's
-    slash in `-m`; `settings` are the servers and options from the command line.
+    A subclass without `complete` is rejected before it is instantiated (`lack_of_class`). `name` is the part
+    of `-m` after the vendor's slash; `settings` contains the servers and options from the command line.
     """
 
     label_codes: bool = False
@@ -134,10 +143,10 @@ class BaseProvider:
         self.name, self.settings = name, settings
 
     async def open(self) -> None:
-        """Do nothing: there is no connection."""
+        """Do nothing, because there is no connection."""
 
     async def close(self) -> None:
-        """Do nothing: there is nothing to release."""
+        """Do nothing, because there is nothing to release."""
 
     def describe(self) -> Mapping[str, Json]:
         """Return no facts."""
@@ -145,23 +154,24 @@ class BaseProvider:
 
 
 Send = Callable[[], Awaitable[Reply | None]]
-"""Sends one call and returns its reply; None for a refusal that is an answer."""
+"""Sends one call and returns its reply, or None if the server's refusal is itself the answer."""
 
 
 class Purse(Protocol):
-    """Pays for the start-up probes with which a provider finds out what its server supports."""
+    """Accounts for the start-up probes with which a provider finds out what its server supports."""
 
     async def pay(
         self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
-        """Return the result of `send`, counted as a call of the request. Raises LimitReached if it could exceed a limit.
+        """Count a call of the request and return the result of `send`. Raises LimitReached if the call could
+        exceed a limit.
 
-        A call that waited for its turn and is not needed any more is not sent: None.
+        If a call has waited for its turn and is no longer needed, it is not sent and None is returned.
         """
 
 
 class NoLimits:
-    """A purse without limits; `took` has the usage of each reply."""
+    """A purse without limits. `took` contains the usage of each reply."""
 
     def __init__(self) -> None:
         self.took: list[Usage] = []
@@ -178,14 +188,14 @@ class NoLimits:
 
 @runtime_checkable
 class Probing(Protocol):
-    """A provider whose `open` makes paid start-up probes, each through its purse."""
+    """A provider whose `open` makes paid start-up probes. Each of them goes through the provider's purse."""
 
     purse: Purse
 
 
 @runtime_checkable
 class Learning(Protocol):
-    """A provider that probes its server, and can reuse the results that a study has stored.
+    """A provider that probes its server and can reuse the results stored in a study.
 
     `learnt_at` is the time of the probes (ISO 8601), empty before them.
     """
@@ -196,7 +206,7 @@ class Learning(Protocol):
         """Return the results of the probes so far, for `recall` in a later process."""
 
     def recall(self, learnt: Json, at: str) -> None:
-        """Reuse the results of an earlier probe; `open` then makes none. Invalid results are ignored."""
+        """Reuse the results of earlier probes, so that `open` makes none. Invalid results are ignored."""
 
 
 @runtime_checkable
@@ -206,7 +216,7 @@ class PairReader(Protocol):
     reads_pairs: bool
 
     def suit(self, task: str, labels: Sequence[str]) -> None:
-        """Prepare for these labels. Raises UsageError if the model cannot express them."""
+        """Prepare for these labels. Raises UsageError if the model does not support them."""
 
 
 @runtime_checkable
@@ -216,14 +226,16 @@ class Masks(Protocol):
     mask: str | None
     """The mask in use, None = none."""
     chosen_mask: str
-    """The user's choice: auto, none, or a mask by name."""
+    """The user's choice: auto, none, or the name of a mask."""
 
     def hold(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Use this mask from now on, or none; `alternatives` of a token are requested under it."""
+        """Use this mask, or none, from now on. With the mask, `alternatives` alternatives are requested for
+        each token.
+        """
 
 
 def vendors() -> list[str]:
-    """Return all vendors, which are the files of this package."""
+    """Return all vendors, which are the modules of this package."""
     package = importlib.import_module("judge.providers")
     # The other modules are vendors. Beside its file, a new vendor is named in `BUILT_IN` of judge/permissions.py only.
     shared = {
@@ -234,20 +246,22 @@ def vendors() -> list[str]:
 
 
 def is_model(name: str) -> bool:
-    """Return whether a name is `vendor/model` with an existing vendor, built in or from a plugin."""
+    """Return whether a name has the form `vendor/model` with an existing vendor, built in or from a plugin."""
     vendor, _, model = name.partition("/")
     return bool(model) and (vendor in vendors() or vendor in plugins.names("providers"))
 
 
 def needs(vendor: str) -> Needs:
-    """Return the requirements in a vendor's file, none for a plugin without any. Raises PluginFailed or UsageError."""
+    """Return the requirements stated in a vendor's module, which are empty if a plugin states none. Raises
+    PluginFailed or UsageError.
+    """
     requirements = getattr(_module(vendor), "NEEDS", Needs())
     # A plugin may use this name for something else.
     return requirements if isinstance(requirements, Needs) else Needs()
 
 
 def _module(vendor: str) -> Any:
-    """Return a vendor's module, or that of a plugin. Raises UsageError, PluginFailed."""
+    """Return the module of a built-in vendor or of a plugin. Raises UsageError or PluginFailed."""
     if vendor in vendors():
         return importlib.import_module(f"judge.providers.{vendor.replace('-', '_')}")
     module = plugins.find("providers", vendor)
@@ -257,10 +271,10 @@ def _module(vendor: str) -> Any:
 
 
 def get(model: str, settings: Settings | None = None) -> Provider:
-    """Return the provider for `vendor/model`, not opened yet, for the base URL alone, even if there are replicas.
+    """Return the unopened provider for `vendor/model`. It only uses the base URL, even if there are replicas.
 
-    Raises UsageError if the vendor is unknown or the model is not named, PluginFailed if a plugin's provider lacks
-    something that the runner uses.
+    Raises UsageError if the vendor is unknown or the model name is missing, and PluginFailed if a plugin's
+    provider lacks something that the runner uses.
     """
     vendor, _, name = model.partition("/")
     if not is_model(model):
@@ -290,7 +304,9 @@ def get(model: str, settings: Settings | None = None) -> Provider:
 
 
 def problem_of(vendor: str) -> str | None:
-    """Return the fault of a plugin's provider; None without one, or if it cannot be made without a real model name."""
+    """Return the fault of a plugin's provider. Return None if it has none, or if it cannot be created without
+    a real model name.
+    """
     try:
         get(f"{vendor}/check")
     except plugins.PluginFailed as problem:

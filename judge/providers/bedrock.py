@@ -1,9 +1,10 @@
 """`bedrock/MODEL`: models at Amazon Bedrock, through the vendors' own clients, which sign each request (SigV4).
 
-Anthropic's models (`bedrock/anthropic.claude-...`, `bedrock/us.anthropic...`) are called by the messages API, all others
-by chat completions. If the name does not show the API, as in an ARN, `--option speaks=anthropic` (or openai) chooses it.
-The region is `--option region=` or AWS_REGION. Credentials are those of every AWS tool (environment, profile with
-`--option profile=`, role), or AWS_BEARER_TOKEN_BEDROCK. Needs the extra `adjudge[bedrock]`.
+Anthropic's models (`bedrock/anthropic.claude-...`, `bedrock/us.anthropic...`) are called through the messages
+API, all others through chat completions. If the name does not show the API, as in an ARN, `--option
+speaks=anthropic` (or openai) selects it. The region is `--option region=` or AWS_REGION. Credentials are
+found as by other AWS tools (environment, profile with `--option profile=`, role), or
+AWS_BEARER_TOKEN_BEDROCK. Needs the extra `adjudge[bedrock]`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _ANTHROPIC = re.compile(r"(?:^|[./])anthropic\.")
 
 
 def Provider(name: str, settings: Settings) -> OfOpenAI | OfAnthropic:
-    """Return the provider for a model, by its API. Raises UsageError for another `speaks`."""
+    """Return the provider for a model according to its API. Raises UsageError if `speaks` is invalid."""
     # A function with the name of a class: `base.get` calls `module.Provider` of every vendor.
     speaks = (settings.options or {}).get("speaks") or ("anthropic" if _ANTHROPIC.search(name) else "openai")
     if speaks not in ("anthropic", "openai"):
@@ -38,7 +39,7 @@ def Provider(name: str, settings: Settings) -> OfOpenAI | OfAnthropic:
 
 
 def region_of(settings: Settings) -> str:
-    """Return the AWS region. Raises UsageError for a missing or invalid one."""
+    """Return the AWS region. Raises UsageError if it is missing or invalid."""
     given = (settings.options or {}).get("region")
     region = given or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
     # The region becomes part of a host name, so nothing else may stand in it.
@@ -53,7 +54,7 @@ def _aws_secrets() -> list[str]:
 
 
 class OfOpenAI(openai.Provider):
-    """One model behind chat completions."""
+    """One model that is called through chat completions."""
 
     vendor = "bedrock"
     known: Collection[str] = (*_PLACE, *openai.Provider.known)
@@ -81,7 +82,9 @@ class OfOpenAI(openai.Provider):
 
 
 class OfAnthropic(anthropic.Provider):
-    """One model behind the messages API, which has neither a list of models nor a token count at Bedrock."""
+    """One model that is called through the messages API, which at Bedrock offers neither a model list nor
+    token counting.
+    """
 
     vendor = "bedrock"
     known: Collection[str] = (*_PLACE, *anthropic.Provider.known)

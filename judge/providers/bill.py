@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from judge.types import Json, Usage
 
 MOST_NUMBER = 2**53
-"""Higher counts are treated as invalid (and SQLite cannot store counts above 2**63)."""
+"""Counts above this are treated as invalid (SQLite cannot store counts above 2**63)."""
 TICKS_PER_DOLLAR = 1e10
 MOST_DOLLARS = 1e6
-"""No call costs more: a higher amount is an error of the server."""
+"""No call costs more than this. A higher amount is an error made by the server."""
 
 
 def usage(*counts: Json) -> Usage:
@@ -21,9 +21,9 @@ def usage(*counts: Json) -> Usage:
 def billed(used: Json, cached: Json) -> Usage:
     """Return the tokens that an OpenAI-compatible server bills, from the `usage` of its answer.
 
-    Several vendors count reasoning in `total_tokens` alone, so the output is the larger of `completion_tokens` and
-    `total_tokens - prompt_tokens`; if the input is unknown, all of the total may be output. If one of the two is
-    present but invalid, the output is unknown: the other may be as wrong.
+    Several vendors count reasoning only in `total_tokens`, so the output is the larger of `completion_tokens`
+    and `total_tokens - prompt_tokens`. If the input is unknown, the whole total may be output. If one of the
+    two counts is present but invalid, the output is unknown, because the other may be just as wrong.
     """
     used = used if isinstance(used, dict) else {}
     into, out, total = (counted(used.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))
@@ -42,7 +42,7 @@ def billed(used: Json, cached: Json) -> Usage:
 
 
 def reported_cost(used: Mapping[str, Json]) -> float | None:
-    """Return the cost that the server reports, in US dollars; None if there is none, or no valid amount.
+    """Return the cost that the server reports, in US dollars, or None if there is no valid amount.
 
     https://openrouter.ai/docs/use-cases/usage-accounting and https://docs.x.ai/developers/cost-tracking
     """
@@ -58,7 +58,7 @@ def reported_cost(used: Mapping[str, Json]) -> float | None:
 
 
 def counted(value: Json) -> int | None:
-    """Return a count in an answer; None if it is not a whole number from 0 to MOST_NUMBER."""
+    """Return a count from an answer, or None if it is not a whole number from 0 to MOST_NUMBER."""
     # Some gateways write 12.0.
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -1,7 +1,8 @@
-"""OpenAI's chat completions as bytes and back, without a connection.
+"""Convert requests to OpenAI's chat completions and parse the answers, without a connection.
 
-Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept: a `Dialect` is
-the part that one server accepts, and each refusal that names a parameter moves it one step down.
+Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept. A
+`Dialect` is the subset that one server accepts, and each refusal that names a parameter reduces it by one
+step.
 """
 
 import json
@@ -37,10 +38,12 @@ _FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json schema
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a model on a server accepts; it only steps down. `limit` is the name of the token limit there.
+    """The features that a model on a server accepts. They are only ever reduced. `limit` is the server's name
+    for the token limit.
 
-    `masks` restrict the answer to the choices (`judge.providers.masks`): one of them, or several while probing. Log-
-    probabilities may be from before the mask, so more alternatives are requested.
+    `masks` restrict the answer to the choices (`judge.providers.masks`). There is one mask, or several while
+    probing. Log-probabilities may be those from before the mask was applied, so more alternatives are
+    requested.
     """
 
     limit: str = "max_completion_tokens"
@@ -55,7 +58,8 @@ class Dialect:
     def from_json(cls, stored: Mapping[str, Json]) -> "Dialect":
         """Return the dialect that a study has stored. Raises ValueError, TypeError or KeyError if it is invalid.
 
-        The study may come from somebody else, so a value can only select among the known fields of a request.
+        The study may come from somebody else, so its values can only select among the known fields of a
+        request.
         """
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
         parsed = cls(**fields)
@@ -79,7 +83,7 @@ class Dialect:
 
 
 class ChatWriter:
-    """Writes the bodies of a model's requests.
+    """Writes the request bodies for a model.
 
     `options` are fields that are left out after a server has refused them; `fields` are added to every body
     unchanged.
@@ -90,12 +94,12 @@ class ChatWriter:
     ) -> None:
         self._options, self._fields = dict(options or {}), dict(fields or {})
         self.ids: dict[str, int] = {}
-        """Choice -> token id, for a server that is called with a bias."""
+        """Maps each choice to its token id, for a server that is called with a bias."""
         self._head = f'{{"model": {json.dumps(name)}, "messages": ['
         self._rest: tuple[Any, str] = (None, "")
 
     def body(self, request: Request, dialect: Dialect) -> bytes:
-        """Return the request as JSON bytes: model and messages first, so that the constant prefix leads."""
+        """Return the request as JSON bytes: model and messages first, so that the constant prefix comes first."""
         constant = _constant(request.messages[: request.prefix])
         unit_turns = _turns(request.messages[request.prefix :])
         comma = ", " if constant and unit_turns else ""
@@ -133,7 +137,9 @@ class ChatWriter:
         return out
 
     def step_down(self, dialect: Dialect, request: Request, complaint: http.Complaint) -> Dialect | None:
-        """Return the dialect without the refused parameter; None if the complaint names no optional one."""
+        """Return the dialect without the refused parameter, or None if the complaint does not name an
+        optional parameter.
+        """
         text = f"{complaint.param} {complaint.message}".lower()
         if complaint.status not in (400, 403, 422):
             return None
@@ -169,8 +175,8 @@ class ChatWriter:
 def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | None = None) -> Reply:
     """Parse the JSON of a successful answer (None: not JSON) with its HTTP headers.
 
-    `mask` is the requested one; the reply's `masked` says whether the answer shows it. Raises ValueError with
-    what is missing.
+    `mask` is the requested mask; the reply's `masked` says whether the answer shows that it was applied.
+    Raises ValueError that says what is missing.
     """
     if body is None:
         raise ValueError("is not JSON")
@@ -208,10 +214,10 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
 
 
 def from_events(body: bytes) -> Json:
-    """Return a streamed answer in the shape of an unstreamed one; None if the body is not a stream.
+    """Return a streamed answer in the form of an unstreamed one, or None if the body is not a stream.
 
-    Some gateways stream even if that is not requested. The usage is then in the last event, which has no
-    choices.
+    Some gateways stream even if streaming was not requested. The usage is then in the last event, which has
+    no choices.
     """
     lines = body.decode("utf-8", "replace").splitlines()
     events = [http.decoded(line.removeprefix("data:")) for line in lines if line.startswith("data:")]
@@ -239,7 +245,9 @@ def from_events(body: bytes) -> Json:
 
 
 def ended(complaint: http.Complaint, headers: Mapping[str, str]) -> Reply | None:
-    """Return the reply that an error means: a filter's refusal, or a truncated answer; None for real errors."""
+    """Return the reply if an error represents one (a filter's refusal or a truncated answer), and None for
+    real errors.
+    """
     if complaint.status == 400 and complaint.code in _FILTERED:
         return Reply(complaint.message, "refusal", rate=rate(headers))
     # OpenAI answers so if a reasoning model uses up the limit before its answer begins.
@@ -260,7 +268,7 @@ _constant = lru_cache(maxsize=8)(_turns)
 
 
 def _tokens(logprobs: Json) -> list[TokenChoice] | None:
-    """Return token positions; None if malformed: the text is still a paid answer."""
+    """Return the token positions. Return None if they are malformed, because the text is still a paid answer."""
     try:
         return token_choices(logprobs)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError):

@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 
 
 def lack_of_class(provider: Any) -> str | None:
-    """Return what a provider's class lacks, before one is made; None if nothing. A function that makes one is no class."""
+    """Return what a provider's class lacks, before it is instantiated, or None if it lacks nothing. A factory
+    function is not checked, because it is not a class.
+    """
     if isinstance(provider, type) and not hasattr(provider, "complete"):
         return "it has no 'complete'"
     return None
 
 
 def lack(provider: Any) -> str | None:
-    """Return why an object cannot be used as a provider; None if it can.
+    """Return why an object cannot be used as a provider, or None if it can.
 
-    Methods that need no model are called; the result of `complete` is checked at a run's first reply.
+    Methods that do not need a model are called. The result of `complete` is checked at a run's first reply.
     """
     # A plain function would fail only when it is awaited, after the run has begun.
     for name in ("open", "complete", "close"):
@@ -57,7 +59,7 @@ def lack(provider: Any) -> str | None:
 
 
 def check_reply(provider: Provider, reply: object) -> None:
-    """Raise PluginFailed for anything but a Reply, with the names of the provider's module and its package."""
+    """Raise PluginFailed, naming the provider's module and its package, if the object is not a Reply."""
     if isinstance(reply, Reply) and isinstance(reply.text, str):
         return
     module = (

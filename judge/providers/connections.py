@@ -11,14 +11,17 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.tracing import Trace
 
 CONNECTION_GAP_SECONDS = 0.002
-"""Time between two new connections to a server.
+"""Seconds between two new connections to a server.
 
-Small servers (Python's `http.server`, programs built on cpp-httplib) let five connections wait to be accepted. The
-operating system drops the others, and tries each of them again after 1, 3, 7 and 15 s. Of 100 connections that were
-opened at once to such a server the slowest took 1 to 14 s, and 0.2 s with this gap.
+Small servers (Python's `http.server`, programs built on cpp-httplib) allow only five connections to wait
+until they are accepted. The operating system drops the others, and tries each of them again after 1, 3, 7 and
+15 s. When 100 connections to such a server were opened at once, the slowest took 1 to 14 s; with this gap it
+took 0.2 s.
 """
 STOPPED_SECONDS, AWAKE_SECONDS = 1.0, 5.0
-"""A timer that fires this late was delayed by a stopped process; the call then gets this many more seconds to finish."""
+"""If a timer fires this many seconds late, the process was stopped in the meantime. The call then gets this
+many more seconds to finish.
+"""
 
 
 class SpacedConnector(aiohttp.TCPConnector):

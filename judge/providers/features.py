@@ -1,8 +1,9 @@
 """The optional features of chat completions, and the short probes that show which of them a server supports.
 
-Each probe has one feature and nothing else that a server may refuse. So no probe depends on the answer to
-another one, and all of them can be sent together: a new server costs one round trip, whatever it refuses. If fewer
-concurrent calls are allowed than there are probes, those that an earlier answer has made unnecessary are not sent.
+Each probe uses one feature and nothing else that a server may refuse. No probe therefore depends on the
+answer to another, and all of them can be sent together, so that a new server costs one round trip regardless
+of what it refuses. If fewer concurrent calls are allowed than there are probes, those that an earlier answer
+has made unnecessary are not sent.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ class FeatureQuestion:
 
     @property
     def mask(self) -> str | None:
-        """The mask that is probed, None = another feature."""
+        """The mask that is probed; None = the probe is for another feature."""
         return self.name.removeprefix(_MASK) if self.name.startswith(_MASK) else None
 
 
 Answers = Mapping[str, Reply | None]
-"""By the probe's name: the reply, None = the server refuses the feature, or the probe was not needed."""
+"""Maps the name of each probe to its reply; None = the server refuses the feature, or the probe was not needed."""
 
 
 def questions(
@@ -46,7 +47,8 @@ def questions(
 ) -> list[FeatureQuestion]:
     """Return the probes for a server, the most important first.
 
-    `with_formats`: also probe response formats. `tried`: the masks that it may support, the best first.
+    `with_formats`: whether to probe response formats, too. `tried`: the masks that the server may support,
+    the best first.
     """
     letter = Message("user", f"{_ASK}\nAnswer with exactly one letter and nothing else.\nAnswer (A, B):")
     form = Message("user", f'{_ASK}\nAnswer with one JSON object and nothing else: {{"letter": "A" | "B"}}')
@@ -73,7 +75,7 @@ def questions(
 
 
 def is_needed(question: FeatureQuestion, sent: Sequence[FeatureQuestion], answers: Answers) -> bool:
-    """Return whether a probe can add something to the answers so far."""
+    """Return whether a probe can add information to the answers so far."""
     name = question.name
     if name in chat.FORMATS:
         return output(answers) == "plain"
@@ -106,7 +108,7 @@ def output(answers: Answers) -> str:
 
 
 def mask(sent: Sequence[FeatureQuestion], answers: Answers) -> str | None:
-    """Return the first mask that restricted the answer to the choices, None if none did."""
+    """Return the first mask that restricted the answer to the choices, or None if no mask did."""
     for question in sent:
         reply = answers.get(question.name)
         if question.mask and reply and reply.masked:

@@ -1,4 +1,4 @@
-"""Shared by the HTTP providers: one aiohttp session, retry times, and errors without secrets.
+"""Code that the HTTP providers share: one aiohttp session, retry times, and errors without secrets.
 
 The vendors' clients supply keys, headers and base URLs. Calls are posted here as bytes, because the clients' response
 models cost several times the CPU time of the call itself.
@@ -38,14 +38,14 @@ from judge.types import Json
 LONGEST_MESSAGE = 300
 CONNECT_SECONDS = 15.0
 MOST_BYTES = 8 * 2**20
-"""A longer answer is not a model's reply: the longest ones, with probabilities, have about 100 kB."""
+"""A longer answer is not a model's reply. The longest replies, with probabilities, have about 100 kB."""
 # The vendors' clients refuse to start without a key, or search for one in other places.
 NO_KEY = "no-key-was-given"
 WITHOUT_CREDENTIALS = frozenset(
     ("host", "accept", "accept-encoding", "connection", "content-type", "content-length", "transfer-encoding",
      "user-agent", "anthropic-version", "anthropic-beta")
 )  # fmt: skip
-"""The headers that remain in a request without credentials."""
+"""The headers that are kept in a request without credentials."""
 # The shape of a key, also of a masked one (`sk-pr****abcd`): vendors repeat a refused key in their message.
 _KEY_LIKE = re.compile(r"\b(?:sk|rk|pk)-[\w\-*.]{6,}|\bBearer\s+\S+", re.IGNORECASE)
 
@@ -76,11 +76,11 @@ class Connection(ABC):
         self._secrets = tuple(s for s in secrets if s)
 
     async def post(self, path: str, body: bytes) -> HttpAnswer:
-        """POST JSON bytes. Raises Unreachable if no complete answer arrived, or a web page."""
+        """POST JSON bytes. Raises Unreachable if no complete answer arrived or if the answer is a web page."""
         return await self._send("POST", path, body)
 
     async def get(self, path: str) -> HttpAnswer:
-        """GET. Raises Unreachable if no complete answer arrived, or a web page."""
+        """Make a GET request. Raises Unreachable if no complete answer arrived or if the answer is a web page."""
         return await self._send("GET", path, None)
 
     @abstractmethod
@@ -92,11 +92,11 @@ class Connection(ABC):
         """Close every connection; safe to call twice."""
 
     def complaint(self, answer: HttpAnswer) -> Complaint:
-        """Parse an error body, without this connection's secrets."""
+        """Parse an error body, and remove this connection's secrets."""
         return complaint(answer, self._secrets)
 
     def clean(self, text: str) -> str:
-        """Clean a text of this connection's secrets."""
+        """Remove this connection's secrets from a string."""
         return clean(text, self._secrets)
 
 
@@ -117,7 +117,7 @@ def complaint(answer: HttpAnswer, secrets: Sequence[str] = ()) -> Complaint:
 
 
 def clean(text: str, secrets: Sequence[str] = ()) -> str:
-    """Return a foreign message as one short line without keys or control characters."""
+    """Return a message from a server as one short line without keys or control characters."""
     for secret in secrets:
         text = text.replace(secret, "[key]")
     text = _KEY_LIKE.sub("[key]", text)
@@ -187,7 +187,7 @@ class Wire(Connection):
         return answer
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
-        """Return the body. Raises ServerFault as soon as it is longer than any reply can be."""
+        """Return the body. Raises ServerFault as soon as the body is longer than any reply can be."""
         size = response.content_length
         if size is not None and size <= MOST_BYTES and "content-encoding" not in response.headers:
             return await response.read()
@@ -208,7 +208,9 @@ class Wire(Connection):
 
 
 def key_from(variable: str) -> str:
-    """Return the key in an environment variable, empty if unset. Raises KeyProblem if no header can contain it."""
+    """Return the key in an environment variable, or an empty string if the variable is not set. Raises
+    KeyProblem if a header cannot contain the key.
+    """
     key = os.environ.get(variable, "").strip()
     if not key.isascii() or not key.isprintable():
         raise KeyProblem(f"{variable} contains characters that a key cannot have")
@@ -216,9 +218,9 @@ def key_from(variable: str) -> str:
 
 
 def sent_headers(*parts: Mapping[str, object]) -> dict[str, str]:
-    """Return a client's headers without open ones, the placeholder for a missing key, and telemetry.
+    """Return a client's headers without undefined headers, the placeholder for a missing key, and telemetry.
 
-    The calls are not made by the client, and seven more headers would cost CPU time on both sides.
+    The calls are not made by the client, and its seven additional headers would cost CPU time on both sides.
     """
     return {
         k: v
@@ -251,7 +253,7 @@ def failure(
 
 
 def text_of(content: Json) -> str:
-    """Return a message's content, a string or a list of `{text}` parts, as text that can be stored."""
+    """Return a message's content, which is a string or a list of `{text}` parts, as a string that can be stored."""
     if isinstance(content, list):
         content = "".join(str(p.get("text") or "") for p in content if isinstance(p, dict))
     if not isinstance(content, str):
@@ -261,7 +263,7 @@ def text_of(content: Json) -> str:
 
 
 def decoded(body: bytes | str) -> Json:
-    """Return the JSON of a body, None if it is not JSON."""
+    """Return the parsed JSON of a body, or None if it is not JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -269,7 +271,7 @@ def decoded(body: bytes | str) -> Json:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the text of a connection error; some have only a name."""
+    """Return the text of a connection error, or its class name if it has no text."""
     if isinstance(error, aiohttp.ClientConnectorError):
         error = error.os_error
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -282,7 +284,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _proxy(at: ServerAddress) -> str | None:
-    """Return the proxy that the environment names for this server; none for loopback addresses."""
+    """Return the proxy that the environment specifies for this server, or None for loopback addresses."""
     if at.is_loopback or proxy_bypass(at.host):
         return None
     proxies = getproxies()

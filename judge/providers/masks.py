@@ -1,12 +1,13 @@
 """Servers that restrict an answer to the codes: how to request it, and how to read the answer.
 
-A mask lets a model answer with one of the choices only. The field differs: llama.cpp takes a `grammar`, vLLM
-`structured_outputs` (before 0.12 `guided_choice`), many a JSON schema with an enum, some only a bias on single
-tokens, whose ids their `/tokenize` returns. Servers ignore unknown fields and answer 200, so only an answer that the
-model would not have given by itself proves that a mask works.
+A mask makes a model answer with one of the choices only. The field differs: llama.cpp takes a `grammar`, vLLM
+`structured_outputs` (before 0.12 `guided_choice`), many a JSON schema with an enum, some only a bias on
+single tokens, whose ids their `/tokenize` returns. Servers ignore unknown fields and answer 200, so only an
+answer that the model would not have given by itself proves that a mask works.
 
-The log-probabilities are from before the mask on some servers and from after it on others. Their ratios between the
-codes are the model's on both, so they are normalised over the codes; the outside mass is stored beside them.
+Some servers return the log-probabilities from before the mask and others those from after it. In both cases
+the ratios between the codes are those of the model, so the probabilities are normalised over the codes. The
+mass outside the codes is stored separately.
 """
 
 import json
@@ -18,9 +19,9 @@ from judge.types import Json, TokenChoice
 MASKS = ("grammar", "structured_outputs", "guided_choice", "json_schema", "logit_bias")
 QUESTION = "Say hello to me in one short sentence."
 CHOICES = ("Q", "Z")
-"""Letters with which no greeting begins."""
+"""Letters that no greeting begins with."""
 BIAS = 100
-"""The maximum of OpenAI's API, and more than any model's logits differ by."""
+"""The largest bias in OpenAI's API, which is larger than any difference between a model's logits."""
 MOST_TOKENS = 32
 _ANSWER = re.compile(r'\{\s*"answer"\s*:\s*"')
 
@@ -52,16 +53,16 @@ def fields(mask: str, choices: Sequence[str], ids: Mapping[str, int]) -> dict[st
 
 
 def longest(mask: str) -> int:
-    """Return the maximum of tokens of a masked answer: a bias does not end it."""
+    """Return the maximum number of tokens in a masked answer. It is needed because a bias does not end the answer."""
     return 1 if mask == "logit_bias" else MOST_TOKENS
 
 
 def masked_choice(
     mask: str, text: str, tokens: Sequence[TokenChoice] | None, choices: Sequence[str]
 ) -> tuple[str, TokenChoice] | None:
-    """Return the choice that was answered and its position, with alternatives cut to the choice.
+    """Return the choice that was answered and its position, with the alternatives truncated to the choice.
 
-    None if the answer is not a choice, or without a position: then the mask did not work.
+    Return None if the answer is not a choice or has no position, because the mask then did not work.
     """
     if not tokens:
         return None

@@ -6,10 +6,10 @@ file maps the model's classes to the task's labels, `classes.json` in the folder
     {"order": ["evidence", "statement"],
      "labels": {"entailment": "support", "contradiction": "refute", "neutral": "neutral"}}
 
-Classes are named as in `id2label` of config.json, or by number; several may map to one label, and null means
-no label (the probability is then on no label). A model with one number per pair (a reranker) has the classes `yes` and
-`no`, by the logistic function of the number minus `threshold`. Options: `classes`, `model` (a file of the folder),
-`threads`.
+Classes are named as in `id2label` in config.json, or by number. Several classes may map to one label, and
+null means that the class has no label. A model with one number per pair (a reranker) has the classes `yes`
+and `no`, by the logistic function of the number minus `threshold`. Options: `classes`, `model` (a file of the
+folder), `threads`.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _ROLES = {EVIDENCE, STATEMENT}
 
 
 class Provider:
-    """One model; a call waits for others and runs in one batch with them."""
+    """One model. A call waits for other calls and runs in one batch with them."""
 
     label_codes = True
     reads_pairs = True
@@ -85,7 +85,7 @@ class Provider:
         return path
 
     async def open(self) -> None:
-        """Load model and tokenizer, and check that every class has its label. Raises MissingExtra or Rejected."""
+        """Load the model and the tokenizer, and check that every class is mapped. Raises MissingExtra or Rejected."""
         self._session = await asyncio.to_thread(self._load)
 
     def _load(self) -> Session:
@@ -111,7 +111,7 @@ class Provider:
         return session
 
     def suit(self, task: str, labels: Sequence[str]) -> None:
-        """Raise UsageError when a class maps to a label that the task does not have."""
+        """Raise UsageError if a class maps to a label that the task does not have."""
         for name, label in self._mapping["labels"].items():
             if label is not None and label not in labels:
                 raise UsageError(
@@ -153,7 +153,7 @@ class Provider:
         self._session = None
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the folder's name without its path; `content` is everything that answers depend on."""
+        """Return the folder's name without its path. `content` covers everything that the answers depend on."""
         classes = {k: self._mapping[k] for k in ("order", "labels", "threshold")}
         if not self._content:
             whole = json.dumps([self._files(), classes, self._most])
@@ -166,13 +166,13 @@ class Provider:
         return {**facts, "content": self._content}
 
     def _files(self) -> list[str]:
-        """Return the hashes of the model, of weights beside it (`model.onnx_data`), and of the tokenizer."""
+        """Return the hashes of the model, of weights stored beside it (`model.onnx_data`), and of the tokenizer."""
         beside = sorted(self._file.parent.glob(f"{self._file.name}?*"))
         paths = [self._file, *beside, self._folder / "tokenizer.json"]
         return [file_sha(path) for path in paths if path.is_file()]
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what the user should know when a run has ended."""
+        """Return remarks for the user at the end of a run."""
         n, most = self._cut, self._most
         return (
             (f"{n} pairs were longer than {most} tokens: the rest of the evidence was not read",) if n else ()
@@ -184,7 +184,7 @@ class Provider:
 
 
 def _mapping(path: Path) -> dict[str, Any]:
-    """Return the checked file of classes. Raises UsageError."""
+    """Return the content of the classes file, after checking it. Raises UsageError if it is invalid."""
     mapping = _read_json(path, needed=True)
     labels = mapping.get("labels")
     if not isinstance(labels, dict) or not labels:

@@ -1,8 +1,8 @@
 """`openai/MODEL`: OpenAI's chat completions, and any compatible server (`--base-url`).
 
-Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept, so the provider
-has one dialect per model: it starts from the most exact form, and each refusal that names a parameter moves it one
-step down, for good.
+Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept, so the
+provider has one dialect per model. It starts from the most exact form, and each refusal that names a
+parameter permanently reduces it by one step.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_ac
 
 
 class Provider(Vendor):
-    """One model behind chat completions.
+    """One model that is called through chat completions.
 
-    Settings: `base_url` (default: OPENAI_BASE_URL, then OpenAI itself), `timeout` in seconds for one
-    call, option `reasoning_effort` and those of `judge.providers.options`. Raises UsageError for a base URL or option
-    that cannot be used.
+    Settings: `base_url` (default: OPENAI_BASE_URL, then OpenAI itself), `timeout` in seconds for one call,
+    option `reasoning_effort` and the options of `judge.providers.options`. Raises UsageError for a base URL
+    or option that cannot be used.
     """
 
     vendor, title, host = "openai", "OpenAI", "openai.com"
@@ -68,10 +68,10 @@ class Provider(Vendor):
         return settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL
 
     def _wired(self) -> http.Connection:
-        """Return a connection; for any server but OpenAI's, without the vendor's package.
+        """Return a connection. For any server other than OpenAI's, the vendor's package is not used.
 
-        Such a server gets the key and nothing else of the package, and importing it takes longer than a small
-        run.
+        Such a server only needs the key and nothing else from the package, and importing the package takes
+        longer than a small run.
         """
         if self._is_vendors_own:
             return super()._wired()
@@ -83,8 +83,8 @@ class Provider(Vendor):
     async def open(self) -> None:
         """Connect, and probe which features an unknown server supports (`judge.providers.features`).
 
-        Raises KeyProblem when the key is missing or refused, Rejected for an unknown model, UsageError for a mask that the
-        server does not support, and the errors of `complete`.
+        Raises KeyProblem if the key is missing or refused, Rejected if the model is unknown, UsageError if
+        the server does not support the mask, and the errors of `complete`.
         """
         self._connect()
         if self.learnt_at:
@@ -100,7 +100,7 @@ class Provider(Vendor):
         self.learnt_at = datetime.now(UTC).isoformat()
 
     def learnt(self) -> Json:
-        """Return the results of probes and refusals, and the options with which they were made."""
+        """Return the results of probes and refusals, and the options under which they were obtained."""
         return {
             "asked": self._asked_with(),
             "dialect": asdict(self._dialect),
@@ -110,7 +110,7 @@ class Provider(Vendor):
         }
 
     def recall(self, learnt: Json, at: str) -> None:
-        """Reuse the results of another process, if its options were the same."""
+        """Reuse the results from another process if its options were the same."""
         if not isinstance(learnt, dict) or learnt.get("asked") != self._asked_with():
             return
         try:
@@ -126,7 +126,7 @@ class Provider(Vendor):
         self.learnt_at = at
 
     def _asked_with(self) -> dict[str, Json]:
-        """Return the options on which the results of probes depend."""
+        """Return the options that the results of probes depend on."""
         return {"mask": self.chosen_mask, **self._options.identity()}
 
     def hold(self, mask: str | None, alternatives: int | None = None) -> None:
@@ -136,12 +136,15 @@ class Provider(Vendor):
         self._is_held = True
 
     async def learn(self, choices: Sequence[str]) -> None:
-        """Look up the tokens of the choices, which a logit bias needs, so that bodies can be written without a connection."""
+        """Look up the choices' tokens, which a logit bias needs, so that bodies can be written without a
+        connection.
+        """
         if "logit_bias" in self._dialect.masks:
             await self._learn_tokens(self._connect(), choices)
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request; a refused parameter is left out from then on and the call is sent again.
+        """Send one request. If the server refuses a parameter, it is left out from then on and the call is
+        sent again.
 
         Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
         """
@@ -158,15 +161,17 @@ class Provider(Vendor):
         return reply
 
     def body(self, request: Request) -> bytes:
-        """Return the request's body in the dialect found so far; needs no connection."""
+        """Return the request's body in the dialect found so far. This does not need a connection."""
         return self._writer.body(request, self._dialect)
 
     def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """Parse the JSON of a successful answer that came another way. Raises ValueError as `chat.reply`."""
+        """Parse the JSON of a successful answer that was not received over this connection. Raises ValueError
+        like `chat.reply`.
+        """
         return chat.reply(body, request, headers or {}, next(iter(self._dialect.masks), None))
 
     def refusal(self, complaint: http.Complaint) -> Reply | None:
-        """Return the reply that an error means, as `chat.ended`."""
+        """Return the reply if an error represents one, as in `chat.ended`."""
         return chat.ended(complaint, {})
 
     def describe(self) -> Mapping[str, Json]:
@@ -180,7 +185,7 @@ class Provider(Vendor):
         }
 
     async def _exchange(self, wire: http.Connection, request: Request) -> Reply:
-        """Return the reply; after a refusal that names a parameter, send the request again without it."""
+        """Return the reply. If a refusal names a parameter, send the request again without that parameter."""
         while True:
             known = self._dialect
             step = await self._sent(wire, request, known)
@@ -196,7 +201,9 @@ class Provider(Vendor):
     async def _sent(
         self, wire: http.Connection, request: Request, dialect: chat.Dialect
     ) -> Reply | chat.Dialect | ProviderError:
-        """Send a request in a dialect. Return the reply; if the server refuses it, the next dialect; else the error."""
+        """Send a request in a dialect. Return the reply, the next dialect if the server refuses this one, or
+        any other error.
+        """
         answer = await wire.post(chat.PATH, self._writer.body(request, dialect))
         if answer.status == 200:
             return self._parsed_answer(wire, answer, request, dialect.masks)
@@ -243,7 +250,7 @@ class Provider(Vendor):
         return error
 
     def _tried_masks(self) -> Sequence[str]:
-        """Return the masks to probe: for OpenAI itself only the one that the user names."""
+        """Return the masks to probe. For OpenAI itself, this is only the mask that the user specifies."""
         if self.chosen_mask == "none" or self._is_held:
             return ()
         if self.chosen_mask != "auto":
@@ -279,8 +286,9 @@ class Provider(Vendor):
     async def _ask_rest(self) -> None:
         """Send the unanswered probes one after the other, and raise the last error.
 
-        A server that accepts one call at a time would refuse all others again, so the first refusal ends the round. If
-        a round brings no answer, the next one continues after twice as many refusals: the server may refuse at random.
+        A server that accepts one call at a time would refuse all other calls again, so the first refusal ends
+        the round. If a round does not bring an answer, the next one continues after twice as many refusals:
+        the server may refuse at random.
         """
         before, refusals = len(self._answers), 0
         error: ProviderError | None = None
@@ -298,7 +306,7 @@ class Provider(Vendor):
             raise error
 
     async def _ask(self, question: features.FeatureQuestion) -> None:
-        """Send a probe, if it is still needed, and store the answer. Raises as `complete`."""
+        """Send a probe if it is still needed, and store the answer. Raises the errors of `complete`."""
         self._answers[question.name] = await self.purse.pay(
             question.request,
             lambda: self._answer(question),
@@ -306,7 +314,7 @@ class Provider(Vendor):
         )
 
     async def _answer(self, question: features.FeatureQuestion) -> Reply | None:
-        """Return the reply to a probe, None if the server refuses its feature."""
+        """Return the reply to a probe, or None if the server refuses the probe's feature."""
         wire, request, sent = self._connect(), question.request, question.dialect
         if question.mask == "logit_bias" and not await self._learn_tokens(wire, request.choices):
             return None
@@ -335,7 +343,7 @@ class Provider(Vendor):
             sent = step
 
     def _conclude(self) -> None:
-        """Set the dialect from the answers. Raises UsageError if the mask that the user names has no effect."""
+        """Set the dialect from the answers. Raises UsageError if the mask that the user specifies has no effect."""
         answers, codes = self._answers, self._answers[features.CODES]
         self._reports = next((r.resolved_model for r in answers.values() if r and r.resolved_model), None)
         refused = [name for name in features.SAMPLING if answers[name] is None]

@@ -1,8 +1,10 @@
-"""`openai-decisions/MODEL`: OpenAI's decisions, which answer choices with a probability for each, and write no text.
+"""`openai-decisions/MODEL`: OpenAI's decisions, which answer a question with a probability for each choice
+and do not write text.
 
-Wire format: https://platform.openai.com/docs/api-reference/decisions. A task with one question is sent with its codes or,
-with `--answers words`, its labels as the choices; with several, each question is one of the request. There is no
-rationale, no temperature and no seed, and the endpoint is not in the Batch API.
+Wire format: https://platform.openai.com/docs/api-reference/decisions. A task with one question is sent with
+its codes or, with `--answers words`, its labels as the choices; with several questions, each becomes one
+question of the request. There is no rationale, no temperature and no seed, and the Batch API does not support
+the endpoint.
 """
 
 import json
@@ -22,19 +24,21 @@ PATH = "/decisions"
 
 
 class Provider(openai.Provider):
-    """One model behind the decisions endpoint. Settings and errors are those of `openai`, without its own options."""
+    """One model that is called through the decisions endpoint. Settings and errors are the same as in
+    `openai`, but without the options that are specific to `openai`.
+    """
 
     vendor = "openai-decisions"
     known: Collection[str] = ()
     label_codes: bool = True
 
     async def open(self) -> None:
-        """Look up the key. Raises KeyProblem when there is none."""
+        """Look up the key. Raises KeyProblem if there is none."""
         # No probe: the endpoint always gives probabilities.
         self._connect()
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. Raises Rejected for a task with a question that is no choice, and as `openai`."""
+        """Send one request. Raises Rejected if a question of the task is not a choice, and the errors of `openai`."""
         wire = self._connect()
         answer = await wire.post(PATH, self.body(request))
         if answer.status == 200:
@@ -49,7 +53,7 @@ class Provider(openai.Provider):
         raise self._error(answer, said)
 
     def body(self, request: Request) -> bytes:
-        """Return the request's body. Raises Rejected for a question that is no choice."""
+        """Return the request's body. Raises Rejected if a question is not a choice."""
         turns = [{"role": m.role, "content": m.content} for m in request.messages]
         questions = [
             {
@@ -91,13 +95,13 @@ class Provider(openai.Provider):
         )
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the facts of `openai`, with the parameters that are not sent."""
+        """Return the same facts as `openai`, plus the parameters that are not sent."""
         known = super().describe()
         return {**known, "format": "decisions", "mask": None, "left_out": ["temperature", "seed"]}
 
 
 def _choices(request: Request) -> dict[str, list[str]]:
-    """Return the values of each question. Raises Rejected for one that is no choice."""
+    """Return the values of each question. Raises Rejected if a question is not a choice."""
     if request.choices:
         return {"answer": list(request.choices)}
     fields: Mapping[str, Any] = (request.schema or {}).get("properties", {})
@@ -110,6 +114,6 @@ def _choices(request: Request) -> dict[str, list[str]]:
 
 
 def _token(answer: Mapping[str, Any]) -> TokenChoice:
-    """Return the probabilities of one choice as those of one token."""
+    """Return the probabilities for one choice in the form of a token's probabilities."""
     listed = [(str(p["value"]), float(p["probability"])) for p in answer["probabilities"]]
     return with_masses(str(answer["choice"]), listed)

@@ -1,12 +1,12 @@
-"""Options of a server beside the vendor's own options, from `--option`.
+"""Options for a server in addition to the vendor's own options, from `--option`.
 
-    body.a.b=JSON       field b of object a in the body of every request; body=JSON gives complete fields
+    body.a.b=JSON       field b of object a in the body of every request; body=JSON sets complete fields
     header.X=env:NAME   header X with the value of the environment variable NAME
     query.k=VALUE       k=VALUE in every address; query.k=env:NAME takes the value from NAME
     key=env:NAME        the key is in NAME instead of the vendor's usual variable; key=none sends none
 
-Values from the environment are looked up when the connection is made, and never stored, logged or shown: a run
-stores a header by its name alone.
+Values from the environment are looked up when the connection is made, and are never stored, logged or shown.
+A run only stores the name of a header.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ _WRITTEN = {"messages", "system", "stream", "stream_options", "n"}
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """Parsed options. `vendor_options`: the vendor's, as typed. `body`: fields for every request. `headers` and `query` by
-    name; a value `env:NAME` is not looked up yet. `key` is the variable with the key, None = the usual one.
+    """Parsed options. `vendor_options`: the vendor's options as typed. `body`: fields for every request.
+    `headers` and `query`: values by name, where `env:NAME` has not been looked up yet. `key`: the variable
+    that contains the key; None = the usual variable.
     """
 
     vendor_options: Mapping[str, str] = field(default_factory=dict)
@@ -52,12 +53,14 @@ class ServerOptions:
     query: Mapping[str, str] = field(default_factory=dict)
     key: str | None = None
     is_keyless: bool = False
-    """Whether no key and no other credentials of the environment are sent, except the headers and query named here."""
+    """Whether no credentials from the environment are sent, except for the headers and query parameters set here."""
 
     def identity(self) -> dict[str, str]:
-        """Return the options that make another run: vendor options, fields, query, and the names of values from the environment.
+        """Return the options that are part of a run's identity: vendor options, fields, query parameters, and
+        the names of values from the environment.
 
-        Each is written as typed. Of `env:NAME` not even NAME is stored: another variable is no other judge.
+        Each is written as typed. The NAME in `env:NAME` is not stored, because a different variable does not
+        make a different judge.
         """
         named = {f"header.{name}": "env:" for name in self.headers}
         named |= {f"query.{k}": "env:" if v.startswith("env:") else v for k, v in self.query.items()}
@@ -65,13 +68,13 @@ class ServerOptions:
         return {**self.vendor_options, **({"body": _canonical(self.body)} if self.body else {}), **named}
 
     def gives(self, header: str) -> bool:
-        """Return whether a header is among the requested ones."""
+        """Return whether a header is among those requested."""
         return header.lower() in self.headers
 
 
 @dataclass(frozen=True, slots=True)
 class LookedUpOptions:
-    """Headers and query with their values; no message may repeat any of `secrets`."""
+    """Headers and query parameters with their values. No message may repeat any of the `secrets`."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -84,9 +87,10 @@ def parse_options(
     known: Collection[str],
     taken: Collection[str] = FLAGS,
 ) -> ServerOptions:
-    """Return the options of a provider over HTTP; `known` are its own, `taken` the body fields that it writes from flags.
+    """Return the options of an HTTP provider. `known` are its own options, and `taken` are the body fields
+    that it writes from flags.
 
-    Raises UsageError for an unknown option, an invalid value, or a field with its own flag.
+    Raises UsageError for an unknown option, an invalid value, or a field that has its own flag.
     """
     vendor_options: dict[str, str] = {}
     body: dict[str, Json] = {}
@@ -114,7 +118,7 @@ def parse_options(
 
 
 def look_up(options: ServerOptions) -> LookedUpOptions:
-    """Return the values from the environment. Raises KeyProblem for a variable that is not set, or cannot be sent."""
+    """Return the values from the environment. Raises KeyProblem if a variable is not set or cannot be sent."""
     headers = {name: _value(f"header.{name}", value) for name, value in options.headers.items()}
     query = {k: _value(f"query.{k}", v) if v.startswith("env:") else v for k, v in options.query.items()}
     kept = [*headers.values(), *(query[k] for k, v in options.query.items() if v.startswith("env:"))]
@@ -125,7 +129,7 @@ def look_up(options: ServerOptions) -> LookedUpOptions:
 
 
 def merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge theirs into ours, object by object; if both have a value, theirs is used."""
+    """Merge `theirs` into `ours`, object by object. If both have a value, the value from `theirs` is used."""
     out = dict(ours)
     for name, value in theirs.items():
         inner = out.get(name)
@@ -164,7 +168,7 @@ def _no_number(option: str, word: str) -> None:
 
 
 def _clash(first: Mapping[str, Json], second: Mapping[str, Json]) -> str | None:
-    """Return the path that both set."""
+    """Return the path that both of them set."""
     for name in first.keys() & second.keys():
         a, b = first[name], second[name]
         if not (isinstance(a, dict) and isinstance(b, dict)):

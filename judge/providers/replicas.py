@@ -1,4 +1,4 @@
-"""One model on several servers, which share the calls. A server may become unreachable and come back."""
+"""One model on several servers, which share the calls. A server may become unreachable and become available again."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ from judge.types import Json, Reply, Request
 
 
 def replicated(model: str, settings: Settings) -> Provider:
-    """Return the provider for `vendor/model` at `settings.base_url` and all replicas, not opened yet.
+    """Return the unopened provider for `vendor/model` at `settings.base_url` and all replicas.
 
-    Raises UsageError as `base.get`, and for an address that is named twice.
+    Raises the same UsageError as `base.get`, and UsageError if an address is given twice.
     """
     if not settings.replicas:
         return base.get(model, settings)
@@ -25,12 +25,12 @@ def replicated(model: str, settings: Settings) -> Provider:
 
 
 def replicas(provider: Provider) -> Sequence[Provider]:
-    """Return the servers behind a provider: the provider itself, or its replicas."""
+    """Return the members of a provider: the provider itself, or its replicas."""
     return provider.members if isinstance(provider, Replicas) else [provider]
 
 
 class Replicas:
-    """The same model on several servers. The run uses what the first opened server supports."""
+    """The same model on several servers. The run uses the features that the first opened server supports."""
 
     def __init__(self, members: Sequence[Provider]) -> None:
         self.members = list(members)
@@ -44,7 +44,7 @@ class Replicas:
         self._asks: str | None = None
 
     async def open(self) -> None:
-        """Open all of them. Raises the first error if none can be reached, and errors that waiting cannot resolve."""
+        """Open all servers. Raises the first error if none can be reached, and errors that waiting cannot resolve."""
         outcomes = await asyncio.gather(*(m.open() for m in self.members), return_exceptions=True)
         errors = [e for e in outcomes if isinstance(e, BaseException)]
         lasting = [e for e in errors if not (isinstance(e, ProviderError) and e.retryable)]
@@ -59,7 +59,7 @@ class Replicas:
         self.mask = self._asks
 
     def hold(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Use this mask on all servers, also on those that are not reachable yet, or none."""
+        """Use this mask, or none, on all servers, including those that are not reachable yet."""
         self._asks = mask
         for member in self.members:
             if isinstance(member, Masks):
@@ -69,11 +69,11 @@ class Replicas:
         return [m for m in self.members if m not in self._failed]
 
     async def complete(self, request: Request) -> Reply:
-        """Call the first opened server: the runner calls the members directly."""
+        """Call the first opened server. The runner calls the members directly instead."""
         return await self._open_ones()[0].complete(request)
 
     async def close(self) -> None:
-        """Close all of them."""
+        """Close all servers."""
         await asyncio.gather(*(member.close() for member in self.members))
 
     def describe(self) -> Mapping[str, Json]:

@@ -1,11 +1,11 @@
-"""A model that follows a script: for tests, documentation and trying a pipeline without a model.
+"""A scripted stand-in for a model, for tests, documentation and trying a pipeline without a model.
 
-`scripted/first` gives every unit the first label; `scripted/hash` one that depends on the unit's
-text only; `scripted/garbage` prose without a label; `scripted/refuse` refuses; `scripted/file`
-takes its replies from `--option script=FILE`: JSON lines `{"match": "part of the prompt", "reply":
-"text"}`, the first match counts, a line without `match` always matches.
+`scripted/first` gives every unit the first label; `scripted/hash` gives a label that only depends on the
+unit's text; `scripted/garbage` returns prose without a label; `scripted/refuse` refuses; `scripted/file`
+takes its replies from `--option script=FILE`, which contains JSON lines `{"match": "part of the prompt",
+"reply": "text"}`. The first line that matches is used, and a line without `match` always matches.
 
-Other options: `delay` (seconds a call), `logprobs=1` (hash: with label probabilities).
+Other options: `delay` (seconds per call), `logprobs=1` (`scripted/hash` returns label probabilities).
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class Provider(BaseProvider):
         return self._script(request)
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the script's name and the hash of its file: other lines make another judge."""
+        """Return the script's name and the hash of its file, because different lines make a different judge."""
         return {"script": self.name, **self._content}
 
     def _pick(self, request: Request, number: int) -> Reply:
@@ -98,7 +98,7 @@ def _value(spec: Mapping[str, Json], number: int) -> Json:
 
 
 def _tokens(codes: Sequence[str], chosen: str) -> Sequence[TokenChoice]:
-    """Put half of the mass on the chosen code or word, 1 % on none, and spread the rest evenly."""
+    """Put half of the mass on the chosen code or word, leave 1 % unassigned, and spread the rest evenly."""
     others = [c for c in codes if c != chosen]
     # A little mass is on no label, as it is with real models.
     masses = [(chosen, 0.5), *((c, 0.49 / len(others)) for c in others), ("?", 0.01)]

@@ -18,13 +18,13 @@ R = TypeVar("R")
 Floats = NDArray[np.float32]
 BATCH = 16
 AT_ONCE = 64
-"""Calls that may wait at once: enough to form batches of similar lengths."""
+"""Maximum number of waiting calls, which is enough to form batches of similar lengths."""
 
 
 class Session:
-    """One model file with its tokenizer; `most` is the longest input in tokens.
+    """One model file with its tokenizer. `most` is the maximum length of an input in tokens.
 
-    Raises MissingExtra without the libraries, Rejected for files that they cannot read.
+    Raises MissingExtra if the libraries are missing, and Rejected if they cannot read the files.
     """
 
     def __init__(self, model: Path, tokenizer: Path, most: int, threads: int, pad: int = 0) -> None:
@@ -65,8 +65,8 @@ class Session:
     def encode(self, first: str, second: str | None = None, keep: int = 0) -> tuple[Any, bool]:
         """Return the tokens of a text or pair, and whether it was truncated to the longest input.
 
-        Of a pair, text number `keep` (0 or 1) stays complete and the other is truncated; both are if `keep`
-        alone is too long.
+        In a pair, text number `keep` (0 or 1) is kept complete and the other is truncated. Both are truncated
+        if text `keep` alone is too long.
         """
         tokens = self._tokenizer.encode(first, second)
         if len(tokens.ids) <= self.most:
@@ -87,7 +87,7 @@ class Session:
             self._tokenizer.no_truncation()
 
     def run(self, texts: Sequence[Any]) -> tuple[Floats, NDArray[np.int64]]:
-        """Return the model's output for several tokenised texts, and their mask `[texts, longest]`."""
+        """Return the model's output for several tokenised texts, and their attention mask `[texts, longest]`."""
         size = (len(texts), max(len(t.ids) for t in texts))
         arrays = {
             name: np.zeros(size, dtype=np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")
@@ -109,7 +109,7 @@ class Session:
 
 
 class SessionBatches(Generic[T, R]):
-    """Turns single calls into batches: `work` computes the results of several inputs of similar `size`."""
+    """Combines single calls into batches: `work` computes the results for several inputs of similar `size`."""
 
     def __init__(self, work: Callable[[Sequence[T]], Sequence[R]], size: Callable[[T], int]) -> None:
         self._work, self._size = work, size
@@ -117,7 +117,9 @@ class SessionBatches(Generic[T, R]):
         self._task: asyncio.Task[None] | None = None
 
     async def of(self, thing: T) -> R:
-        """Return the result of this input, computed together with others that wait now. Raises its error."""
+        """Return the result for this input, which is computed together with other waiting inputs. Raises the
+        error of the computation.
+        """
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append((thing, future))
         if self._task is None or self._task.done():

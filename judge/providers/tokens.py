@@ -8,13 +8,13 @@ from judge.types import LabelDistribution, TokenChoice
 
 MOST_UNASSIGNED = 0.05
 LEAST = 1e-30
-"""Instead of a probability of 0, which has no logarithm."""
+"""Used instead of a probability of 0, which has no logarithm."""
 
 
 def token_choices(logprobs: Any) -> list[TokenChoice] | None:
-    """Return the positions of `choices[].logprobs` of a chat completion; None when the server sent none.
+    """Return the token positions in `choices[].logprobs` of a chat completion, or None if the server sent none.
 
-    Raises KeyError, TypeError, AttributeError or ValueError when it is not in that format.
+    Raises KeyError, TypeError, AttributeError or ValueError if the format is different.
     """
     out = []
     for position in (logprobs or {}).get("content") or ():
@@ -29,7 +29,7 @@ def token_choices(logprobs: Any) -> list[TokenChoice] | None:
 
 
 def with_masses(chosen: str, masses: Iterable[tuple[str, float]]) -> TokenChoice:
-    """Return the position of an answer whose probabilities are known directly."""
+    """Return a token position for an answer whose probabilities are known directly."""
     return TokenChoice(chosen, [(token, math.log(max(p, LEAST))) for token, p in masses])
 
 
@@ -42,13 +42,14 @@ def _text(token: Any) -> str:
 def label_distribution(
     tokens: Sequence[TokenChoice], codes: Sequence[str], labels: Sequence[str], masked: bool = False
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Return probabilities of the labels behind one-character codes (or labels as codes), or None with the reason.
+    """Return the probabilities of the labels that one-character codes stand for (labels may be their own
+    codes), or None with the reason.
 
-    The answer is the first token that is not white space. An alternative counts for a code when it is
-    that code, apart from leading white space (`A` and ` A`, not `A.`). The remaining mass at that
-    position, including unlisted tokens, is `unassigned`; over 5 % there is no distribution.
-    If the server `masked` the answer, only the codes themselves count, and share the whole mass.
-    Raises ValueError unless there is one label for each code.
+    The answer is the first token that is not white space. An alternative counts for a code if it equals that
+    code, apart from leading white space (`A` and ` A`, not `A.`). The remaining mass at that position,
+    including unlisted tokens, is `unassigned`. If it exceeds 5 %, there is no distribution. If the server
+    `masked` the answer, only the codes themselves count, and share the whole mass. Raises ValueError unless
+    there is one label for each code.
     """
     if len(codes) != len(labels) or len(set(codes)) != len(codes):
         raise ValueError("codes and labels must pair up, each code once")
@@ -61,17 +62,18 @@ def label_distribution(
 def word_distribution(
     tokens: Sequence[TokenChoice], labels: Sequence[str], masked: bool = False
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Return probabilities of labels that are answered in words, or None with the reason.
+    """Return the probabilities of labels that are answered in words, or None with the reason.
 
-    The first token of the answer decides: an alternative counts for a label when it begins that label and no other, apart
-    from surrounding white space and case. The remaining mass is `unassigned`; over 5 % there is no distribution.
-    If the server `masked` the answer, the labels share the whole mass.
+    The first token of the answer decides: an alternative counts for a label if it is the beginning of that
+    label and of no other, ignoring surrounding white space and case. The remaining mass is `unassigned`. If
+    it exceeds 5 %, there is no distribution. If the server `masked` the answer, the labels share the whole
+    mass.
     """
     return _distribution(tokens, labels, lambda token: begun(token, labels), masked)
 
 
 def begun(token: str, labels: Sequence[str]) -> str | None:
-    """Return the only label that begins with this token; None for none and for several."""
+    """Return the only label that begins with this token, or None if there is none or more than one."""
     start = token.strip().casefold()
     # Without this check, white space would begin every label.
     matching = [label for label in labels if start and label.casefold().startswith(start)]
@@ -113,10 +115,11 @@ def _distribution(
 def _shared_out(
     mass: dict[str, float], logprobs: Sequence[float]
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Return each label's share of the labels' mass under a mask, which leaves no other answer.
+    """Return each label's share of the labels' total mass under a mask, which does not allow any other answer.
 
-    A label that is not among the listed tokens has at most the mass of the least listed one, and all such labels together at
-    most the unlisted mass. If that could exceed 5 % of the others' mass, there is no distribution.
+    A label that is not among the listed tokens has at most the mass of the least probable listed token, and
+    all such labels together have at most the unlisted mass. If that could exceed 5 % of the others' mass,
+    there is no distribution.
     """
     listed = [math.exp(min(p, 0.0)) for p in logprobs if not math.isnan(p)]
     assigned = sum(mass.values())

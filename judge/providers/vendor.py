@@ -1,4 +1,4 @@
-"""The common part of the vendors' APIs: their addresses, keys and connections."""
+"""The parts that the vendors' APIs have in common: addresses, keys and connections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judge.types import Json
 
 
 class Vendor(ABC):
-    """One model behind an API. A subclass sets the attributes without a value here.
+    """One model that is called through an API. A subclass sets the attributes that have no value here.
 
     Settings: `base_url` (default: `_address`), `timeout` in seconds for one call, `options`. Raises UsageError for a base
     URL or option that cannot be used.
@@ -31,17 +31,17 @@ class Vendor(ABC):
     host: str
     """The vendor's domain; its subdomains count as well."""
     library: str
-    """The vendor's package, which supplies keys, headers and clients."""
+    """The vendor's Python package, which supplies keys, headers and clients."""
     own_client: str
-    """Its client for the vendor's own address."""
+    """The name of the package's client class for the vendor's own address."""
     key: str
     key_headers: Sequence[str] = ("authorization",)
     """Headers that replace the key if the user gives them."""
     known: Collection[str]
-    """The vendor's options; those in `facts` do not change the run's identity."""
+    """The vendor's options. Options in `facts` do not change the run's identity."""
     facts: Collection[str] = ()
     taken: Collection[str] = options.FLAGS
-    """Fields of the body that the runner writes."""
+    """Fields of the request body that the runner writes."""
     label_codes: bool = False
     max_concurrency: int | None = None
 
@@ -61,7 +61,7 @@ class Vendor(ABC):
         """Return the base URL."""
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the base URL without credentials, and the other facts that every vendor has."""
+        """Return the base URL without credentials, and the other facts that all vendors share."""
         return {
             "vendor": self.vendor,
             "model": self._name,
@@ -107,7 +107,9 @@ class Vendor(ABC):
         return http.Wire(self._at, headers, self.timeout, [key], looked_up)
 
     def _looked_up(self) -> tuple[str, LookedUpOptions]:
-        """Return the key, empty if none is needed, and the values that the options name. Raises KeyProblem."""
+        """Return the key (empty if none is needed) and the values that the options refer to. Raises
+        KeyProblem if one is missing.
+        """
         key, looked_up = self._own_key(), options.look_up(self._options)
         given = any(map(self._options.gives, self.key_headers))
         if not key and (self._options.key or self._is_vendors_own) and not given:
@@ -115,11 +117,13 @@ class Vendor(ABC):
         return key, looked_up
 
     def _own_key(self) -> str:
-        """Return the key, empty if none is set or none is to be sent. Raises KeyProblem for a key that no header can contain."""
+        """Return the key, which is empty if none is set or none is to be sent. Raises KeyProblem if a header
+        cannot contain the key.
+        """
         return "" if self._options.is_keyless else http.key_from(self._key)
 
     def _client(self, name: str, extra: str, secrets: Sequence[str], **given: Any) -> http.Connection:
-        """Return a connection through the vendor's client of this name, with its aiohttp transport.
+        """Return a connection that uses the vendor's client of this name, with its aiohttp transport.
 
         `given` are further arguments of the client. Raises KeyProblem, MissingExtra or UsageError.
         """
@@ -161,9 +165,11 @@ _MISSING = ("pip install", "No module named")
 
 
 class Client(http.Connection):
-    """A vendor's client (an `openai` or `anthropic` one) as a connection to its server; `who` names it in errors.
+    """A vendor's client (from `openai` or `anthropic`) as a connection to its server. `who` is the server's
+    name in errors.
 
-    Every call raises KeyProblem without credentials, and MissingExtra without the package that searches for them.
+    Every call raises KeyProblem if there are no credentials, and MissingExtra if the package that searches
+    for them is missing.
     """
 
     def __init__(
@@ -210,7 +216,7 @@ class Client(http.Connection):
 
 
 def credentials(error: Exception, who: str, extra: str, secrets: Sequence[str]) -> KeyProblem | MissingExtra:
-    """Return the error for a client without credentials, or without the package that searches for them."""
+    """Return the error for a client that has no credentials or lacks the package that searches for them."""
     said = http.clean(str(error), secrets) or type(error).__name__
     if isinstance(error, ImportError) or any(word in str(error) for word in _MISSING):
         return MissingExtra(

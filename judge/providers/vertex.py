@@ -29,7 +29,7 @@ _HOSTS = {
 
 
 class Provider(anthropic.Provider):
-    """One model. Raises UsageError without a region or a project."""
+    """One model. Raises UsageError if the region or the project is missing."""
 
     vendor = "vertex"
     known: Collection[str] = (*_PLACE, *anthropic.Provider.known)

@@ -16,7 +16,9 @@ _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait from `retry-after-ms` or `retry-after` (seconds or HTTP date), None without such a header."""
+    """Return the seconds to wait according to `retry-after-ms` or `retry-after` (seconds or HTTP date), or
+    None if there is no such header.
+    """
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:
@@ -35,7 +37,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def server_time(headers: Mapping[str, str]) -> float:
-    """Return the server's own time if it sends one, as seconds since 1970: the local clock may be wrong or was corrected."""
+    """Return the server's own time, if it sends one, in seconds since 1970. The local clock may be wrong or
+    may have been corrected.
+    """
     said = headers.get("date")
     try:
         return parsedate_to_datetime(said).timestamp() if said else time.time()
@@ -63,7 +67,7 @@ def duration(text: str | None) -> float | None:
 def rate_state(
     headers: Mapping[str, str], names: Sequence[str], seconds: Callable[[str | None], float | None]
 ) -> RateState | None:
-    """Return the rate-limit headers, in the order of RateState's fields; None when the server sends none."""
+    """Return the rate-limit headers in the order of RateState's fields, or None if the server does not send any."""
     requests, reset_requests, tokens, reset_tokens, *limits = (headers.get(name) for name in names)
     if requests is None and tokens is None:
         return None
@@ -72,6 +76,6 @@ def rate_state(
 
 
 def _count(text: str | None) -> int | None:
-    """Return a header's whole number, None when it is missing or invalid."""
+    """Return the whole number in a header, or None if it is missing or invalid."""
     # Digits of other scripts pass `isdigit`, too.
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None
