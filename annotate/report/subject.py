@@ -1,7 +1,7 @@
 """The subject of a report: one field, the people and judges who labelled it, and the reference."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as default
 from functools import cached_property
@@ -19,6 +19,7 @@ from judge.stats.metrics import shown
 from judge.stats.ratings import BoolArray, IntArray
 from judge.store import Store
 from judge.store.export import known_task, stored_task
+from judge.store.runs import tried
 from judge.types import AnnotatorKind, Measure
 
 # Nine people form 36 pairs, more than a reader can compare, so pairs of more people are summarised.
@@ -141,7 +142,7 @@ def load(store: Store, options: ReportOptions) -> Subject:
     panel = read_panel(
         store, Scope(field, task, options.batch, tuple(options.runs), people, options.level, order)
     )
-    short_names = _short_names(panel)
+    short_names = _short_names(panel, _in_versions(store))
     # The report must not begin with a run that has nothing to compare.
     short = panel.renamed(short_names).unlabelled_last()
     # A run can also be named as in the output of `annotate agreement`.
@@ -150,9 +151,26 @@ def load(store: Store, options: ReportOptions) -> Subject:
     return Subject(options, short, reference, others)
 
 
-def _short_names(panel: Panel) -> dict[str, str]:
-    """Return the shortest unique name of each judge: the model, or the model and the end of the run's id."""
-    models = {name: name.rpartition(" · ")[0].rpartition(" · ")[0] for name in panel.shown.values()}
+def _in_versions(store: Store) -> set[tuple[str, str]]:
+    """Return the (model, task without version) of which the study has runs with several versions of the task."""
+    only_tried = tried(store.conn)
+    versions: dict[tuple[str, str], set[str]] = {}
+    for run, model, task in store.conn.execute("SELECT run_id, model, task FROM runs"):
+        if run not in only_tried:
+            versions.setdefault((model, task.rpartition(".v")[0]), set()).add(task)
+    return {key for key, tasks in versions.items() if len(tasks) > 1}
+
+
+def _short_names(panel: Panel, in_versions: Collection[tuple[str, str]]) -> dict[str, str]:
+    """Return the shortest unique name of each judge: the model, if need be with the task's version and the end of the run's id.
+
+    The version is also in the name of a run that was chosen alone: the reader knows the model's other run, too.
+    """
+    models: dict[str, str] = {}
+    for name in panel.shown.values():
+        model, task, _ = name.rsplit(" · ", 2)
+        has_versions = model and (model, task.rpartition(".v")[0]) in in_versions
+        models[name] = f"{model} · {task}" if has_versions else model
     # A person's name may equal the name of a model.
     uses = Counter([*models.values(), *(n for n in panel.ratings.annotators if n not in models)])
     return {

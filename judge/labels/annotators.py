@@ -65,7 +65,12 @@ def _find(
     if name == "last" and made:
         return made[-1]
     # As in `judge.store.export.named_run`, but a model may also have runs of other tasks.
-    of_model = [(run, task) for run, model, task in judged if model == name and run in comparable]
+    # Reports show the version of the task beside a model that has runs of several versions.
+    of_model = [
+        (run, task)
+        for run, model, task in judged
+        if name in (model, f"{model} · {task}") and run in comparable
+    ]
     matches = [(run, task) for run, task in of_model if run in made] or of_model
     end = name.rpartition(" · ")[2].upper()
     matches = matches or [

@@ -9,10 +9,11 @@ import pytest
 
 from annotate.report import FORMATS, ReportOptions, build
 from judge.prompts import load_task
+from judge.prompts.load import parse_task
 from judge.store import Store
 from judge.types import Status
-from tests.annotate.agreement_helpers import checked
-from tests.annotate.report_helpers import U, grade_task, report_of, score_task, study
+from tests.annotate.agreement_helpers import annotate, checked
+from tests.annotate.report_helpers import U, add_run, grade_task, report_of, score_task, study
 
 TASKS = {
     "nominal": (load_task("stance"), ["support", "refute", "neutral"]),
@@ -89,6 +90,25 @@ def test_two_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
         document = build(store, ReportOptions())
         runs = [r[0] for r in store.conn.execute("SELECT run_id FROM runs ORDER BY started, run_id")]
     assert [j["name"] for j in document.facts["judges"]] == [f"m/judge · {r[-4:]}" for r in runs]
+
+
+def test_two_runs_of_one_model_with_two_versions_of_a_task_have_the_version_in_their_names(
+    tmp_path: Path,
+) -> None:
+    """A user compared two versions of his prompt, and the report told them apart by the end of the run ids alone."""
+    path = study(tmp_path / "study.db", [U("support", {}, {"m/judge": "support", "m/other": "support"})] * 12)
+    new = parse_task(load_task("stance").text, "stance.v9.md")
+    with Store.open(path, create=False) as store:
+        add_run(store, new, "m/judge", {f"study:{i}/p": "support" for i in range(12)})
+        names = ["m/judge · stance.v2", "m/other", "m/judge · stance.v9"]
+        assert sorted(j["name"] for j in build(store, ReportOptions()).facts["judges"]) == sorted(names)
+        for name in names:
+            # A name as printed is a name to type, and it keeps the version where its run is alone.
+            alone = build(store, ReportOptions(runs=(name,)))
+            assert [j["name"] for j in alone.facts["judges"]] == [name]
+    gates = tmp_path / "gates.xml"
+    annotate("report", "--judge", names[2], "--fail-under", "verdict=trust", "-o", gates, "-d", path, code=5)
+    assert "m/judge · stance.v9: trust" in gates.read_text(encoding="utf-8")
 
 
 def test_rows_with_nothing_to_say_are_left_out_and_named(tmp_path: Path) -> None:
