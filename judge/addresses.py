@@ -35,7 +35,7 @@ class ServerAddress:
     def origin(self) -> str:
         """Scheme, host and port: the recipient of a key.
 
-        Another port may belong to another person's server, and http can be read by everybody on the way.
+        A different port may belong to somebody else's server, and http traffic can be read in transit.
         """
         return f"{self.url.partition(':')[0]}://{self.name}:{self.port}"
 
@@ -46,7 +46,7 @@ class ServerAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the server is on this machine."""
+        """Whether the server runs on this machine."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -83,7 +83,7 @@ def server(base_url: str) -> ServerAddress:
 def no_proxy(at: ServerAddress) -> dict[str, None] | None:
     """Return the `mounts` of an httpx client that bypass the environment's proxy for a server on this machine.
 
-    Through a proxy, keys would pass another server.
+    Through a proxy, keys would pass through another server.
     """
     return dict.fromkeys(("http://", "https://", "all://")) if at.is_loopback else None
 

@@ -1,9 +1,9 @@
-"""Write the commands that messages print for the user to type. This is the only module that writes them.
+"""Write the commands that messages show for the user to type. This is the only module that writes them.
 
     command("judge runs show", run_id)                   judge runs show 01ABC -d other.db
     command("judge systems import FILE", "--system", name)
 
-Values are quoted for a shell. The study is that of the running command, or the one that is named.
+Values are quoted for a shell. The study is that of the running command, unless another is given.
 """
 
 import os
@@ -14,15 +14,15 @@ from contextvars import ContextVar
 from pathlib import Path
 
 Writer = Callable[[Sequence[str], str], str]
-"""Takes the words of a command and its line for a shell; returns the text for the message."""
+"""Takes the words of a command and its shell command line. Returns the string for the message."""
 DEFAULT_STUDY = "study.db"
 VARIABLE = "JUDGE_DB"
-"""The environment variable that names the study of commands without `-d`."""
+"""The environment variable that sets the study for commands without `-d`."""
 WITHOUT_STUDY = (
     "judge demo", "judge examples", "judge models", "judge plugins", "judge studies merge", "judge tasks check",
     "judge tasks show", "judge tasks new", "annotate formats",
 )  # fmt: skip
-"""Commands without a study, or with their own way to name one."""
+"""Commands that do not use a study, or have their own way to specify one."""
 _study: ContextVar[str] = ContextVar("_study", default=DEFAULT_STUDY)
 _writer: ContextVar[Writer | None] = ContextVar("_writer", default=None)
 
@@ -33,9 +33,9 @@ def use_study(path: Path | str) -> None:
 
 
 def command(words: str, *values: object, study: Path | str | None = None) -> str:
-    """Return the command as a line for a shell: `words` unchanged, then the values, each as one word.
+    """Return the shell command line: `words` unchanged, followed by the values, each quoted as one word.
 
-    It names the study, unless a command without `-d` would use that one anyway.
+    The line contains the study, unless a command without `-d` would use that study anyway.
     """
     path = _study.get() if study is None else str(study)
     parts = [*words.split(), *map(str, values)]
@@ -49,7 +49,9 @@ def command(words: str, *values: object, study: Path | str | None = None) -> str
 
 @contextmanager
 def written_by(writer: Writer) -> Iterator[None]:
-    """Let a function write the commands for a while: the Python API prints calls of methods instead."""
+    """Let a function write the commands while the block runs. The Python API uses this to show method calls
+    instead.
+    """
     token = _writer.set(writer)
     try:
         yield

@@ -1,6 +1,6 @@
-"""Shared by both command lines: errors and exit codes, output as table, JSON or CSV, common options.
+"""Code that both command lines share: errors and exit codes, output as a table, JSON or CSV, and common options.
 
-stdout carries data; everything that only a person reads goes to stderr.
+stdout is reserved for data. Everything that is only meant for people goes to stderr.
 """
 
 import csv
@@ -64,7 +64,7 @@ class _ReaderGone(Exception):
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds of a duration as typed (2h, 30m, 90s, 1h30m), 0 for any other text."""
+    """Return the seconds in a duration as typed (2h, 30m, 90s, 1h30m), or 0 for any other string."""
     duration = _TIME_PARTS.fullmatch(text.strip())
     parts = duration.groups() if duration else (None, None, None)
     return sum(float(n or 0) * of for n, of in zip(parts, (3600, 60, 1), strict=True))
@@ -76,7 +76,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the seconds of a text; numbers are returned unchanged."""
+        """Return the seconds that a string specifies. Numbers are returned unchanged."""
         if isinstance(value, int | float):
             return float(value)
         seconds = seconds_of(value)
@@ -86,10 +86,10 @@ class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 
 class Command(click.Group):
-    """A command group that ends with our exit codes and prints an expected error as one line.
+    """A command group that exits with our exit codes and prints an expected error as one line.
 
-    `sections` are its commands by purpose, for --help: title -> name -> what it does in one line. The command NAME is in the
-    module NAME of `package`, unless `modules` names another module.
+    `sections` lists its commands by purpose, for --help: title -> name -> a one-line description. The command
+    NAME is in the module NAME of `package`, unless `modules` specifies another module.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Command(click.Group):
         return sorted({*self.commands, *self._texts})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, whose module is imported only now."""
+        """Return a command. Its module is only imported at this point."""
         # A command that is typed needs no other one, and all of them together take most of the start-up time.
         if cmd_name in self._texts and cmd_name not in self.commands:
             module = import_module(f"{self._package}.{self._modules.get(cmd_name, cmd_name)}")
@@ -167,7 +167,7 @@ class Command(click.Group):
         sys.exit(int(code) if isinstance(code, int) else Exit.DONE)
 
     def _report(self, error: Exception) -> Exit:
-        """Print an error as one line, after its traceback if that is requested."""
+        """Print an error as one line, preceded by its traceback if that was requested."""
         if os.environ.get("JUDGE_DEBUG") == "1":
             traceback.print_exc()
         code, message = Exit.ERROR, unexpected(error)
@@ -185,7 +185,7 @@ class Command(click.Group):
 
 
 def _removed(error: click.ClickException) -> str | None:
-    """Return the error for an option or command of an earlier version, which names its replacement."""
+    """Return the error for an option or command from an earlier version. The error names the replacement."""
     ctx = getattr(error, "ctx", None)
     if ctx is None:
         return None
@@ -198,7 +198,7 @@ def _removed(error: click.ClickException) -> str | None:
 
 
 def _drop_stdout() -> None:
-    """Discard Python's flush at exit: a second error about the same closed pipe is noise."""
+    """Prevent Python's flush at exit from reporting a second error about the same closed pipe."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
@@ -207,7 +207,9 @@ def _drop_stdout() -> None:
 
 
 def visible(text: str) -> str:
-    """Return text that a terminal shows and does not execute: control and direction characters are escaped."""
+    """Return a string that a terminal only shows and never executes, with control and direction characters
+    escaped.
+    """
     return text.translate(_VISIBLE)
 
 
@@ -218,7 +220,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 def csv_cell(value: Any) -> Any:
     """Return a cell that neither a spreadsheet nor a terminal executes.
 
-    It has an apostrophe before = + - @ (but not before a number), and control characters are escaped.
+    An apostrophe is put before = + - @ (but not before a number), and control characters are escaped.
     """
     # A label or a text from somebody else's file may be a formula, which Excel runs when the CSV is opened.
     if not isinstance(value, str):
@@ -228,7 +230,8 @@ def csv_cell(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """Return JSON in readable Unicode. Control and direction characters become JSON escapes, so nothing is lost.
+    """Return JSON in readable Unicode. Control and direction characters are written as JSON escapes, so
+    nothing is lost.
 
     Raises ValueError for NaN, which would be a bug.
     """
@@ -236,12 +239,12 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def say(text: str) -> None:
-    """Print lines on stdout, made safe for a terminal."""
+    """Print lines to stdout, made safe for a terminal."""
     print(visible(text))
 
 
 def note(text: str) -> None:
-    """Print one line for people, on stderr."""
+    """Print one line for people, to stderr."""
     print(visible(text), file=sys.stderr)
 
 
@@ -259,7 +262,7 @@ def script() -> Iterator[None]:
 
 
 def suggests_next() -> bool:
-    """Whether a command ends with the command to type next."""
+    """Whether a command ends by printing the command to type next."""
     return not _IN_SCRIPT.get()
 
 
@@ -281,7 +284,7 @@ def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def _use_study(ctx: click.Context, param: click.Parameter, path: Path) -> Path:
-    """Name the study in the commands that messages print."""
+    """Include the study in the commands that messages show."""
     use_study(path)
     return path
 
@@ -305,7 +308,7 @@ output_options = together(
 
 
 def document(schema: str, content: Mapping[str, Any]) -> str:
-    """Return one JSON document with its schema."""
+    """Return one JSON document with the name of its schema."""
     return json_text({"schema": f"adjudge/{schema}/1", **content}, indent=2) + "\n"
 
 
@@ -315,7 +318,7 @@ def emit_json(schema: str, content: Mapping[str, Any]) -> None:
 
 
 def tell(schema: str, document: Mapping[str, Any], text: str, as_json: bool) -> None:
-    """Print the result of a command: the JSON document, or its text."""
+    """Print the result of a command, as a JSON document or as text."""
     if as_json:
         emit_json(schema, document)
     else:
@@ -341,7 +344,7 @@ def emit_rows(
     as_json: bool = False,
     as_csv: bool = False,
 ) -> None:
-    """Print a listing: the columns as a table or CSV, or all keys of the rows as JSON."""
+    """Print a listing: the given columns as a table or CSV, or all keys of the rows as JSON."""
     if as_json:
         emit_json(schema, {"rows": [dict(r) for r in rows]})
     elif as_csv:
@@ -351,7 +354,7 @@ def emit_rows(
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Return these columns of the rows as CSV with a header, without a cell that a spreadsheet would execute."""
+    """Return these columns of the rows as CSV with a header. Cells that a spreadsheet would execute are escaped."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -360,7 +363,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return a plain table with numbers right-aligned; text is made safe for a terminal."""
+    """Return a plain table with right-aligned numbers, made safe for a terminal."""
     from tabulate import tabulate
 
     body = [[visible(_listed(v)).replace("\n", " ") for v in row] for row in rows]
@@ -383,7 +386,7 @@ def _cell(value: Any) -> str:
 
 
 def _listed(value: Any) -> str:
-    """Return a value for a table: lists as words, which are JSON in a file."""
+    """Return a value as it is shown in a table. Lists are shown as words; in files they are JSON."""
     if isinstance(value, list) and all(isinstance(v, str) for v in value):
         return ", ".join(value)
     return _cell(value)
@@ -396,7 +399,7 @@ def short(text: str | None, width: int) -> str:
 
 
 def named_number(text: str, option: str, form: str) -> tuple[str, float]:
-    """Split `NAME=NUMBER`. Raises UsageError, which shows the form."""
+    """Split `NAME=NUMBER`. Raises UsageError, which shows the expected form, if that is not possible."""
     # At the last sign, because some measures have one in their names.
     name, _, number = text.rpartition("=")
     try:
@@ -409,7 +412,7 @@ def named_number(text: str, option: str, form: str) -> tuple[str, float]:
 
 
 def pairs(values: Sequence[str], option: str) -> dict[str, str]:
-    """Return `key=value` options as a dictionary. Raises UsageError that names every malformed one."""
+    """Return `key=value` options as a dictionary. Raises UsageError naming every malformed option."""
     if wrong := [value for value in values if value.find("=") < 1]:
         # Only the name is repeated, because the value may be a secret.
         secret = ("header.", "query.", "key")

@@ -1,7 +1,7 @@
-"""The demo: real passages, real models, real human labels, without a key or network.
+"""The demo: real passages, real models and real human labels, without a key or a network connection.
 
-First relevance by a small embedding model, whose probabilities carry a signal, and the same judge after calibration;
-then three tasks by a language model, which is run like any other.
+First, a small embedding model, whose probabilities are informative, judges relevance, and the same judge is
+evaluated again after calibration. Then a language model does three tasks. It is run like any other model.
 """
 
 from collections.abc import Awaitable, Callable
@@ -26,16 +26,18 @@ RELEVANT = "relevant"
 MODEL = "llamacpp/smollm2"
 SMALL = "embedded/minilm"
 LONGEST = 800
-"""Characters of a passage for the language model: reading them is most of the demo's running time."""
+"""Maximum number of characters in a passage for the language model. Reading passages takes most of the demo's
+running time.
+"""
 EACH = 10
-"""Units of each of the language model's tasks; relevance judges every passage of its sample."""
+"""Number of units in each of the language model's tasks. The relevance task judges every passage in its sample."""
 
 Run = Callable[[Store, Plan, Provider], Awaitable[RunReport]]
 
 
 @dataclass(slots=True)
 class TaskResult:
-    """One task of the demo: the run's report, and the agreement of its fields with gold."""
+    """One task of the demo: the run's report, and the agreement of its fields with the gold labels."""
 
     task: str
     plan: Plan
@@ -45,7 +47,7 @@ class TaskResult:
 
 @dataclass(slots=True)
 class Beside:
-    """The calibration of a run: its result and the stored run, or the reason why there is none."""
+    """The calibration of a run: its result and the stored run, or the reason why there is no calibration."""
 
     calibrated: Calibrated | None
     run_id: str | None
@@ -62,7 +64,7 @@ def samples() -> dict[str, list[Path]]:
 
 
 def import_samples(db: Path) -> None:
-    """Import the shipped NovelEval and SciFact samples; a second call changes nothing."""
+    """Import the shipped NovelEval and SciFact samples. A second call does not change anything."""
     for name, paths in samples().items():
         import_files(db, name, base.get(name), paths, base.Options(), skip_bad=False)
 
@@ -82,7 +84,9 @@ async def label(
 
 
 def put_right(store: Store, result: TaskResult) -> Beside:
-    """Calibrate the run on gold, cross-fitted by question. Store it if its probabilities have a signal."""
+    """Calibrate the run on the gold labels, cross-fitting by question. Store the calibration if the run's
+    probabilities are informative.
+    """
     field = result.plan.task.spec.questions[0].field
     table = derive.read_runs(store, [result.report.run_id], field)
     try:

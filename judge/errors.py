@@ -23,7 +23,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """Exit codes of both commands."""
+    """Exit codes of both command lines."""
 
     DONE = 0
     ERROR = 1
@@ -36,7 +36,7 @@ class Exit(IntEnum):
 
 
 class AdjudgeError(Exception):
-    """An expected failure; its text says what is wrong, where, and what to do next."""
+    """An expected failure. Its message says what is wrong, where, and what to do next."""
 
     exit_code = Exit.ERROR
 
@@ -46,9 +46,9 @@ _SHORTENED = 60
 
 
 class BadInput(AdjudgeError):
-    """Data that cannot be used.
+    """Raised for data that cannot be used.
 
-    `path`, `line` and `field` name the place (lines count from 1; 0 = the whole file).
+    `path`, `line` and `field` specify the place (lines count from 1; 0 = the whole file).
     """
 
     def __init__(self, reason: str, *, path: str = "", line: int = 0, field: str = "") -> None:
@@ -62,7 +62,7 @@ class BadInput(AdjudgeError):
 
 
 class StudyError(AdjudgeError):
-    """The study file cannot be used as it is. `passing`: the same commit may succeed later."""
+    """The study file cannot be used in its current state. `passing` is True if the same commit may succeed later."""
 
     def __init__(self, message: str, *, passing: bool = False) -> None:
         super().__init__(message)
@@ -70,25 +70,25 @@ class StudyError(AdjudgeError):
 
 
 class WriteFailed(StudyError):
-    """A commit failed (disk full, file gone); nothing of that batch counts as done."""
+    """A commit failed (disk full, file deleted). Nothing in that batch counts as done."""
 
 
 class UsageError(AdjudgeError):
-    """The command names something that does not exist, or options that do not fit together."""
+    """The command refers to something that does not exist, or combines options that cannot be used together."""
 
     exit_code = Exit.USAGE
 
 
 class NothingToScore(UsageError):
-    """The study has no data for this score: no pairs, no answers."""
+    """The study has no data for this score, such as pairs or answers."""
 
 
 class TaskError(UsageError):
-    """A task file that cannot be used; names the file and the field."""
+    """A task file cannot be used. The message names the file and the field."""
 
 
 class MissingExtra(AdjudgeError):
-    """A package that this feature needs is not installed."""
+    """A package that the feature needs is not installed."""
 
 
 class LimitReached(AdjudgeError):
@@ -99,21 +99,21 @@ class LimitReached(AdjudgeError):
 
 
 class ProviderError(AdjudgeError):
-    """The model could not be called. `retryable`: the same request may succeed later."""
+    """The model could not be called. `retryable` is True if the same request may succeed later."""
 
     exit_code = Exit.PROVIDER
     retryable = False
 
 
 class KeyProblem(ProviderError):
-    """The key is missing or was refused; the message never contains the key."""
+    """The key is missing or was refused. The message never contains the key."""
 
 
 class Unreachable(ProviderError):
     """No connection, a reset, or a time-out.
 
-    `sent`: the server may have the request; False if no connection was made. `timed_out`: the connection was made,
-    but no answer came in time.
+    `sent` is True if the server may have received the request, and False if no connection was made.
+    `timed_out` is True if a connection was made but no answer came in time.
     """
 
     retryable = True
@@ -124,7 +124,7 @@ class Unreachable(ProviderError):
 
 
 class RateLimited(ProviderError):
-    """The server refuses calls for now. `retry_after` is in seconds, None if it gave none."""
+    """The server temporarily refuses calls. `retry_after` is in seconds, or None if the server did not send it."""
 
     retryable = True
 
@@ -134,9 +134,9 @@ class RateLimited(ProviderError):
 
 
 class ServerFault(ProviderError):
-    """5xx, or an answer without the vendor's format.
+    """The server failed (5xx), or its answer does not have the vendor's format.
 
-    `retry_after` as in RateLimited; `overloaded`: status 503.
+    `retry_after` is as in RateLimited. `overloaded` is True for status 503.
     """
 
     retryable = True

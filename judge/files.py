@@ -1,8 +1,9 @@
-"""Read users' files record by record, with line numbers: for importers, tables of labels and exchange formats.
+"""Read users' files record by record, with line numbers, for importers, label tables and exchange formats.
 
-Delimited tables (any of DELIMITERS), JSON Lines, one JSON list, Parquet; each may be compressed with gzip and may
-begin with a byte order mark. A file that cannot be read further (broken gzip, an unfinished list) raises BadInput,
-because the rest is unknown. A bad record is passed to `bad`, and reading continues if `bad` returns.
+Delimited tables (any of DELIMITERS), JSON Lines, one JSON list, Parquet; each may be compressed with gzip and
+may begin with a byte order mark. A file that cannot be read to the end (broken gzip, an unfinished list)
+raises BadInput, because its remaining content is unknown. A bad record is passed to `bad`, and reading
+continues if `bad` returns.
 """
 
 import codecs
@@ -34,19 +35,19 @@ _HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
 
 
 def stop(error: BadInput) -> NoReturn:
-    """Raise the error: the `bad` of a reader that accepts no bad record."""
+    """Raise the error. This is the `bad` of a reader that does not accept bad records."""
     raise error
 
 
 def file_sha(path: Path) -> str:
-    """Return the sha256 of a file."""
+    """Return the SHA-256 hash of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open the bytes of `path`, decompressed and without a byte order mark. Raises BadInput."""
+    """Open `path` as bytes, decompressed and without a byte order mark. Raises BadInput if it cannot be read."""
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
@@ -62,7 +63,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def whole_file(path: Path, of: str = "") -> Iterator[Path]:
-    """Yield a temporary path; the file gets its name when it is complete.
+    """Yield a temporary path. The file gets its final name when it is complete.
 
     `of` distinguishes writers that may write to the same name at once.
     """
@@ -85,7 +86,7 @@ RECIPE = {".yaml": "yaml", ".yml": "yaml"}
 
 
 def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, option: str = "") -> str:
-    """Return the format of a file to write, from its ending, or `given` by `option`.
+    """Return the format of a file to write, from its ending or as `given` by `option`.
 
     `endings` maps endings, with their dot, to formats. Raises UsageError, which lists the endings, if neither the
     name nor the option names a format, or if they name different ones.
@@ -104,16 +105,16 @@ def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, 
 
 
 def unmarked(handle: IO[bytes]) -> None:
-    """Move the handle behind the byte order mark, if there is one."""
+    """Move the handle past the byte order mark, if there is one."""
     if handle.read(3) != codecs.BOM_UTF8:
         handle.seek(0)
 
 
 def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
-    """Return the delimiter of a table; the handle is reset.
+    """Return the delimiter of a table. The handle is reset.
 
-    It is the tab if the file's name says so, else the delimiter that yields more columns of `hint`, then more
-    columns.
+    It is the tab if the file's name says so. Otherwise it is the delimiter that yields more of the columns in
+    `hint` or, if these are equal, more columns.
     """
     # A title in the header of a .tsv file may contain more commas than the header has tabs.
     if Path(path.name.removesuffix(".gz")).suffix.lower() in TABS:
@@ -135,7 +136,8 @@ def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
 
 
 def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[int, list[str] | None]]:
-    """Yield (line, cells) of a delimited table; None for a malformed record, which has been reported.
+    """Yield (line, cells) for each record of a delimited table. `cells` is None for a malformed record, which
+    has been reported.
 
     Bytes that are not UTF-8 become lone surrogates (`is_text`), so that the error can name the cell.
     """
@@ -175,7 +177,7 @@ def is_text(cell: str) -> bool:
 
 
 def start_of(handle: IO[bytes]) -> bytes:
-    """Return the first bytes without leading white space. The handle is reset."""
+    """Return the first bytes after leading white space. The handle is reset."""
     at = handle.tell()
     start = handle.read(4096).lstrip()
     handle.seek(at)
@@ -183,7 +185,7 @@ def start_of(handle: IO[bytes]) -> bytes:
 
 
 def is_list(handle: IO[bytes]) -> bool:
-    """Return whether the JSON is one list rather than lines of objects. The handle is reset."""
+    """Return whether the file contains one JSON list rather than one object per line. The handle is reset."""
     return start_of(handle).startswith(b"[")
 
 
@@ -205,7 +207,7 @@ def is_parquet(handle: IO[bytes]) -> bool:
 
 
 def json_lines(handle: IO[bytes], path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
-    """Yield (line, value) of JSON Lines; blank lines are skipped."""
+    """Yield (line, value) for each line of a JSON Lines file. Blank lines are skipped."""
     number = 0
     # Bounded, because a file that is no JSON Lines may have no line break at all.
     while line := handle.readline(LONGEST):
@@ -229,7 +231,7 @@ def json_lines(handle: IO[bytes], path: Path, bad: Bad) -> Iterator[tuple[int, A
 
 
 def json_list(handle: IO[bytes], path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield (first line, value) of the elements of one JSON list, which is read completely.
+    """Yield (first line, value) for each element of one JSON list, which is read completely.
 
     Raises BadInput.
     """
@@ -267,7 +269,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any]]]]:
-    """Return the columns of a Parquet file, and (number, row) of each row. Raises BadInput, MissingExtra."""
+    """Return the columns of a Parquet file, and (number, row) for each row. Raises BadInput or MissingExtra."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -301,11 +303,13 @@ NAMELESS = "a field without a name"
 
 
 class BadObject(ValueError):
-    """Valid JSON syntax that cannot be the meaning of one object."""
+    """An object with valid JSON syntax but an ambiguous meaning."""
 
 
 def twice(name: str) -> str:
-    """Return the message for a duplicate key: JSON readers differ in which of the values they use."""
+    """Return the message for a duplicate key, which is an error because JSON readers differ in which value
+    they use.
+    """
     return f"the key '{name}' occurs twice in one object"
 
 
@@ -324,9 +328,10 @@ def whole_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def loads(text: str) -> Any:
-    """Parse one JSON text: no duplicate or empty key, no number beyond a float, no lone surrogate.
+    """Parse one JSON text strictly: duplicate or empty keys, numbers beyond the range of a float and lone
+    surrogates are errors.
 
-    Raises ValueError, or RecursionError for a text that is nested too deeply.
+    Raises ValueError, or RecursionError if the text is nested too deeply.
     """
     value = (_CAREFUL if _HUGE.search(text) else _PLAIN).decode(text)
     # Only an escape can produce a lone surrogate, because the text itself was decoded from UTF-8.
@@ -345,7 +350,7 @@ def _refuse_halves(value: Any) -> None:
 
 
 def not_json(error: Exception) -> str:
-    """Return what is wrong with a text that `loads` refused."""
+    """Return a description of what is wrong with a text that `loads` rejected."""
     if isinstance(error, BadObject):
         return str(error)
     return f"not JSON: {'nested too deeply' if isinstance(error, RecursionError) else error}"

@@ -1,4 +1,5 @@
-"""Find the label in a reply in free text, which is the answer to a raw task: its prompt requests no format of ours.
+"""Find the label in a free-text reply. Such replies answer raw tasks, whose prompts do not request one of our
+formats.
 
 Patterns are literal text around the labels. Only white space and a bounded number of marks repeat, so the time is linear in
 the reply, whatever a task file contains.
@@ -22,17 +23,19 @@ _BEFORE = 40
 _MARKS = r"[\s\"'“”‘’`*_(\[{]{0,32}"
 """Marks that may separate the words of a pattern and the label: `Answer: **(B)**`.
 
-Their number is bounded: a pattern that begins with a mark would otherwise look through a reply of 25,000 marks from each of
-them, which takes minutes.
+Their number is bounded. Otherwise a pattern that begins with a mark would search a reply of 25,000 marks from
+each of them, which takes minutes.
 """
 _ARTICLE = r"(?!['’]|\s+(?!(?:is|or|and|because|since|seems|as)\b)[a-z])"
-"""Follows a capital A or I, which are words, too: "A book" and "I think" are no answers, "A is right" is one."""
+"""Matches what follows a capital A or I that is an ordinary word: "A book" and "I think" are not answers, but
+"A is right" is.
+"""
 
 
 def parse_free_text(task: Task, reply: Reply, labels: Sequence[str]) -> Parsed:
-    """Parse the reply to a raw task; `labels` are those that the unit can have.
+    """Parse the reply to a raw task. `labels` contains the labels that the unit can have.
 
-    Two different labels, a negated one, and none are no answer.
+    A reply with two different labels, with a negated label, or without a label is not an answer.
     """
     if reply.stop == "refusal":
         return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
@@ -65,7 +68,7 @@ def parse_free_text(task: Task, reply: Reply, labels: Sequence[str]) -> Parsed:
 
 
 def _free(field: str, text: str, answer: str) -> Parsed:
-    """Return the complete reply, or the rest of the line after the pattern."""
+    """Return the complete reply or, if there is a pattern, the rest of the line after it."""
     if answer:
         before, _, after = answer.partition(TEXT)
         ends = _literal(after) if after.strip() else "$"
@@ -95,7 +98,9 @@ def _pattern(labels: tuple[str, ...], answer: str) -> re.Pattern[str]:
 
 
 def _name(label: str, alone: bool) -> str:
-    """Return a label's pattern. A single letter is matched in its own case, any other label in either case."""
+    """Return a label's pattern. A single letter is matched with its case; any other label is matched in
+    either case.
+    """
     if len(label) == 1:
         return label + (_ARTICLE if alone and label in "AI" else "") if label.isalnum() else re.escape(label)
     return "(?i:" + r"[\s_-]+".join(re.escape(word) for word in re.split(r"[\s_-]+", label)) + ")"

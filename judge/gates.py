@@ -1,7 +1,7 @@
 """Gates: conditions on which a build depends, with exit code 5, a JUnit file and a Markdown summary.
 
-Every command that can stop a build makes a list of `Gate` and passes it to `decide`. Each command defines its own
-conditions; reporting is the same for all of them.
+Every command that can stop a build creates a list of `Gate` objects and passes it to `decide`. Each command
+defines its own conditions; reporting is the same for all of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One condition: its requested name, whether it passed, and a sentence with the number or the reason."""
+    """One condition: its name as requested, whether it passed, and a sentence with the number or the reason."""
 
     name: str
     passed: bool
@@ -37,9 +37,9 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files of `--output`, by the endings of their names.
+    """The files given with `--output`, by the endings of their names.
 
-    `pages` are written by the command itself. `junit` and `summaries` get the outcome of the gates.
+    The command itself writes `pages`. The outcome of the gates is written to `junit` and `summaries`.
     """
 
     pages: tuple[Path, ...] = ()
@@ -50,9 +50,10 @@ class Files:
 def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F], F]:
     """Return the option `-o/--output FILE`, which may be repeated; the command gets `output`, a `Files`.
 
-    `endings` (".html") are those of the files that the command itself writes. With `gates`, .xml is a JUnit file, and .md or
-    no ending a Markdown file to which the outcome of the gates is appended. If the command writes a Markdown page, the
-    outcome follows on that page.
+    `endings` (".html") are the endings of files that the command itself writes. With `gates`, a name that
+    ends with .xml is a JUnit file, and one that ends with .md or has no ending is a Markdown file to which
+    the outcome of the gates is appended. If the command writes a Markdown page, the outcome follows on that
+    page.
     """
 
     def sorted_out(context: click.Context, option: click.Parameter, paths: tuple[Path, ...]) -> Files:
@@ -83,7 +84,7 @@ def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F],
 
 
 def _write_undecided(context: click.Context, path: Path) -> None:
-    """Write the JUnit file at once, as an error, until `decide` replaces it with the outcome.
+    """Write a JUnit file that reports an error at once. `decide` later replaces it with the outcome.
 
     Otherwise a command that is killed or fails would leave the "passed" of an earlier build, or no file at all.
     """
@@ -92,9 +93,10 @@ def _write_undecided(context: click.Context, path: Path) -> None:
 
 
 def decide(title: str, gates: Sequence[Gate], files: Files) -> None:
-    """Report the gates in words and files. Raises BelowThreshold, which names all failed ones.
+    """Report the gates as text and in files. Raises BelowThreshold, naming all gates that failed.
 
-    `title` is the command with its subject. Without gates nothing is written. Raises UsageError for files without a gate.
+    `title` is the command with its subject. If there are no gates, nothing is written. Raises UsageError if
+    files were requested but there are no gates.
     """
     # The result comes before the gates, which are reported on stderr, also if stdout is a pipe.
     sys.stdout.flush()
@@ -118,9 +120,10 @@ def decide(title: str, gates: Sequence[Gate], files: Files) -> None:
 
 
 def _junit(title: str, gates: Sequence[Gate], kind: Literal["failure", "error"]) -> str:
-    """Return one JUnit test suite with a case for each gate, as GitLab, Jenkins and GitHub Actions read it.
+    """Return one JUnit test suite with a case for each gate, in the form that GitLab, Jenkins and GitHub
+    Actions read.
 
-    `kind`: whether a gate that did not pass is a failed test, or one that could not be carried out.
+    `kind`: whether a gate that did not pass is a failed test or a test that could not be carried out.
     """
     failed = sum(not gate.passed for gate in gates)
     counts = {"name": _xml(title), "tests": str(len(gates)), "failures": "0", "errors": "0"}
@@ -140,7 +143,7 @@ def _junit(title: str, gates: Sequence[Gate], kind: Literal["failure", "error"])
 
 
 def _xml(text: str) -> str:
-    """Replace the characters that XML cannot represent; ElementTree escapes the markup."""
+    """Replace the characters that XML cannot represent. ElementTree escapes the markup."""
     return _NOT_XML.sub("\ufffd", visible(text))
 
 

@@ -1,7 +1,7 @@
-"""Parse a model's reply to labels; anything but one clear verdict stays unscored.
+"""Parse a model's reply into labels. Anything other than one clear verdict is left unscored.
 
-Nothing is guessed. A label outside the set, two different verdicts, a missing JSON object and a truncated reply each have a
-status and a reason, and never a default label.
+Nothing is guessed. A label outside the set, two different verdicts, a missing JSON object and a truncated
+reply each get a status and a reason, and never a default label.
 """
 
 import json
@@ -23,9 +23,9 @@ _CUT_REASONING = "cut off inside the reasoning, before an answer began: --retry 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A parsed reply: labels only if `status` is ok.
+    """A parsed reply. It has labels only if `status` is ok.
 
-    `reason` says why there is none, or, beside a label, why it has no distribution.
+    `reason` says why there is no label or, if there is one, why it has no distribution.
     """
 
     status: Status
@@ -34,9 +34,9 @@ class Parsed:
 
 
 def after_reasoning(text: str) -> str | None:
-    """Return the reply without reasoning that some servers leave in it as `<think>...</think>`.
+    """Return the reply without the reasoning that some servers leave in it as `<think>...</think>`.
 
-    None if the reply ends within the reasoning.
+    Return None if the reply ends within the reasoning.
     """
     opened = _THINK.match(text)
     _, end, answer = text.rpartition("</think>")
@@ -118,7 +118,7 @@ def _objects(text: str) -> list[_Object]:
 
 
 def the_object(text: str) -> Mapping[str, Json]:
-    """Return the only JSON object of a reply. Raises ValueError if there is none, or several."""
+    """Return the only JSON object in a reply. Raises ValueError if there is none or more than one."""
     answer = after_reasoning(text)
     objects = _objects(answer) if answer is not None else []
     if len(objects) != 1:
@@ -127,7 +127,7 @@ def the_object(text: str) -> Mapping[str, Json]:
 
 
 def _inside(value: Json) -> Iterator[_Object]:
-    """Yield every object within an object or a list, at any depth."""
+    """Yield every object inside an object or a list, at any depth."""
     left = [value]
     while left:
         outer = left.pop()
@@ -151,7 +151,7 @@ def _values(task: Task, candidate: _Object) -> tuple[dict[str, str], str | None]
 
 
 def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
-    """Return the label of a raw value, or what is wrong with it."""
+    """Return the label for a raw value, or a description of what is wrong with it."""
     if question.level == "interval":
         if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) < 1e300:
             return "", f"'{question.field}' is not a number: {raw!r:.80}"
@@ -177,7 +177,7 @@ def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
 
 
 def _bare(task: Task, text: str) -> dict[str, str] | None:
-    """Parse a reply that is only a label, for models that cannot write JSON."""
+    """Parse a reply that consists of a label only, for models that cannot write JSON."""
     if len(task.spec.questions) != 1 or task.spec.questions[0].level not in ("nominal", "ordinal"):
         return None
     question = task.spec.questions[0]
@@ -196,8 +196,8 @@ def parse_choice(
 ) -> Parsed:
     """Parse a one-character answer, or the label itself if there are no codes.
 
-    With a distribution the verdict is its argmax, whatever token was sampled: the argmax does not depend on the seed.
-    Without one, the reason `no_distribution` is stored beside the label.
+    With a distribution the verdict is its argmax, whatever token was sampled: the argmax does not depend on
+    the seed. Without a distribution, the reason `no_distribution` is stored with the label.
     """
     field = task.spec.questions[0].field
     if reply.stop == "refusal":
@@ -218,7 +218,7 @@ def parse_choice(
 
 
 def derive(task: Task, labels: Sequence[Answered], gold: Mapping[str, str]) -> tuple[Answered, ...]:
-    """Return the labels that the task's tables derive from these answers and the unit's gold."""
+    """Return the labels that the task's tables derive from these answers and the unit's gold labels."""
     values = {a.field: a.value for a in labels}
     out = []
     for name, rule in task.spec.derive.items():

@@ -1,19 +1,21 @@
-"""What a file from somebody else may configure. Nothing else decides it (docs/security.md).
+"""Decide what a file from somebody else may configure. No other module decides this (docs/security.md).
 
-Tasks, labels, weights and options are accepted from any file. Three things are accepted from the user only: the server
-that is asked, the environment variables that it receives, and the folder of a job. The user names them on the command line,
-in a Python call, in the environment or in the configuration folder. A recipe, a task file or a study alone is not enough.
+Tasks, labels, weights and options are accepted from any file. Three things are accepted from the user only:
+the server that is called, the environment variables that it receives, and the folder of a job. The user
+specifies them on the command line, in a Python call, in the environment or in the configuration folder. If
+only a recipe, a task file or a study specifies them, they are not accepted.
 
-Servers and variables are permitted in pairs, so that a key that was given to one server does not reach another one. A
-server that a file names is permitted when it is
+Servers and variables are permitted in pairs, so that a key that was given to one server does not reach
+another. A server that a file names is permitted when it is
 
 - the vendor's own, or the one that the environment names (OPENAI_BASE_URL): with the vendor's usual variable;
 - named by --allow: with the vendor's usual variable;
 - remembered: with the variables that it received when the user named it;
 - on this machine (loopback): without a variable.
 
---allow env:NAME adds a variable to each of these. What the user names is remembered in `allowed.jsonl` in the configuration
-folder: a line for each pair of a server and a variable (or none), and for each folder.
+--allow env:NAME adds a variable to each of these. Whatever the user names is stored in `allowed.jsonl` in the
+configuration folder: one line for each pair of a server and a variable (or no variable), and one for each
+folder.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from judge.errors import UsageError
 
 FILE = "allowed.jsonl"
 NO_KEY = "none"
-"""The value of the option `key` that sends no key."""
+"""The value of the option `key` with which no key is sent."""
 _VARIABLE = re.compile(r"\s*env:\s*(\w+)\s*")
 _URL = re.compile(r"(\w*)://([^/\s\"'\\?#]+)")
 _PLACE = re.compile(
@@ -63,9 +65,11 @@ _USUAL = {
     "openai-decisions": _OPENAI,
     "anthropic": Usual("anthropic.com", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "ANTHROPIC_BASE_URL"),
 }
-"""The vendors that can be asked without a key. Clouds (Azure, Bedrock, Vertex) always send credentials that they find by
-themselves, so a server that a file names for them is never permitted just because it is on this machine, or because the
-user asked it as another vendor. What they find is remembered as `azure/`, which is no variable's name."""
+"""The vendors that can be called without a key. Clouds (Azure, Bedrock, Vertex) always send credentials that
+they find by themselves, so a server that a file names for them is never permitted just because it is on
+this machine, or because the user asked it as another vendor. The credentials that they find are stored as
+`azure/`, which cannot be the name of a variable.
+"""
 
 _named: set[tuple[str, str | None]] = set()
 _named_folders: set[Path] = set()
@@ -74,7 +78,7 @@ _named_folders: set[Path] = set()
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What the user permits files to name: the values of --allow."""
+    """What the user allows files to specify: the values of --allow."""
 
     hosts: Sequence[str] = ()
     variables: Sequence[str] = ()
@@ -97,7 +101,7 @@ NOTHING_ALLOWED = Allowed()
 
 
 def configuration_folder() -> Path:
-    """Return the user's folder for what adjudge remembers."""
+    """Return the user's configuration folder, in which adjudge stores what it remembers."""
     folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     # The XDG specification says that a relative folder is ignored. It would be relative to the working
     # directory, which may belong to somebody else.
@@ -113,9 +117,9 @@ def check_server(
 ) -> dict[str, str]:
     """Return the provider options with which a server may be called, and remember the server.
 
-    `source` is the file that names the server and the options, None if the user does. A server that may not receive
-    the vendor's usual key gets the option `key=none`. Raises UsageError, which names host, variable and the options
-    to type, for anything that the file may not choose.
+    `source` is the file that specifies the server and the options, or None if the user does. A server that
+    may not receive the vendor's usual key gets the option `key=none`. Raises UsageError, naming the host, the
+    variable and the options to type, for anything that the file may not choose.
     """
     at = None if base_url is None else server(base_url)
     variables = [match[1] for value in options.values() if (match := _VARIABLE.fullmatch(value))]
@@ -140,7 +144,9 @@ def check_server(
 
 
 def is_permitted(vendor: str, base_url: str) -> bool:
-    """Return whether a server that a file names may be called without an option. Printed commands name no other."""
+    """Return whether a server that a file specifies may be called without an option. Printed commands only
+    contain such servers.
+    """
     try:
         return _is_permitted(server(base_url), vendor, NOTHING_ALLOWED)
     except UsageError:
@@ -148,7 +154,7 @@ def is_permitted(vendor: str, base_url: str) -> bool:
 
 
 def without_servers(vendor: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Return the provider options without those that name a forbidden server, for a printed command."""
+    """Return the provider options for a printed command, without options that specify a forbidden server."""
     searched = _of_plugins(vendor, options)
     return {
         name: value
@@ -158,7 +164,8 @@ def without_servers(vendor: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOTHING_ALLOWED) -> None:
-    """Check the folder of a job that the study `source` names. Raises UsageError unless the user has named it.
+    """Check the job folder that the study `source` specifies. Raises UsageError unless the user has specified
+    that folder.
 
     The default folder of a job, beside the study, needs no permission.
     """
@@ -206,7 +213,9 @@ def _is_permitted(at: ServerAddress, vendor: str, allowed: Allowed) -> bool:
 
 
 def _may_receive(at: ServerAddress | None, vendor: str, variable: str, allowed: Allowed) -> bool:
-    """Return whether a permitted server may receive a variable; `at` None is the vendor's usual server."""
+    """Return whether a permitted server may receive a variable. If `at` is None, the server is the vendor's
+    usual one.
+    """
     usual = _USUAL.get(vendor)
     is_usual = usual is not None and variable in usual.keys
     return (
@@ -266,7 +275,9 @@ def _named_host(given: str) -> tuple[str, int | None]:
 
 
 def _remembered_as(at: ServerAddress | None, vendor: str) -> str:
-    """Return how a server is remembered: its address, else the environment's server, else the vendor by name."""
+    """Return the name under which a server is remembered: its address, otherwise the server from the
+    environment, otherwise the vendor's name.
+    """
     home = _home(vendor) if at is None else at
     return vendor if home is None else home.origin
 
@@ -315,7 +326,7 @@ def _remembered() -> list[list[str | None]]:
 
 
 def _append(row: Sequence[str | None]) -> None:
-    """Add a line. If the file cannot be written, the permission holds for this process."""
+    """Add a line. If the file cannot be written, the permission is only valid in this process."""
     with suppress(OSError):
         configuration_folder().mkdir(parents=True, exist_ok=True)
         path = configuration_folder() / FILE

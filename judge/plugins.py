@@ -36,7 +36,7 @@ GROUPS = {
     "measures": ("measure", "level", "weights", "pair", "least", "used", "features", "value", "chance"),
     "papers": ("name", "title", "compute_scores", "parts", "options", "strata", "better", "abbreviations"),
 }
-"""Kind of plugin -> the attributes that each of them needs."""
+"""Maps each kind of plugin to the attributes that it needs."""
 
 
 class PluginFailed(AdjudgeError):
@@ -45,7 +45,9 @@ class PluginFailed(AdjudgeError):
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An entry point: its kind, name and package and, once `judge plugins` has loaded it, what is wrong with it."""
+    """An entry point: its kind, name and package and, once `judge plugins` has loaded it, the description of
+    any fault.
+    """
 
     kind: str
     name: str
@@ -55,9 +57,9 @@ class Plugin:
 
 
 def find(kind: str, name: str) -> Any | None:
-    """Load and return the plugin of this name; None if there is none.
+    """Load and return the plugin of this name, or None if there is none.
 
-    Raises PluginFailed for a broken one.
+    Raises PluginFailed if the plugin is broken.
     """
     for point in _points(kind):
         if point.name == name:
@@ -66,12 +68,12 @@ def find(kind: str, name: str) -> Any | None:
 
 
 def names(kind: str) -> list[str]:
-    """Return the names of the plugins of a kind, without loading any."""
+    """Return the names of the plugins of a kind, without loading them."""
     return sorted({point.name for point in _points(kind)})
 
 
 def working(kind: str) -> Iterator[tuple[str, Any]]:
-    """Yield name and object of each plugin of a kind that can be loaded."""
+    """Yield the name and the object of each plugin of a kind that can be loaded."""
     for name in names(kind):
         try:
             yield name, find(kind, name)
@@ -81,7 +83,7 @@ def working(kind: str) -> Iterator[tuple[str, Any]]:
 
 
 def every(built_in: dict[str, list[str]]) -> list[Plugin]:
-    """Load and return all plugins; `built_in` are the names of each kind that a plugin cannot take."""
+    """Load and return all plugins. `built_in` contains, for each kind, the names that a plugin cannot take."""
     plugins = []
     for kind in GROUPS:
         seen: set[str] = set()
@@ -167,7 +169,9 @@ def unexpected(error: BaseException) -> str:
 
 
 def _to_blame(error: BaseException) -> str | None:
-    """Return the plugin package that raised an error or called the code that did; None without one."""
+    """Return the plugin package that raised an error or called the code that did, or None if no plugin was
+    involved.
+    """
     step, blamed = error.__traceback__, None
     while step is not None:
         first = str(step.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
@@ -177,7 +181,7 @@ def _to_blame(error: BaseException) -> str | None:
 
 
 def _lack(kind: str, name: str, loaded: Any) -> str | None:
-    """Return why an object cannot be used as this kind of plugin; None if it can."""
+    """Return why an object cannot be used as this kind of plugin, or None if it can."""
     if isinstance(loaded, type):
         return "it is a class, but an object or a module is needed"
     # Checked before use: an AttributeError in the middle of a command would not name the package.
@@ -197,6 +201,6 @@ def _lack(kind: str, name: str, loaded: Any) -> str | None:
 
 
 def _are_signs(signs: Any) -> bool:
-    """Return whether these are lists of keys, none empty: an empty list would match every file."""
+    """Return whether these are non-empty lists of keys. An empty list would match every file."""
     listed = (list, tuple, set, frozenset)
     return isinstance(signs, listed) and all(isinstance(sign, listed) and sign for sign in signs)

@@ -1,4 +1,4 @@
-"""Options and commands that earlier versions had, each with what to type instead.
+"""Options and commands of earlier versions, each with its replacement.
 
 `judge.console.Command` prints a line of these tables instead of click's "No such option". A value is an option to type
 (`--max 5usd`), a whole command, or a sentence if there is nothing to type.
@@ -131,7 +131,7 @@ _OPTIONS: dict[str, str] = {
 }
 """Commands (or beginnings of them) between commas, and their options: what to type instead, or why there is nothing to type.
 
-Options without a command count for every command that has their replacement.
+Options that are listed without a command apply to every command that has their replacement.
 """
 
 
@@ -172,13 +172,13 @@ REMOVED_COMMANDS: dict[str, str] = {
 }
 """By the command with the program's name."""
 _TYPED = ("-", "judge ", "annotate ")
-"""Beginnings of what is to be typed; other values are sentences."""
+"""Prefixes of values that are to be typed. All other values are sentences."""
 
 
 def removed_option(command: str, option: str, has: set[str]) -> str | None:
     """Return the error for an option that `command` no longer has, or None for one that it never had.
 
-    `has` are the options of the command: a replacement that it lacks is no help there.
+    `has` contains the options of the command, because a replacement that the command lacks is of no use.
     """
     words = command.split()
     # The longest beginning first, so that an entry for one command precedes an entry for its group.
@@ -193,7 +193,7 @@ def removed_option(command: str, option: str, has: set[str]) -> str | None:
 
 
 def removed_command(command: str) -> str | None:
-    """Return the error for a command that no longer exists, or None for one that never did."""
+    """Return the error for a command that no longer exists, or None for a command that never existed."""
     instead = REMOVED_COMMANDS.get(command)
     return None if instead is None else f"{command} was removed. {_advice(instead)}"
 

@@ -18,7 +18,7 @@ from judge.types import Json, LabelDistribution, Reply, Status
 
 
 class Unlike(NamedTuple):
-    """A label that differs from the reply, or a missing one; `expected` None: there should be none."""
+    """A label that differs from the reply or is missing. If `expected` is None, there should be no label."""
 
     unit: str
     field: str
@@ -29,9 +29,9 @@ class Unlike(NamedTuple):
 def unlike_replies(store: Store, run: str) -> Iterator[Unlike]:
     """Yield every label of a run that differs from its reply.
 
-    A label with probabilities must be the most probable one; any other is parsed from the text of the reply. A label
-    without a successful judgement has no reply. Fields derived with gold are left out, because gold may have been
-    added later.
+    A label with probabilities must be the most probable label; any other label is parsed from the reply's
+    text. A label without a successful judgement has no reply. Fields derived from gold labels are left out,
+    because gold labels may have been added later.
     """
     query = "SELECT task, options, derived_from IS NULL FROM runs WHERE run_id = ?"
     task_name, options, judged_fields = store.conn.execute(query, [run]).fetchone()
@@ -57,7 +57,9 @@ def unlike_replies(store: Store, run: str) -> Iterator[Unlike]:
 def _expected(
     task: Task, options: Mapping[str, Json], reply: str, stored: Mapping[str, sqlite3.Row]
 ) -> dict[str, str]:
-    """Return field -> label in the reply, with derived fields; empty if the reply needs its request to be parsed."""
+    """Return a mapping from field to label in the reply, including derived fields. It is empty if the reply
+    cannot be parsed without its request.
+    """
     # A distribution was stored because it decided: the sampled token of the reply may be another one.
     parsed = _answers(task, options, reply)
     labels = dict(parsed)

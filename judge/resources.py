@@ -1,4 +1,4 @@
-"""Locate the shipped prompts and data: in the installed package, else in the source tree."""
+"""Locate the shipped prompts and data in the installed package or, if they are not there, in the source tree."""
 
 from collections.abc import Callable
 from functools import cache
@@ -21,7 +21,7 @@ def resource_dir(name: str) -> Path:
 
 
 def page(template: str, **values: Any) -> str:
-    """Return a template of `judge/suites` as a self-contained page; all text is escaped."""
+    """Render a template from `judge/suites` as a self-contained page. All text is escaped."""
     from jinja2 import Environment, StrictUndefined
 
     # Texts come from data sets: without escaping, one could run a script in the page.
@@ -30,7 +30,9 @@ def page(template: str, **values: Any) -> str:
 
 
 def text_page(template: str, escape: Callable[[str], str], **values: Any) -> str:
-    """Return a template of `judge/suites` as text in which `escape` has taken the markup out of every value but Markup."""
+    """Render a template from `judge/suites` as text. `escape` removes the markup from every value that is not
+    Markup.
+    """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 

@@ -1,4 +1,4 @@
-"""Rank the study's passages for each item by BM25: a baseline if there is no ranking of a system.
+"""Rank the study's passages for each item by BM25, as a baseline if there is no ranking from a system.
 
 BM25 after Robertson and Zaragoza (2009) in Lucene's variant, by bm25s (MIT), an optional package:
 pip install 'adjudge[retrieve]'.
@@ -26,7 +26,7 @@ _BATCH = 1000
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """A stored ranking: its counts, the number of items without a common word, and its parameters."""
+    """A stored ranking: its counts, the number of items that share no word with any passage, and its parameters."""
 
     report: ImportReport
     empty: int
@@ -38,11 +38,12 @@ def rank_by_bm25(
 ) -> Retrieved:
     """Store the ranking `name`: for each item, the k best passages of the data set (None: of the whole study).
 
-    The query is an item's claim, or else its question. Passages of all items are searched, with their titles. A text
-    that several items have is one document, and an item gets its own copy of it. Passages without a common word are
-    not listed; an item without any listed passage has no list. Equal scores keep the order of import. Raises
-    MissingExtra without the library, UsageError for an invalid name or an unknown data set, BadInput if there is no
-    passage or no query, or if a different ranking of this name is stored.
+    The query is the item's claim or, if it has none, its question. The passages of all items are searched,
+    including their titles. A text that several items share is one document, and each item gets its own copy
+    of it. Passages that share no word with the query are not listed, and an item for which no passage is
+    listed has no list. Equal scores keep the order of import. Raises MissingExtra if the library is missing,
+    UsageError if the name is invalid or the data set is unknown, and BadInput if there is no passage or no
+    query, or if a different ranking of this name is already stored.
     """
     try:
         import bm25s
@@ -86,7 +87,7 @@ def rank_by_bm25(
 
 
 def _passages(store: Store, dataset: str | None) -> tuple[list[dict[str, str]], list[str]]:
-    """Return, for each distinct passage, its copies (item -> passage id) and its text."""
+    """Return the copies (item -> passage id) and the text of each distinct passage."""
     dataset_names(store, dataset)
     query = (
         "SELECT p.content_sha, p.passage_id, p.item_id, p.title, p.text FROM passages AS p "
@@ -110,7 +111,7 @@ def _passages(store: Store, dataset: str | None) -> tuple[list[dict[str, str]], 
 
 
 def _queries(store: Store, dataset: str | None) -> list[tuple[str, str]]:
-    """Return item and query, in the order of import."""
+    """Return each item with its query, in the order of import."""
     query = (
         "SELECT item_id, coalesce(claim, question) FROM items WHERE (?1 IS NULL OR dataset = ?1) "
         "AND coalesce(claim, question) IS NOT NULL ORDER BY rowid"

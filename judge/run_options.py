@@ -1,8 +1,8 @@
 """The options of a run, each declared once.
 
-`RunOptions` is the table: a field is an option, with its name, its type and its default. `option` adds the rest: the help
-text, how it is written on a command line, whether it is part of the run's identity, and where a stored run has it.
-These are made from the table:
+`RunOptions` is the table: each field is an option, with its name, type and default. `option` adds the rest:
+the help text, the form on a command line, whether the option is part of the run's identity, and where a
+stored run contains it. The following are made from the table:
 
 the options of `judge run`, and of every command that asks a model    judge.cli.run
 the arguments of `Study.run`, `improve` and `suite`                    adjudge.options
@@ -39,19 +39,22 @@ Kind = Literal[
     "limits",
     "pairs",
 ]
-"""What a value is: `several` is an option that is given several times, as are `limits` (5usd) and `pairs` (KEY=VALUE)."""
+"""The kind of a value. An option of kind `several` may be repeated, as may `limits` (5usd) and `pairs`
+(KEY=VALUE).
+"""
 
 SEVERAL = ("several", "limits")
-"""Kinds whose value is a tuple of texts."""
+"""Kinds whose value is a tuple of strings."""
 SECRET = ("header.", "query.", "key")
-"""Beginnings of provider options that may carry a key: they are never stored, nor printed in a command."""
+"""Prefixes of provider options that may carry a key. These options are never stored, nor printed in a command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """How an option is written, beside the name, type and default of its field.
+    """The declaration of an option, in addition to the name, type and default of its field.
 
-    `flag` is the field's name with dashes by default; `off` is the name of the flag that says no. `least` is the smallest number.
+    By default, `flag` is the field's name with dashes. `off` is the flag that switches the option off, and
+    `least` is the smallest number.
     """
 
     kind: Kind
@@ -63,14 +66,14 @@ class Declared:
     least: float | None = None
     off: str = ""
     decided: bool = False
-    """A recipe decides it. Such an option is part of the identity, and stored."""
+    """Whether a recipe decides the option. If so, it is part of the identity and is stored."""
     identity: bool = False
-    """Another value makes another run."""
+    """Whether a different value makes a different run."""
     stored: bool = False
-    """A stored run has it, under the field's name."""
+    """Whether a stored run contains it, under the field's name."""
 
     def named(self, name: str) -> Declared:
-        """Return the declaration with what follows from the name, the kind and `decided`."""
+        """Return the declaration, completed by what follows from the name, the kind and `decided`."""
         return dataclasses.replace(
             self,
             flag=self.flag or f"--{name.replace('_', '-')}",
@@ -81,7 +84,7 @@ class Declared:
 
 
 METAVARS: Mapping[str, str] = {"whole": "N", "file": "FILE", "folder": "FOLDER", "time": "TIME"}
-"""Kind -> the metavar of most of its options."""
+"""Maps each kind to the metavar of most of its options."""
 
 
 def option(default: Any, kind: Kind, part: Part, help: str, **more: Any) -> Any:
@@ -91,9 +94,10 @@ def option(default: Any, kind: Kind, part: Part, help: str, **more: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The options of `judge run`, by the same names and with the same defaults. Times are in seconds.
+    """The options of `judge run`, with the same names and defaults. Times are in seconds.
 
-    `settings` are provider options (--option), `asked_as` is --as. `rationale` None: as the task's file says.
+    `settings` are provider options (--option), `asked_as` is --as. If `rationale` is None, the task file
+    decides.
     """
 
     limit: int | None = option(None, "whole", "units", "Use only the first N units.", flag="-n", least=1)
@@ -244,7 +248,9 @@ class RunOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> RunOptions:
-        """Return the options of a command or a caller that are in the table; the others keep their defaults."""
+        """Return those options of a command or a caller that are in the table. The other options keep their
+        defaults.
+        """
         from judge.console import pairs
 
         given: dict[str, Any] = {name: value for name, value in options.items() if name in WRITTEN}
@@ -263,13 +269,13 @@ WRITTEN: Mapping[str, Declared] = {
 }
 """Every option by name."""
 IDENTITY = tuple(name for name, written in WRITTEN.items() if written.identity)
-"""The options that make a run another one: a score compares them, a printed command repeats them."""
+"""The options that distinguish runs. Scores compare them, and printed commands repeat them."""
 OF_LABELS = ("rationale", "label_order")
-"""Options that mean something only for a task with labels."""
+"""Options that only have a meaning for a task with labels."""
 OF_TASK = ("examples", "relevant", "recipe")
-"""Options of one task alone: which examples and relevant passages a suite shows, the paper says."""
+"""Options for a single task. In a suite, the paper determines which examples and relevant passages are shown."""
 REPORTED = ("options", "content")
-"""What a provider reports of its own options, under these keys of a stored run; part of the identity."""
+"""Keys of a stored run under which a provider reports its own options. They are part of the identity."""
 _DEFAULTS = RunOptions()
 
 
@@ -279,7 +285,7 @@ _THOUSANDS = {"tokens": 1, "ktokens": 1_000, "Mtokens": 1_000_000}
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """What --max sets: tokens (in and out), US dollars, and seconds. None: no limit."""
+    """The limits that --max sets: tokens (in and out), US dollars, and seconds. None = no limit."""
 
     tokens: int | None = None
     cost: float | None = None
@@ -287,7 +293,9 @@ class RunLimits:
 
 
 def limits_of(texts: Sequence[str]) -> RunLimits:
-    """Return the limits of several values of --max. Raises UsageError for a malformed one, and for two of a kind."""
+    """Return the limits from several values of --max. Raises UsageError if a value is malformed or if there
+    are two of a kind.
+    """
     from judge.console import seconds_of
 
     limits: dict[str, float] = {}
@@ -312,8 +320,8 @@ def limits_of(texts: Sequence[str]) -> RunLimits:
 def order_of(text: str) -> tuple[str, int]:
     """Return the label order and the number of orders that --label-order names.
 
-    `3` is three orders from the declared one on, and `reversed*3` is three from the reversed one on, which only a recipe
-    asks for. Raises UsageError.
+    `3` means three orders beginning with the declared order. `reversed*3` means three orders beginning with
+    the reversed order; only recipes use it. Raises UsageError if the value is invalid.
     """
     first, _, number = text.rpartition("*")
     if text.isdecimal():
@@ -337,7 +345,7 @@ def _order_text(first: str, orders: int) -> str:
 
 
 def given(options: RunOptions) -> dict[str, Any]:
-    """Return the options that are not the defaults, by name."""
+    """Return the options that differ from their defaults, by name."""
     # Compared with the default, because the seed 0 is a value, too.
     every = {name: getattr(options, name) for name in WRITTEN}
     return {name: value for name, value in every.items() if value != getattr(_DEFAULTS, name)}
@@ -349,7 +357,7 @@ def decided(options: RunOptions) -> list[str]:
 
 
 def words(options: RunOptions) -> list[str]:
-    """Return the options that are not the defaults, as the words of a command line."""
+    """Return the options that differ from their defaults, as the words of a command line."""
     line: list[str] = []
     for name, value in given(options).items():
         written = WRITTEN[name]
@@ -366,7 +374,7 @@ def words(options: RunOptions) -> list[str]:
 
 
 def typed(options: RunOptions) -> dict[str, Json]:
-    """Return the facts to store with a run that only its command line has, and that a later command needs."""
+    """Return facts to store with a run that are only on its command line and that a later command needs."""
     facts: dict[str, Json] = {}
     if options.recipe is not None:
         facts["recipe"] = str(options.recipe)
@@ -404,9 +412,10 @@ def of_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions]:
 
 
 def settings_of(model: str, stored: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the settings that distinguish a stored run from others of its task and model, by the option's name.
+    """Return the settings that distinguish a stored run from others with the same task and model, by the
+    option's name.
 
-    These are the options of the identity that are not the defaults, as plain values.
+    These are the options in the identity that differ from their defaults, as plain values.
     """
     _, options = of_stored(model, stored)
     settings = {name: value for name, value in given(options).items() if WRITTEN[name].identity}
@@ -420,13 +429,13 @@ def settings_of(model: str, stored: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def in_words(settings: Mapping[str, Json]) -> str:
-    """Return settings as the words of a command line, or `defaults` if there are none."""
+    """Return the settings as the words of a command line, or `defaults` if there are none."""
     options = RunOptions(**{name: value for name, value in settings.items() if name in WRITTEN})
     return " ".join(words(options)) or "defaults"
 
 
 def differences(runs: Sequence[tuple[str, Mapping[str, Json]]]) -> list[str]:
-    """Return words that distinguish stored runs of one task and model; each run is (model, options).
+    """Return words that distinguish stored runs with the same task and model. Each run is a (model, options) pair.
 
     They are the options of the table, and facts of the identity whose values differ: the answer mode, a hash of content.
     """

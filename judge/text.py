@@ -1,7 +1,7 @@
 """Split answers into sentences, as spans of code points, and find citation markers in them.
 
-Markers are `[cite_3]`, `[cite_3][cite_5]`, `[cite_3, cite_5]`, `[3]`, `[1, 2]`, `[1-3]`, and any `[id]` whose id is
-known to the caller. A marker after the full stop belongs to the sentence before it.
+Markers are `[cite_3]`, `[cite_3][cite_5]`, `[cite_3, cite_5]`, `[3]`, `[1, 2]`, `[1-3]`, and any `[id]` whose
+id the caller passes. A marker after the full stop belongs to the sentence before it.
 """
 
 import re
@@ -26,7 +26,7 @@ _SHORT = (
 _ALWAYS = frozenset(_TITLES.split())
 """Abbreviations that never end a sentence."""
 _ABBREVIATIONS = frozenset(_SHORT.split())
-"""Abbreviations that end a sentence only before a capital."""
+"""Abbreviations that only end a sentence if a capital letter follows."""
 _VISIBLE = re.compile(r"\S")
 _BEFORE_NUMBERS = ("no", "nos", "st", "p")
 
@@ -41,7 +41,7 @@ class Marker:
 
 
 def markers(text: str, known: Collection[str] = ()) -> list[Marker]:
-    """Return the citation markers of a text, in order; a bracket with any other content is not a marker."""
+    """Return the citation markers in a text, in order. A bracket with any other content is not a marker."""
     markers = []
     for match in _BRACKETS.finditer(text):
         ids: list[str] = []
@@ -75,7 +75,7 @@ def folded(text: str) -> str:
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Return (start, end) of each sentence, in code points; together they cover every visible character.
+    """Return (start, end) of each sentence, in code points. Together the spans cover every visible character.
 
     Paragraphs, list entries and headings end a sentence; abbreviations, initials, decimals and list numbers do not.
     This is a heuristic for edited English and similar scripts, and deterministic.
@@ -91,7 +91,9 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _add(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    """Add a span without surrounding white space; a span of markers alone is joined to the sentence before."""
+    """Add a span without surrounding white space. A span that only contains markers is joined to the previous
+    sentence.
+    """
     piece = text[start:end]
     start, end = start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
     if start >= end:
@@ -103,7 +105,7 @@ def _add(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
-    """Return paragraphs, list entries and lines that form blocks by themselves."""
+    """Return the paragraphs, list entries and lines that form separate blocks."""
     blocks, at = [], 0
     for gap in _BLOCK.finditer(text):
         if gap[0].count("\n") == 1 and _goes_on(text, at, gap):
@@ -114,7 +116,9 @@ def _blocks(text: str) -> list[tuple[int, int]]:
 
 
 def _goes_on(text: str, at: int, gap: re.Match[str]) -> bool:
-    """Return whether a line break only wraps a line: neither side looks like an end or a beginning."""
+    """Return whether a line break only wraps a line, i.e. neither side looks like the end or the beginning of
+    a sentence.
+    """
     after = text[gap.end() : gap.end() + 8]
     if gap.start() <= at or not after or _BULLET.match(after) or text[at] == "#":
         return False

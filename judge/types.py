@@ -1,6 +1,6 @@
 """Types shared by every layer: items, requests, replies, judgements, labels, measures.
 
-Plain data only; nothing here opens a file, a socket or a database.
+The types are plain data. Nothing in this module opens a file, a socket or a database.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ GOLD = "gold"
 PARTS_OF_ANSWERS = ("sentence", "citation", "claim", "nugget")
 """Kinds of units that are parts of an answer."""
 DEFAULT_CONDITION = "default"
-"""The condition of an answer without one."""
+"""The condition of an answer for which none was given."""
 
 
 class Status(StrEnum):
-    """The outcome of one attempt on one unit; only `ok` has labels."""
+    """The outcome of one attempt on one unit. Only `ok` comes with labels."""
 
     # Of a judge, everything but `ok` is missing data, and never a failure of the system under test.
     OK = "ok"
@@ -28,7 +28,7 @@ class Status(StrEnum):
 
 
 class AnnotatorKind(StrEnum):
-    """The kind of annotator that a label comes from."""
+    """The kind of annotator who gave a label."""
 
     HUMAN = "human"
     JUDGE = "judge"
@@ -38,7 +38,7 @@ class AnnotatorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One label by one annotator on an imported unit; `annotator` is "gold" for gold labels."""
+    """One label by one annotator for an imported unit. `annotator` is "gold" for gold labels."""
 
     field: str
     value: str
@@ -49,7 +49,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class ToolScore:
-    """A score of another tool. `tool` becomes the model of a run, and `value` a label of `field`."""
+    """A score from another tool. `tool` becomes the model of a run, and `value` becomes a label for `field`."""
 
     tool: str
     field: str
@@ -60,7 +60,7 @@ class ToolScore:
 # Not frozen, as answers and items: importers fill them in several steps.
 @dataclass(slots=True)
 class Passage:
-    """One passage of an item. If `source_id` is empty, the id is derived from the text's hash."""
+    """One passage of an item. If `source_id` is empty, the id is derived from the hash of the text."""
 
     text: str
     source_id: str = ""
@@ -82,11 +82,11 @@ class Claim:
 
 @dataclass(slots=True)
 class Answer:
-    """The answer of one system under one condition; `item`, `cited` and `context` are ids.
+    """The answer of one system under one condition. `item`, `cited` and `context` are ids.
 
-    Without `cited`, the markers in the text are the citations; `context` lists the passages that the system was given
-    (None: unknown). A bare label (a letter, true or false) is not `prose` and has no sentences. `document`: the only
-    passage that the output is about (RAGuard's oracle).
+    If `cited` is not given, the markers in the text are the citations. `context` lists the passages that the
+    system was given (None: unknown). A bare label (a letter, true or false) is not `prose` and has no
+    sentences. `document` is the only passage that the output is about (RAGuard's oracle).
     """
 
     item: str
@@ -132,7 +132,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A row's place in a user's file; lines count from 1."""
+    """The place of a row in a user's file. Lines count from 1."""
 
     path: str
     line: int
@@ -166,12 +166,12 @@ class Unit:
     # Apart from the inputs, so that no template can show it.
     gold: Mapping[str, str]
     attempts: int = 0
-    """How many attempts the run has made on it before."""
+    """How many attempts the run has already made on the unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat turn; role is system, user or assistant."""
+    """One chat turn. `role` is system, user or assistant."""
 
     role: str
     content: str
@@ -179,7 +179,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One complete call: nothing outside it changes its meaning.
+    """One complete call. Nothing outside it changes its meaning.
 
     `prefix` is the number of leading messages that are equal for all units of the run (providers cache them).
     `schema` requests JSON, `codes` one character of the string, `words` one of the words.
@@ -196,19 +196,19 @@ class Request:
     repeat: int = 0
     words: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
-    """The labels that a reply in free text can give. Providers send none of it."""
+    """The labels that a reply in free text can contain. Providers do not send them."""
 
     @property
     def choices(self) -> Sequence[str]:
-        """The codes or words among which the answer is one, with probabilities; empty for a free answer."""
+        """The codes or words of which the answer must be one, with probabilities. Empty for a free answer."""
         return self.codes or self.words or ()
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call; None if the provider does not report them. Input includes cached tokens.
+    """Token counts of one call, None if the provider does not report them. Input tokens include cached tokens.
 
-    Output tokens are the billed ones, reasoning included. `cost` is the server's own report of the cost, in
+    Output tokens are the billed tokens, including reasoning. `cost` is the cost that the server reports, in
     US dollars.
     """
 
@@ -223,8 +223,8 @@ class Usage:
 class LabelDistribution:
     """Probabilities over a task's labels.
 
-    `probabilities` has every label of the domain. Its sum and `unassigned`, the probability of tokens that are not
-    labels, add up to 1.
+    `probabilities` contains every label of the domain. Its sum and `unassigned`, the probability of tokens
+    that are not labels, add up to 1.
 
     A server with a mask restricts the answer to the labels: `unassigned` is then 0, and `outside` is the probability of
     other tokens before the mask. Without a mask, `outside` is None.
@@ -235,7 +235,7 @@ class LabelDistribution:
     outside: float | None = None
 
     def argmax(self) -> str:
-        """Return the most probable label; ties go to the first in the task's order."""
+        """Return the most probable label. Ties go to the first label in the task's order."""
         # The probabilities are in the order of the task, and `max` returns the first of equal ones.
         return max(self.probabilities, key=lambda k: self.probabilities[k])
 
@@ -250,7 +250,9 @@ class TokenChoice:
 
 @dataclass(frozen=True, slots=True)
 class RateState:
-    """Rate-limit headers: what is left, in how many seconds the quota is full again, and the quota."""
+    """Rate-limit headers: the remaining quota, the seconds until the full quota is available again, and the
+    full quota.
+    """
 
     remaining_requests: int | None = None
     reset_requests: float | None = None
@@ -264,8 +266,9 @@ class RateState:
 class Reply:
     """The response to a call.
 
-    `stop` is stop, length or refusal; `masked`: the server allowed only the choices as answers. `system_fingerprint` is
-    the server's identifier of its configuration; it can change while the model's name stays.
+    `stop` is stop, length or refusal. `masked` is True if the server only allowed the choices as answers.
+    `system_fingerprint` is the server's identifier for its configuration, which can change while the model's
+    name stays the same.
     """
 
     text: str
@@ -293,8 +296,8 @@ class Answered:
 class Judgement:
     """One attempt on one unit, with everything that the study stores about it.
 
-    `latency` and `timeout` are in seconds, `cost` in US dollars; None = no call, or unknown. `cost` is the larger of
-    the price list's and the server's amount (`usage.cost`).
+    `latency` and `timeout` are in seconds, `cost` in US dollars; None = no call, or unknown. `cost` is the
+    amount by the price list or the amount that the server reported (`usage.cost`), whichever is larger.
     """
 
     run_id: str
@@ -326,7 +329,7 @@ def attributes(thing: Any, *names: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One number with its interval and basis.
+    """One measured number with its interval and basis.
 
     `value` is None exactly when `reason` is set; `low` and `high` bound the interval at `confidence`. `coverage` is
     the share of judged units on which the value is based.
@@ -350,26 +353,26 @@ class Measure:
 
     @property
     def title(self) -> str:
-        """The measure with its weights, as in tables."""
+        """The name of the measure with its weights, as shown in tables."""
         return self.measure + (f" ({self.weights})" if self.weights else "")
 
     @property
     def shown(self) -> str:
-        """The value as in tables."""
+        """The value as shown in tables."""
         return "undefined" if self.value is None else f"{self.value:.3f}"
 
     @property
     def interval(self) -> str:
-        """The interval as in tables, empty if there is none."""
+        """The interval as shown in tables. Empty if there is none."""
         return "" if self.low is None or self.high is None else f"{self.low:.3f} … {self.high:.3f}"
 
     @property
     def with_interval(self) -> str:
-        """Value and interval: `0.812 (0.790 … 0.833)`."""
+        """The value with its interval: `0.812 (0.790 … 0.833)`."""
         return self.shown + (f" ({self.interval})" if self.interval and self.value is not None else "")
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented shape: every key present, None if it does not apply."""
+        """Return the documented JSON form: every key is present, with None if it does not apply."""
         return {
             "measure": self.measure,
             "annotators": list(self.annotators) if self.annotators else None,
