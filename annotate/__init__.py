@@ -1,1 +1,1 @@
-"""annotate: people validate what the judge did. Reads the same study as `judge`."""
+"""annotate: people validate the judge's labels. It reads the same study as `judge`."""

@@ -13,7 +13,7 @@ from judge.store.study import dumps
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Which units are decided without a lead; empty: none."""
+    """The units that are decided without a lead; empty if there are none."""
 
     majority: bool = False
     tolerance: Mapping[str, float] = field(default_factory=dict)
@@ -36,13 +36,13 @@ class Policy:
 
 
 DRAWS = ("equal-parts", "least-sure", "ppi", "route")
-"""Ways of drawing with unequal probabilities; without one, all units have the same."""
+"""The ways of drawing with unequal probabilities. Without one of these, all units have the same probability."""
 
 
 def drawn_by(draw: str | None, run: str | None) -> dict[str, Any]:
-    """Return the fields of a plan for a way of drawing and the run that it needs.
+    """Return the plan's fields for a way of drawing and for the run that it needs.
 
-    Raises UsageError for an unknown way, and for a route that is not named.
+    Raises UsageError if the way is unknown, or a route is needed but not specified.
     """
     if draw is not None and draw not in DRAWS:
         raise UsageError(f"--draw {draw}: available: {', '.join(DRAWS)}")
@@ -62,7 +62,7 @@ def drawn_by(draw: str | None, run: str | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """The options of `annotate batches new`, and facts about the batch recorded since.
+    """The options of `annotate batches new`, and facts about the batch that were recorded later.
 
     A packed batch has only its pass mark.
     """
@@ -71,7 +71,7 @@ class BatchPlan:
     annotators: Sequence[str] = ()
     n: int | None = None
     by: str | None = None
-    """The strata: label, dataset or confidence."""
+    """The variable that defines the strata: label, dataset or confidence."""
     seed: int = 0
     overlap: int | None = None
     repeats: float = 0.0
@@ -79,13 +79,15 @@ class BatchPlan:
     attention: float = 0.0
     by_question: int | None = None
     equal_parts: bool = False
-    """The same number of units from each stratum, whatever its size: for examples of a rare label, without a verdict."""
+    """Draw the same number of units from each stratum, whatever its size, to get examples of a rare label. No
+    verdict rests on them.
+    """
     strata: Mapping[str, int] = field(default_factory=dict)
     """The sampling frame: stratum -> its units, or its questions if whole questions are drawn."""
     looks: int | None = None
-    """1: the verdict is computed once, at the end of this batch, and not at the scheduled looks."""
+    """If 1, the verdict is computed once, at the end of this batch, and not at the scheduled looks."""
     until: int | None = None
-    """Drawn in blocks until the verdict is decided, with at most this many units."""
+    """Draw in blocks until the verdict is decided, with at most this many units."""
     judges: Sequence[str] = ()
     """Runs whose verdicts on this frame share one significance level: declared at the draw, or fixed by the first verdict."""
     queue: bool = False
@@ -94,23 +96,25 @@ class BatchPlan:
     where: str | None = None
     pass_mark: float = 0.8
     from_route: str | None = None
-    """A routed run: only units that it leaves to people; without `n`, all of them."""
+    """A routed run. Only units that it leaves to people are drawn, or all of them if `n` is not set."""
     purpose: str | None = None
     """`ppi`: sample by the judge's uncertainty, with known probabilities, for corrected numbers."""
     allow_exposed: bool = False
     """Also assign units to people who were shown the gold label, or the judge's label, of these units."""
     fresh: bool = False
-    """Only units of which none of the annotators has answered a question of the task."""
+    """Draw only units on which none of the annotators has answered a question of the task."""
     left_out: Sequence[str] | None = None
-    """The units that `fresh` left out. None: drawn by 0.2.0, whose frames exclude units of earlier batches."""
+    """The units that `fresh` left out. None if the batch was drawn by 0.2.0, whose frames exclude units of
+    earlier batches.
+    """
     frame: int = 0
     """The number of units in the sampling frame."""
     frame_id: str | None = None
-    """A hash of the frame's units and of those that earlier batches took. None: drawn by 0.2.0."""
+    """A hash of the frame's units and of those that earlier batches took. None if the batch was drawn by 0.2.0."""
     shares: Sequence[str] = ()
     """Earlier batches of other frames that share units with this one: their verdicts share one significance level."""
     level: float = 1.0
-    """The share of that level that remained for this frame when its first batch was drawn."""
+    """The share of the shared level that remained for this frame when its first batch was drawn."""
     adjudication: Policy = Policy()
     assisted: str | None = None
     """The Label Studio project in which people saw predictions."""
@@ -122,7 +126,7 @@ class BatchPlan:
 
     @property
     def each(self) -> int:
-        """The number of people for each unit."""
+        """The number of annotators for each unit."""
         return self.overlap or len(self.people)
 
     @property
@@ -131,7 +135,7 @@ class BatchPlan:
         return not (self.equal_parts or self.queue or self.from_route or self.purpose)
 
     def in_blocks(self) -> BatchPlan:
-        """Return the plan of a draw in blocks until the verdict is decided: `n` is the maximum.
+        """Return the plan for a draw in blocks until the verdict is decided, where `n` is the maximum.
 
         The units of the first look come first.
         """
@@ -189,14 +193,14 @@ class BatchPlan:
             raise UsageError(f"'{self.name}' cannot be the name of a batch")
 
     def stored(self) -> str:
-        """Return the JSON of the batch's row."""
+        """Return the JSON for the batch's row."""
         later = {"adjudication": self.adjudication.stored(), "assisted": self.assisted}
         kept = {name: value for name, value in asdict(self).items() if name not in later}
         return dumps(kept | {name: value for name, value in later.items() if value})
 
     @classmethod
     def from_json(cls, text: str) -> BatchPlan:
-        """Parse the JSON of a batch's row. Options that an older study lacks get their defaults."""
+        """Parse the JSON from a batch's row. Options that an older study lacks get their defaults."""
         known = {f.name for f in fields(cls)}
         stored = json.loads(text)
         if "equal_parts" not in stored:

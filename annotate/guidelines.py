@@ -33,9 +33,9 @@ def _keys(question: Question, spare: list[str]) -> dict[str, str]:
 
 
 def markdown(task: Task) -> str:
-    """Return title, instructions, questions with keys and meanings, guidelines and citation.
+    """Return the title, instructions, questions with keys and meanings, guidelines and citation.
 
-    All but title, keys, guidelines and citation is what a judge reads, word for word.
+    Except for the title, keys, guidelines and citation, this is the text that a judge reads, word for word.
     """
     parts = [f"# {task.spec.title}"]
     if text := instructions(task):

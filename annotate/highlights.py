@@ -1,6 +1,6 @@
 """Find what to highlight in a text: words of the question or claim, and reference answers.
 
-Words begin and end at the boundaries of Unicode (UAX 29), here and where evidence is marked.
+Words begin and end at Unicode word boundaries (UAX 29), also for marking evidence.
 """
 
 import re
@@ -16,7 +16,7 @@ _HAN = "\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-
 _UNSPACED = re.compile(f"(?P<long>[{_THAI}]+)|[{_HAN}]+")
 """Runs of scripts without spaces between words."""
 _GRAMMAR = re.compile(r"[\u3041-\u309f]+")
-"""Hiragana alone are endings and particles, as the stop words are."""
+"""Runs of hiragana alone are endings and particles, which are ignored like stop words."""
 _KATAKANA = re.compile(r"[\u30a1-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
 # Highlighted, they would hide the words that distinguish one passage from another.
 _COMMON = """
@@ -31,9 +31,9 @@ _STOP = frozenset(_COMMON.split())
 
 @lru_cache(maxsize=32)
 def words(text: str) -> tuple[tuple[int, int], ...]:
-    """Return the spans of the words and punctuation marks of a text, by the boundaries of Unicode (UAX 29).
+    """Return the spans of the words and punctuation marks in a text, using Unicode word boundaries (UAX 29).
 
-    Scripts without spaces between words have a span for each character.
+    In scripts without spaces between words, each character has a span.
     """
     spans: list[tuple[int, int]] = []
     at = 0
@@ -49,7 +49,7 @@ def words(text: str) -> tuple[tuple[int, int], ...]:
 
 @lru_cache(maxsize=32)
 def _edges(text: str) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the offsets at which words begin, and those at which they end."""
+    """Return the offsets at which words begin, and the offsets at which they end."""
     spans = words(text)
     return frozenset(start for start, _ in spans), frozenset(end for _, end in spans)
 
@@ -70,7 +70,7 @@ def query_terms(texts: Iterable[str]) -> list[str]:
 
 
 def _sequences(run: re.Match[str]) -> Iterator[tuple[int, str]]:
-    """Yield each sequence of two characters (four in Thai and similar scripts) of a run, with its offset."""
+    """Yield each sequence of two characters (four in Thai and similar scripts) in a run, with its offset."""
     size = 4 if run["long"] else 2
     for start in range(len(run[0]) - size + 1):
         sequence = run[0][start : start + size]
@@ -79,7 +79,7 @@ def _sequences(run: re.Match[str]) -> Iterator[tuple[int, str]]:
 
 
 def find_terms(text: str, terms: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Return the spans of the words of `terms`, in any case, in order."""
+    """Return the spans of the words in `terms`, ignoring case, in order."""
     wanted = set(terms)
     for start, end in words(text) if wanted else ():
         if text[start:end].casefold() in wanted:
@@ -98,7 +98,7 @@ def find_terms(text: str, terms: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def find_answers(text: str, answers: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Return the spans of an answer as whole words, in any case."""
+    """Return the spans of an answer as whole words, ignoring case."""
     for answer in answers:
         for start, end in find_text(text, answer.strip()):
             begins, ends = _edges(text)
@@ -108,7 +108,7 @@ def find_answers(text: str, answers: Iterable[str]) -> Iterator[tuple[int, int]]
 
 
 def find_text(text: str, searched: str) -> Iterator[tuple[int, int]]:
-    """Return the spans of a searched text, also within words, in any case."""
+    """Return the spans of a searched text, also within words, ignoring case."""
     # An empty text would match at every position.
     for match in re.finditer(re.escape(searched), text, re.IGNORECASE) if searched.strip() else ():
         yield match.span()

@@ -8,11 +8,11 @@ from judge.store import Store
 
 ADJUDICATED = "adjudicated"
 RESERVED = ("gold", ADJUDICATED, "decided", "majority", "people", "all")
-"""Names with another meaning wherever annotators are named."""
+"""Names that have another meaning wherever annotators are named."""
 
 
 def open_study(path: Path | str) -> Store:
-    """Open an existing study. Raises StudyError."""
+    """Open an existing study. Raises StudyError if that is not possible."""
     return Store.open(path, create=False)
 
 
@@ -26,14 +26,16 @@ def check_name(name: str) -> None:
 
 
 def ensure_human(conn: sqlite3.Connection, names: list[str]) -> None:
-    """Create annotators of kind human. Raises UsageError for a bad name or the name of a judge."""
+    """Create annotators of kind human. Raises UsageError for an invalid name or the name of a judge."""
     for name in names:
         if not check_human(conn, name):
             conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [name])
 
 
 def check_human(conn: sqlite3.Connection, name: str) -> bool:
-    """Return whether a person of this name exists. Raises UsageError as `ensure_human`."""
+    """Return whether a person with this name exists. Raises UsageError under the same conditions as
+    `ensure_human`.
+    """
     row = conn.execute("SELECT kind FROM annotators WHERE annotator_id = ?", [name]).fetchone()
     if row is None:
         check_name(name)

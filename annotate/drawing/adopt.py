@@ -18,7 +18,9 @@ LAYERS = ("first", "assisted", "undeclared")
 
 
 def adopt(conn: sqlite3.Connection, task: Task, batch: str, person: str, units: Collection[str]) -> set[str]:
-    """Adopt the earlier labels of a person on units that were drawn for them, and return the units that these finish."""
+    """Adopt a person's earlier labels on units that were drawn for them, and return the units that these
+    labels finish.
+    """
     # Leaving such units out of the draw would make it unrepresentative, and a second answer would be influenced by the
     # first. A label in conflict is not adopted: the person labels the unit, and a lead decides.
     # A hidden repeat measures whether the person gives the same answer again, so no earlier label replaces
@@ -61,7 +63,7 @@ def labelled_before(conn: sqlite3.Connection, task: Task, people: Collection[str
 
 
 def _known(conn: sqlite3.Connection, task: Task, person: str, field: str) -> dict[str, tuple[str, str]]:
-    """Unit -> (label, layer) of what the person said, inside the domain of the question."""
+    """Return unit -> (label, layer) for the person's labels in the domain of the question."""
     domain = task.domain(field)
     return {
         unit: (value, layer)

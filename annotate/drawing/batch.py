@@ -39,12 +39,14 @@ class BatchMade:
     training: int = 0
     attention: int = 0
     positions: dict[str, int] = field(default_factory=dict)
-    """Annotator -> units of the queue that adopted labels have not finished already."""
+    """Annotator -> units in the queue that adopted labels have not already finished."""
     notes: list[str] = field(default_factory=list)
 
 
 def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
-    """Draw a batch and assign its units, in one transaction. Raises UsageError or BadInput; nothing is then stored."""
+    """Draw a batch and assign its units, in one transaction. If it raises UsageError or BadInput, nothing is
+    stored.
+    """
     plan.check()
     people = plan.people
     run = run_of(store, task, plan)
@@ -202,7 +204,7 @@ def strata_sizes(candidates: Frame, plan: BatchPlan) -> dict[str, int]:
 
 
 def _verdict_notes(store: Store, task: Task, plan: BatchPlan) -> list[str]:
-    """Return notes on a draw on which no verdict, or a verdict at a smaller level, will rest."""
+    """Return notes on a draw that will support no verdict, or only a verdict at a smaller significance level."""
     field = task.spec.questions[0].field
     if not plan.is_even:
         return [NOT_EVEN]
@@ -233,7 +235,9 @@ def _verdict_notes(store: Store, task: Task, plan: BatchPlan) -> list[str]:
 
 
 def strata_of(drawn: Sequence[DrawnUnit], frame: Frame) -> dict[str, dict[str, Json]]:
-    """Return for each stratum the units of its frame, the units drawn, and their weight (None: several weights)."""
+    """Return for each stratum the number of units in its frame, the number of units drawn, and their weight
+    (None if weights differ).
+    """
     sizes = frame.strata()
     strata: dict[str, dict[str, Json]] = {}
     for stratum in sorted(sizes):

@@ -1,4 +1,6 @@
-"""Select the units from which a batch can be drawn, with their strata: those with all inputs, and of no earlier batch."""
+"""Select the units from which a batch can be drawn, with their strata: units that have all inputs and are not
+in an earlier batch.
+"""
 
 import json
 import math
@@ -24,7 +26,7 @@ BINS = ((0.5, "below 0.5"), (0.8, "0.5 to 0.8"), (0.95, "0.8 to 0.95"), (math.in
 
 
 def run_of(store: Store, task: Task, plan: BatchPlan) -> str | None:
-    """Return the judge run that strata, queue, uncertainty or reveal need."""
+    """Return the judge run that the strata, the queue, the draw by uncertainty or the reveal needs."""
     if not (plan.by in ("label", "confidence") or plan.queue or plan.reveal or plan.run or plan.purpose):
         return None
     option = "--reveal" if plan.reveal else "--draw least-sure" if plan.queue else f"--by {plan.by}"
@@ -32,9 +34,9 @@ def run_of(store: Store, task: Task, plan: BatchPlan) -> str | None:
 
 
 def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
-    """Return the run called `name`, else the newest run of the task.
+    """Return the run called `name` or, without a name, the newest run of the task.
 
-    Raises UsageError for a run with other questions, and if the task has no run. The message names `option`.
+    Raises UsageError if the run has other questions, or the task has no run. The message names `option`.
     """
     if name:
         run = find_run(store, name)
@@ -57,7 +59,7 @@ def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
 def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None) -> Frame:
     """Return the frame of a draw, in study order: units with all inputs that no batch drew with equal probabilities.
 
-    Only batches on the same questions count. `of` names a stored batch: the frame is then that of its draw.
+    Only batches on the same questions count. If `of` names a stored batch, the frame is that of its draw.
     """
     # Units that were labelled in another way (imported, from a queue, drawn by label) stay in the frame: without them
     # the draw would not be representative.
@@ -69,7 +71,9 @@ def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str
 def with_taken(
     store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None
 ) -> tuple[Frame, set[str]]:
-    """Return the frame of `eligible` with the units that earlier batches drew from it, and these units alone."""
+    """Return the frame of `eligible` including the units that earlier batches drew from it, and these units
+    separately.
+    """
     # With the drawn units, two draws from the same units have the same frame, whatever options selected it.
     fields = {q.field for q in task.spec.questions}
     before = "" if of is None else " WHERE rowid < (SELECT rowid FROM batches WHERE batch = ?)"
@@ -146,9 +150,9 @@ def _candidates(store: Store, task: Task, plan: BatchPlan, rows: sqlite3.Cursor)
 
 
 def routed_away(store: Store, task: Task, name: str) -> set[str]:
-    """Return the units that a routed run did not accept, of those that its judges were asked about.
+    """Return the units that a routed run did not accept, among those that its judges were asked about.
 
-    Raises UsageError for a run that is none, or one of other questions.
+    Raises UsageError if the run is not a routed run, or has other questions.
     """
     run = find_run(store, name)
     made = stored(store.conn, run["run_id"])

@@ -1,4 +1,4 @@
-"""Draw more units for a batch: the larger sample is the one that would have been drawn at once."""
+"""Draw more units for a batch. The larger sample is the same as if it had been drawn at once."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ def extend_batch(
 ) -> Changed:
     """Draw more units until the batch has `to` units (or whole questions), from the same frame with the same seed.
 
-    A batch of this size stays unchanged, so the command can be repeated. Raises UsageError if the frame has changed
-    since, or another batch has some of the next units.
+    A batch that already has this size stays unchanged, so the command can be repeated. Raises UsageError if
+    the frame has changed since the draw, or another batch has some of the next units.
     """
     info = seats.open_batch(store, name)
     plan = info.plan
@@ -105,7 +105,9 @@ def extend_batch(
 
 
 def _larger(plan: BatchPlan, to: int) -> BatchPlan | None:
-    """Return the plan of the larger sample, None if the batch has that many units. Raises UsageError if it has more."""
+    """Return the plan of the larger sample, or None if the batch already has that many units. Raises
+    UsageError if it has more.
+    """
     has, noun = (plan.by_question, "questions") if plan.by_question else (plan.n or 0, "units")
     if to < has:
         raise UsageError(

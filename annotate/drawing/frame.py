@@ -20,8 +20,8 @@ ALL = "all"
 class Candidate:
     """A unit that may be drawn.
 
-    `confidence` is the judge's, for draws by uncertainty. `answer` is the answer of which the unit is a part, and
-    `place` the unit's position in the study.
+    `confidence` is the judge's, for draws by uncertainty. `answer` is the answer to which the unit belongs,
+    and `place` the unit's position in the study.
     """
 
     unit_id: str
@@ -59,7 +59,7 @@ class Frame(Collection[Candidate]):
         return isinstance(candidate, Candidate) and candidate.unit_id in self.among([candidate.unit_id])
 
     def among(self, units: Iterable[str]) -> set[str]:
-        """Return those of these units that are in the frame."""
+        """Return the given units that are in the frame."""
         # Through the index of the study, because place is the rowid of `units`: the frame has no index on its units.
         query = (
             f"SELECT f.unit_id FROM main.units AS u JOIN {self._table} AS f ON f.place = u.rowid "
@@ -85,7 +85,9 @@ class Frame(Collection[Candidate]):
         return Counter(dict(self._conn.execute(query).fetchall()))
 
     def questions(self) -> Iterator[tuple[str, str, int]]:
-        """Yield every question with the stratum of its first unit and its number of units, by name."""
+        """Yield every question with the stratum of its first unit and its number of units, ordered by the
+        question's name.
+        """
         self._index()
         # SQLite takes the other columns of an aggregate from the row that has the minimum.
         query = f"SELECT question_id, stratum, count(*), min(place) FROM {self._table} GROUP BY question_id"
@@ -98,7 +100,7 @@ class Frame(Collection[Candidate]):
         return list(self._candidates("WHERE question_id = ? ORDER BY place", question))
 
     def ordered_by(self, key: Callable[[str], bytes]) -> Iterator[Candidate]:
-        """Yield all candidates by a key of their unit. SQLite sorts them, on disk if there are many."""
+        """Yield all candidates, ordered by a key of their unit. SQLite sorts them, on disk if there are many."""
         self._conn.create_function("frame_key", 1, key, deterministic=True)
         yield from self._candidates("ORDER BY frame_key(unit_id), unit_id")
 

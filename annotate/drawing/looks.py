@@ -1,4 +1,6 @@
-"""The units on which the verdict on each judge rests, the looks at them, and the judges that share the level."""
+"""Find the units on which the verdict on each judge rests, the looks at these units, and the judges that
+share the level.
+"""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +27,7 @@ from judge.store.study import dumps
 STAND_IN = "scripted/"
 """Models of this provider stand in for a judge in tests and documentation."""
 FROM_FILE = "scripted/file"
-"""The exception: its answers come from a file, and may be those of a real judge."""
+"""The exception to `STAND_IN`: its answers come from a file, and may be those of a real judge."""
 # A verdict makes no statement on a label with fewer units either.
 LEAST_UNITS = 10
 """The fewest units of a label for which the share of missing labels is checked."""
@@ -50,7 +52,9 @@ class StudyDraws:
 
     @cached_property
     def sequence(self) -> DrawnSequence | None:
-        """The sequence on which the verdict rests: that of the requested batch, else of the newest frame."""
+        """The sequence on which the verdict rests: that of the requested batch or, if none was requested,
+        that of the newest frame.
+        """
         candidates = sequences(self.store, self.panel.field) if self.batches else []
         if self.batch is not None:
             candidates = [s for s in candidates if self.batch in (b.name for b in s.batches)]
@@ -58,7 +62,7 @@ class StudyDraws:
 
     @cached_property
     def _given(self) -> dict[str, set[str]]:
-        """Annotator of the sequence -> the units that they labelled; without annotators whom a lead stopped."""
+        """Annotator of the sequence -> the units that they labelled, excluding annotators whom a lead stopped."""
         given: dict[str, set[str]] = {}
         for batch in self.sequence.batches if self.sequence else ():
             for seat in seats_of(self.store, batch.name):
@@ -67,11 +71,15 @@ class StudyDraws:
         return given
 
     def people(self, labelled_by: Sequence[str]) -> list[str]:
-        """Return the people whose labels count for the verdict: the annotators of the sequence, or all without one."""
+        """Return the people whose labels count for the verdict: the annotators of the sequence, or all people
+        if there is no sequence.
+        """
         return [person for person in labelled_by if person in self._given] or list(labelled_by)
 
     def reference(self, name: str | None, people: Sequence[str]) -> str | None:
-        """Return the reference beside these people, None if it is imported, or is a majority with imported votes."""
+        """Return the reference to use with these people; None if it is imported, or is a majority with
+        imported votes.
+        """
         # Imported labels are not drawn with known probabilities, so beside a batch no verdict may rest on them.
         if self.sequence is None or not people or name in people:
             return name
@@ -206,7 +214,9 @@ class StudyDraws:
 
     @cached_property
     def _beside_imported(self) -> tuple[str, ...]:
-        """The judges that share the level on imported labels: those with labels on at least half of these units."""
+        """The judges that share the level on imported labels: the judges with labels on at least half of
+        these units.
+        """
         table = self.panel.table
         labelled = np.zeros(len(table.units), dtype=np.bool_)
         for name in table.annotators:
@@ -239,9 +249,11 @@ class StudyDraws:
         return f"{why}. {command}"
 
     def _unlabelled(self, judge: str, drawn: Sequence[str] | None) -> str:
-        """Return a warning with a command if the judge has no label on too many units that other annotators labelled.
+        """Return a warning with a command if the judge has no label on too many of the units that other
+        annotators labelled.
 
-        `drawn` are the units of the sequence; None: the units that the judge was asked about. Empty without a warning.
+        `drawn` are the units of the sequence; if None, the units that the judge was asked about are used. The
+        result is empty if there is no warning.
         """
         run = self.run_of(judge)
         made = stored(self.store.conn, run) if run is not None else None
@@ -263,7 +275,7 @@ class StudyDraws:
         return f"the judge has no label on {missing}, perhaps the harder ones: {how}"
 
     def _closed(self, judge: str, run: str | None) -> set[str]:
-        """Return the units of a sealed test that was not opened for the judge: it has no labels there."""
+        """Return the units of a sealed test that was not opened for the judge, so that it has no labels there."""
         if self.panel.task is None or run is None or judge in self.panel.looks:
             return set()
         split = find(self.store, self.panel.task)
@@ -278,7 +290,9 @@ class StudyDraws:
         return next((run for run, name in self.panel.shown.items() if name == judge), None)
 
     def _sealed(self, judge: str, ratings: Ratings, sequence: DrawnSequence) -> Draw:
-        """Return the draw of a late judge for which the sealed test was opened: one look, at the level .05 / 2^k."""
+        """Return the draw for a late judge for which the sealed test was opened: a single look at the level
+        .05 / 2^k.
+        """
         # The look counts only labels that existed when it was logged.
         words, look, task = (
             "of the sealed test, drawn with equal probability",
@@ -386,7 +400,7 @@ def _decided_against(store: Store, field: str, sequence: DrawnSequence | None) -
 
 
 def _missing_labels(panel: Panel, judge: str, judged: BoolArray) -> str:
-    """Return on how many of the `judged` units the judge has no label; empty if these are not too many."""
+    """Describe the number of `judged` units on which the judge has no label; empty if there are not too many."""
     table = panel.table
     missing = panel.labels_of(judge) == MISSING
     others = panel.people or [name for name in table.annotators if name not in panel.judges]
@@ -407,6 +421,6 @@ def _missing_labels(panel: Panel, judge: str, judged: BoolArray) -> str:
 
 
 def _among(ratings: Ratings, units: Sequence[str] | set[str]) -> BoolArray:
-    """Return for each unit of the table whether it is one of these units."""
+    """Return, for each unit of the table, whether it is one of these units."""
     chosen = set(units)
     return np.array([unit in chosen for unit in ratings.units], dtype=np.bool_)

@@ -18,10 +18,11 @@ class Place:
 def assign(
     drawn: Sequence[DrawnUnit], annotators: Sequence[str], overlap: int, seed: int, *, together: bool
 ) -> dict[str, list[list[str]]]:
-    """Return the blocks of units of each annotator: `overlap` annotators for each block, and equal shares.
+    """Return the blocks of units for each annotator. Each block has `overlap` annotators, and the annotators
+    have equal shares.
 
-    `together` keeps the units of a question in one block, which the same annotators label in a row. The parts of an
-    answer are in one block in any case.
+    `together` keeps the units of a question in one block, which the same annotators label consecutively. The
+    parts of an answer are always in one block.
     """
     blocks: dict[str, list[str]] = {}
     for d in sorted(drawn, key=lambda d: d.place if d.answer else 0):
@@ -46,8 +47,8 @@ def sequence(
 ) -> list[Place]:
     """Return an annotator's queue: training first, then the blocks in an order that differs between annotators.
 
-    `answer_of` maps a part of an answer to the answer, whose parts stay in a row. `repeats` is the share of units that
-    are shown twice. Attention units are at random places.
+    `answer_of` maps a part of an answer to the answer, whose parts stay adjacent. `repeats` is the share of
+    units that are shown twice. Attention units are at random places.
     """
     # The order must not depend on the judge: an order by uncertainty would reveal where it is unsure.
     by_name = {block[0]: block for block in blocks}
@@ -68,7 +69,7 @@ def sequence(
 
 
 def _inner(block: Sequence[str], answer_of: Mapping[str, str], seed: int, annotator: str) -> list[str]:
-    """Return the units of a block in a seeded order, the parts of an answer in their order in the answer."""
+    """Return the units of a block in a seeded order, with the parts of an answer in their original order."""
     groups: dict[str, list[str]] = {}
     for unit in block:
         groups.setdefault(answer_of.get(unit, unit), []).append(unit)

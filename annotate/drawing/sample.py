@@ -1,4 +1,4 @@
-"""Draw the units of a batch, in a fixed order: pure functions of a seed."""
+"""Draw the units of a batch in a fixed order, with pure functions of a seed."""
 
 import hashlib
 import heapq
@@ -16,7 +16,7 @@ from judge.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class DrawnUnit:
-    """A unit of the sample with its inclusion probability, None for a draw that is not random."""
+    """A unit of the sample with its inclusion probability, which is None if the draw is not random."""
 
     unit_id: str
     question_id: str
@@ -39,16 +39,18 @@ def rank(seed: int, purpose: str, name: str) -> bytes:
 
 
 def shuffled(names: Iterable[str], seed: int, purpose: str) -> list[str]:
-    """Return the names in an order that depends on seed and purpose only."""
+    """Return the names in an order that depends only on the seed and the purpose."""
     return sorted(names, key=lambda name: (rank(seed, purpose, name), name))
 
 
 BLOCK = 50
-"""The units of a block of a stratified draw. Verdicts are computed only at the end of a block."""
+"""The number of units in a block of a stratified draw. Verdicts are computed only at the end of a block."""
 
 
 def equal_parts(sizes: Mapping[str, int], n: int) -> dict[str, int]:
-    """Return how many units to draw of each stratum: equally many, with the rest of a small stratum from the others."""
+    """Return the number of units to draw from each stratum: equal numbers, except that other strata make up
+    for a stratum with too few units.
+    """
     remaining = min(n, sum(sizes.values()))
     order = sorted(sizes, key=lambda s: (sizes[s], s))
     parts = dict.fromkeys(sizes, 0)
@@ -64,10 +66,10 @@ def equal_parts(sizes: Mapping[str, int], n: int) -> dict[str, int]:
 
 
 def in_proportion(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int]]:
-    """Yield the number of units of each stratum for each block of a stratified draw, until all units are drawn.
+    """Yield the number of units from each stratum for each block of a stratified draw, until all units are drawn.
 
-    Each stratum has the same share of a block as of the units that remain. Fractions of a unit are decided by a
-    systematic draw (Madow 1949).
+    Each stratum's share of a block equals its share of the remaining units. Fractions of a unit are resolved
+    by a systematic draw (Madow 1949).
     """
     remaining = dict(sorted(sizes.items()))
     for number in itertools.count():
@@ -87,10 +89,10 @@ def in_proportion(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int
 
 
 def stratified(drawn: Mapping[str, Sequence[str]], sizes: Mapping[str, int], seed: int) -> list[str]:
-    """Return the order of a draw in proportion to the strata: block after block, each shuffled.
+    """Return the order of a proportional stratified draw: block after block, each shuffled.
 
-    The first n are a sample with equal probabilities for every n. `drawn` has the first names of each stratum in their
-    order; `sizes` are the sizes of the whole strata.
+    The first n are a sample with equal probabilities for every n. `drawn` has the first names from each
+    stratum in their order; `sizes` are the sizes of the whole strata.
     """
     if len(sizes) <= 1:
         return [name for names in drawn.values() for name in names]
@@ -109,8 +111,8 @@ def stratified(drawn: Mapping[str, Sequence[str]], sizes: Mapping[str, int], see
 def draw(candidates: Collection[Candidate], n: int, seed: int, *, equal: bool = False) -> list[DrawnUnit]:
     """Return a random sample of n units in the order drawn. Raises UsageError if there are fewer units.
 
-    Strata are in proportion to their sizes, and every unit has the same probability. With `equal`, there are equally
-    many units of each stratum.
+    Strata are sampled in proportion to their sizes, so every unit has the same probability. With `equal`,
+    each stratum has the same number of units.
     """
     _check_enough(candidates, n)
     sizes = Counter(c.stratum for c in candidates)
@@ -151,7 +153,9 @@ def in_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
 
 
 class _First:
-    """The first n of the added candidates by key and unit, as `shuffled(...)[:n]`, without the others in memory."""
+    """The first n added candidates, ordered by key and unit, as in `shuffled(...)[:n]`. The other candidates
+    are not kept in memory.
+    """
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -173,7 +177,7 @@ class _First:
 
 
 class _Heads(Collection[Candidate]):
-    """A candidate for each question with `least` units or more."""
+    """One candidate for each question that has at least `least` units."""
 
     def __init__(self, of: Frame, least: int) -> None:
         self._of, self._least = of, least
@@ -194,7 +198,7 @@ class _Heads(Collection[Candidate]):
 def draw_questions(
     frame: Frame, questions: int, seed: int, *, n: int | None = None, equal: bool = False
 ) -> list[DrawnUnit]:
-    """Return whole questions, drawn within their strata; with `n`, n / questions units of each.
+    """Return whole questions, drawn within their strata. With `n`, return n / questions units from each.
 
     Raises UsageError if there are not enough questions with that many units.
     """
@@ -230,7 +234,7 @@ def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
 
 
 def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[DrawnUnit]:
-    """Return n random units of those that a route left to people. Raises UsageError if there are fewer."""
+    """Return n random units from those that a route left to people. Raises UsageError if there are fewer."""
     # The route chose these units by the judge's confidence, so they represent no other units and have no probability.
     _check_enough(candidates, n)
     first = heapq.nsmallest(n, candidates, key=lambda c: (rank(seed, "rest", c.unit_id), c.unit_id))

@@ -113,7 +113,7 @@ def seat(
 
 
 def _last_position(conn: sqlite3.Connection, name: str, person: str) -> int:
-    """Return the last position that a person has or had in a batch, 0 for none."""
+    """Return the last position that a person has or had in a batch, or 0 if there is none."""
     # The position of a unit that was handed over is not used again: a pack that was made before may still return it.
     return max(
         int(conn.execute(f"SELECT coalesce(max(position), 0) FROM {t} WHERE batch = ? AND annotator_id = ?", [name, person]).fetchone()[0])
@@ -152,7 +152,7 @@ def _position_before(conn: sqlite3.Connection, name: str, person: str, place: Pl
 def finish(
     store: Store, info: BatchInfo, given: Mapping[str, Sequence[str]], done: Changed, allow: bool
 ) -> None:
-    """Add the units given to each person to the result of a change. Raises the errors of `check_exposed`."""
+    """Add the units given to each person to the result of a change. Raises the same errors as `check_exposed`."""
     done.positions = {person: len(units) for person, units in given.items()}
     done.notes += check_exposed(store, info.task, info.batch, given, allow=allow)
 
@@ -160,7 +160,7 @@ def finish(
 def check_exposed(
     store: Store, task: Task, batch: str, units: Mapping[str, Sequence[str]], *, allow: bool
 ) -> list[str]:
-    """Return notes on annotators who were shown something of their units (person -> units) elsewhere.
+    """Return notes on annotators who were shown parts of their units (person -> units) elsewhere.
 
     Raises UsageError if they know, or will know, the answers, unless `allow`.
     """

@@ -1,4 +1,5 @@
-"""Sequences of units on which a verdict may rest: drawn with equal probability from one frame, over all batches.
+"""Sequences of units on which a verdict may rest: units of all batches that were drawn with equal probability
+from one frame.
 
 Units of batches with unequal probabilities (equal parts of strata, by uncertainty, queues, routes) are in no sequence.
 """
@@ -16,12 +17,12 @@ from judge.store import Store
 from judge.store.export import stored_task
 
 ALIKE = 1e-9
-"""Probabilities that differ by less are equal."""
+"""Probabilities that differ by less than this count as equal."""
 
 
 @dataclass(frozen=True)
 class DrawnBatch:
-    """One batch as it was drawn.
+    """One batch, as it was drawn.
 
     `decides`: all units had the same probability, so a verdict may rest on it. Batches with equal `frame` were drawn
     from the same units.
@@ -41,12 +42,12 @@ class DrawnBatch:
 class DrawnSequence:
     """Units drawn with equal probability from one frame, in the order drawn.
 
-    `frame` describes the frame in words. `ends` are the places where a block may end: every unit or, with whole
-    questions, the last unit of each question. `complete` is the number of units, from the first on, that all their
-    annotators have labelled or skipped. `end` is the largest number of units that there can be. `covered` states for
-    each unit whether it has two labels that count and were given after the draw (one if it has one annotator). `closed`
-    is the batch that was closed before the next unit was complete. `later` is the first batch of a newer frame that
-    shares units with this one.
+    `frame` describes the frame in words. `ends` are the places where a block may end: every unit or, with
+    whole questions, the last unit of each question. `complete` is the number of consecutive units, from the
+    first, that all their annotators have labelled or skipped. `end` is the largest number of units that there
+    can be. `covered` states for each unit whether it has two labels that count and were given after the draw
+    (one if it has one annotator). `closed` is the batch that was closed before the next unit was complete.
+    `later` is the first batch of a newer frame that shares units with this one.
     """
 
     frame: str
@@ -78,7 +79,9 @@ class DrawnSequence:
         return self.level * done[-1] / LEVEL if done else 0.0
 
     def is_complete(self, place: int) -> bool:
-        """Return whether the block that reaches this number of units exists, and is labelled or skipped by all."""
+        """Return whether the block that reaches this number of units exists, and all its annotators have
+        labelled or skipped it.
+        """
         return place <= self.place(place) <= self.complete
 
     @property
@@ -87,7 +90,9 @@ class DrawnSequence:
         return self.batches[0].plan.looks == 1
 
     def place(self, n: int) -> int:
-        """Return where the block that reaches n units ends; the last unit if there is no such block."""
+        """Return the place at which the block that reaches n units ends, or the last unit if there is no such
+        block.
+        """
         return next((end for end in self.ends if end >= n), len(self.units))
 
     def since(self, batch: int) -> int:
@@ -133,7 +138,7 @@ def _units(store: Store, batch: str) -> list[DrawnUnit]:
 
 
 def _are_alike(units: Rows[DrawnUnit]) -> bool:
-    """Return whether all units have the same probability; False if one has none."""
+    """Return whether all units have the same probability; False if a unit has no probability."""
     known = [d.probability for d in units if d.probability is not None]
     return bool(known) and len(known) == len(units) and max(known) - min(known) < ALIKE
 
@@ -156,7 +161,8 @@ def sequences(store: Store, field: str) -> list[DrawnSequence]:
 
 
 def shared_level(store: Store, field: str, frame: Frame) -> tuple[str, tuple[str, ...], float]:
-    """Return for a draw from this frame its hash, the batches of other frames that share units, and the unspent level.
+    """For a draw from this frame, return the frame's hash, the batches of other frames that share units, and
+    the unspent level.
 
     `frame` includes the units that earlier batches drew from it.
     """
@@ -231,9 +237,10 @@ def _words(batch: DrawnBatch) -> str:
 
 @dataclass(frozen=True)
 class DrawnSeat:
-    """The assignment of a unit to an annotator.
+    """The assignment of one unit to one annotator.
 
-    `counts`: it is labelled, and no lead stopped the annotator. `adopted`: the label was given before the draw.
+    `counts`: the annotator labelled the unit, and no lead stopped the annotator. `adopted`: the label was
+    given before the draw.
     """
 
     person: str
@@ -245,7 +252,7 @@ class DrawnSeat:
 
 
 def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
-    """Return the assignments of the sample of a batch."""
+    """Return the assignments of a batch's sample."""
     query = (
         "SELECT annotator_id, unit_id, status = 'open', s.batch IS NOT NULL, status = 'done' AND s.batch IS NULL, EXISTS "
         "(SELECT 1 FROM events AS e JOIN sessions AS n USING (session_id) WHERE (e.batch, e.annotator_id, e.position) = "
@@ -258,7 +265,7 @@ def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
 def in_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:
     """Return the new units of a stored batch in blocks, which end where a verdict will be computed.
 
-    Units on which no verdict rests are one block.
+    Units on which no verdict rests form one block.
     """
     # Everybody finishes a block before the next one, so that the first units drawn are the first ones labelled.
     sequence = sequence_of(store, task.spec.questions[0].field, batch)

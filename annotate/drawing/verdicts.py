@@ -1,4 +1,4 @@
-"""Compute the verdict on each judge of a field, by Holm's steps for judges that share one level."""
+"""Compute the verdict on each judge of a field, with Holm's procedure for judges that share one level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +19,8 @@ def judge_verdicts(
 ) -> dict[str, Verdict]:
     """Return the verdict on each judge of the panel. `rule` has the limits of `verdict`, `resolved` is the reference.
 
-    The m judges of a family share the level by Holm's steps: first each is tested at 1/m of the level, then those that
-    stay undecided at the share for their number, and so on.
+    The m judges of a family share the level by Holm's steps: first each is tested at 1/m of the level, then
+    the judges that stay undecided are tested at the share for their number, and so on.
     """
     panel = drawn.panel
     people = drawn.people(compared_people(panel, resolved))
@@ -56,7 +56,7 @@ def judge_verdicts(
 
 @dataclass(frozen=True, eq=False)
 class _Compared:
-    """One judge beside the people and the reference that its verdict compares it with."""
+    """One judge, with the people and the reference with which its verdict compares it."""
 
     drawn: StudyDraws
     judge: str
@@ -82,7 +82,7 @@ class _Compared:
 
 
 def _others(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
-    """Return the same draws with these runs in place of the panel's judges; None without any run."""
+    """Return the same draws with these runs in place of the panel's judges; None if there are no runs."""
     if not runs:
         return None
     panel = drawn.panel

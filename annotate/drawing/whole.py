@@ -1,7 +1,8 @@
-"""Choose a plain draw for `judge start`: how many units, or how many whole questions.
+"""Choose the size of a simple random draw for `judge start`: the number of units or of whole questions.
 
-Units that were imported after a batch was drawn (another system, a longer export) are not in its frame. They become a
-frame with its own verdict, and get a plain batch with the same share of units.
+Units that were imported after a batch was drawn (another system, a longer export) are not in its frame. They
+form a frame with its own verdict, and get a batch of their own: a simple random draw with the same share of
+units.
 """
 
 import math
@@ -36,9 +37,10 @@ class PlainDraw:
 
 
 def plain_draw(store: Store, task: Task, person: str, most: int, since: str | None) -> PlainDraw | None:
-    """Return the draw of about `most` units, or of the units imported since the batch `since`; None without any unit.
+    """Return the draw of about `most` units, or of the units imported since the batch `since`; None if there
+    are no units.
 
-    Raises UsageError if the frame of that batch has changed otherwise.
+    Raises UsageError if that batch's frame has changed in any other way.
     """
     where = None if since is None else f"n > {_end_of_frame(store, task, since)}"
     frame = eligible(store, task, BatchPlan("", [person], n=1, where=where), None)
@@ -58,7 +60,9 @@ def plain_draw(store: Store, task: Task, person: str, most: int, since: str | No
 
 
 def enough(sizes: Iterable[int], most: int) -> int:
-    """Return how many questions of these sizes to draw so that they have `most` units almost surely; all if they are few."""
+    """Return the number of questions with these sizes to draw so that they almost surely have `most` units;
+    all questions if there are few.
+    """
     # The number must not depend on the drawn questions: stopping at the question that completes the sample would prefer
     # large questions.
     known = list(sizes)

@@ -1,4 +1,4 @@
-"""The interface of an exchange format, and the list of formats.
+"""The interface of an exchange format, and the registry of formats.
 
 A format is a module of this package with
 
@@ -38,13 +38,15 @@ from judge.types import Where
 __all__ = ["Bad", "ExchangeUnit", "Export", "Format", "Out", "ReadOptions", "Response", "get", "names"]
 
 UNIT_KEY = "adjudge_unit_id"
-"""The key of our unit id in a file that goes through another tool."""
+"""The key of our unit id in files that pass through another tool."""
 PLACE_KEY = "adjudge_place"
-"""The key of the position in a person's queue, in tasks of a project of one person."""
+"""The key of the position in a person's queue, in the tasks of a project for one person."""
 
 R = TypeVar("R")
 Bad = Callable[[BadInput], None]
-"""Called with each unusable row; raises at once, or records it and returns if rows may be skipped."""
+"""A function that is called with each unusable row. It raises at once or, if rows may be skipped, records the
+row and returns.
+"""
 
 
 @dataclass(frozen=True)
@@ -60,15 +62,16 @@ class Export:
     units: Callable[[], Iterator[ExchangeUnit]]
     responses: Callable[[], Iterator[Response]]
     absent: frozenset[str] = frozenset()
-    """Optional inputs of the task that no unit has."""
+    """The optional inputs of the task that no unit has."""
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The arguments of a reader beside the path.
+    """The arguments of a reader other than the path.
 
-    `task` is the task of the batch or the one named, None if neither is known. `inputs` returns the inputs of a
-    unit by name, None for an unknown unit. `as_person` and `field` apply to rows without an annotator or a question.
+    `task` is the task of the batch or the requested task; None if neither is known. `inputs` returns the
+    inputs of a unit by name, None for an unknown unit. `as_person` and `field` apply to rows without an
+    annotator or a question.
     """
 
     bad: Bad
@@ -78,12 +81,12 @@ class ReadOptions:
     field: str | None = None
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
     remarks: Counter[str] = dataclasses.field(default_factory=Counter)
-    """Kind of record that was skipped although it is valid -> number; reported to the user."""
+    """Kind of valid record that was skipped -> number of records; reported to the user."""
 
     def each(
         self, path: Path, rows: Iterable[tuple[int, R]], read_row: Callable[[R, Where], Iterable[Response]]
     ) -> Iterator[Response]:
-        """Yield the responses of each (line, row). An unusable row is reported with its line, and left out."""
+        """Yield the responses of each (line, row). Unusable rows are reported with their line and left out."""
         for line, row in rows:
             try:
                 # All of them before the first is yielded, so that a row is imported as a whole or not at all.
@@ -94,7 +97,7 @@ class ReadOptions:
                 yield from responses
 
     def domain(self, name: str) -> list[str]:
-        """Return the labels of a field of the task; empty if there are none, or no task."""
+        """Return the labels of a field of the task; empty if the field has none, or there is no task."""
         return self.task.domain(name) if self.task and name in self.task.fields else []
 
 
@@ -112,14 +115,16 @@ class Format:
         self._module = module
 
     def write(self, export: Export, out: Out, options: Mapping[str, str]) -> None:
-        """Write the files. Raises UsageError for a format that only reads, or an unknown option."""
+        """Write the files. Raises UsageError if the format can only be read, or an option is unknown."""
         if self.writes is None:
             raise UsageError(f"'{self.name}' can only be imported; --to takes: {', '.join(names('write'))}")
         self._check(options)
         self._module.write(export, out, options)
 
     def read_responses(self, path: Path, reading: ReadOptions) -> Iterator[Response]:
-        """Yield the responses of a file, in order. Raises as `write`; calls `reading.bad` for bad rows."""
+        """Yield the responses in a file, in order. Raises the errors of `write`, and calls `reading.bad` for
+        each unusable row.
+        """
         if not self.reads:
             raise UsageError(f"'{self.name}' can only be exported; --from takes: {', '.join(names('read'))}")
         self._check(reading.options)
@@ -134,7 +139,7 @@ class Format:
 
 
 def names(direction: Literal["write", "read"] | None = None) -> list[str]:
-    """Return every format, or those that can be written or read."""
+    """Return every format, or only those that can be written or read."""
     formats = {name: get(name) for name in _modules()}
     # A plugin cannot replace a built-in format of the same name.
     formats |= {name: Format(module) for name, module in plugins.working("exchange") if name not in formats}
@@ -144,7 +149,7 @@ def names(direction: Literal["write", "read"] | None = None) -> list[str]:
 
 
 def get(name: str) -> Format:
-    """Return the format called `name`. Raises UsageError that lists the known ones."""
+    """Return the format called `name`. If there is none, raises UsageError with a list of the known formats."""
     if name not in _modules():
         module = plugins.find("exchange", name)
         if module is not None:

@@ -18,7 +18,7 @@ from judge.store import Store
 MOST_SECONDS = 7 * 24 * 3600
 # Programs write local times without their zone, which can be up to 14 hours ahead of UTC.
 ZONES = timedelta(days=1)
-"""How far in the future a time may be."""
+"""The largest accepted distance of a time into the future."""
 
 
 _PLAIN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", re.ASCII)
@@ -33,7 +33,7 @@ class Checks:
     def __init__(
         self, store: Store, task: Task | None, maps: Mapping[str, Mapping[str, str]], *, derived: bool
     ) -> None:
-        """Raise UsageError for a map to a value that is no label of the task."""
+        """Raise UsageError for a map to a value that is not a label of the task."""
         self._conn, self._task, self._maps, self._derived = store.conn, task, maps, derived
         for name, values in maps.items():
             if task is not None:
@@ -44,7 +44,9 @@ class Checks:
                         raise UsageError(f"--map-label {name}:...={new}: {e.reason}") from e
 
     def checked(self, response: Response) -> Response:
-        """Return the response with mapped labels. Raises BadInput that names the field."""
+        """Return the response with mapped labels. Raises BadInput, which names the field, if the response
+        does not fit the study.
+        """
         query = "SELECT 1 FROM units WHERE unit_id = ?"
         if (
             not response.unit
@@ -126,7 +128,7 @@ def _is_time(text: str) -> bool:
 
 
 def _plain_time(text: str) -> str:
-    """Return a time in the study's notation, also for 2026-01-31 10:20 or 20260131T102030Z."""
+    """Return a time in the study's format. Times such as 2026-01-31 10:20 and 20260131T102030Z are also accepted."""
     # Times are compared as texts in SQL.
     return text if _PLAIN.fullmatch(text) else stamp(datetime.fromisoformat(text))
 

@@ -24,7 +24,9 @@ from judge.store.study import now
 
 
 class DirectImport:
-    """Store labels without a batch, each with its source. They are checked against every batch that has the unit."""
+    """Stores labels without a batch, each with its source. Each label is checked against every batch that has
+    the unit.
+    """
 
     def __init__(
         self,
@@ -40,7 +42,7 @@ class DirectImport:
         self._closed_batches: dict[str, list[tuple[str, list[str], str | None, set[str]]]] = {}
         self.sessions: list[str] = []
         self._in_file: dict[tuple[str, str, str, int], str] = {}
-        """(unit, field, annotator, repeat) -> the label that the file gives, also if the study has it already."""
+        """(unit, field, annotator, repeat) -> the label in the file, even if the study already has it."""
 
     def store(self, response: Response) -> None:
         """Store the labels of a response. Raises BadInput before any of them is stored."""
@@ -73,9 +75,10 @@ class DirectImport:
             )
 
     def _sources_of_new(self, response: Response, name: str, value: str) -> list[SourceLabel] | None:
-        """Return the stored labels of all sources beside which the label has to be stored; None if it need not be.
+        """Return the person's known labels from all sources if the new label must be stored in addition to
+        them, otherwise None.
 
-        Raises BadInput if the file gave another label before, unless the later one counts (`latest`).
+        Raises BadInput if the file has already given another label, unless the later label counts (`latest`).
         """
         key = (response.unit, name, response.annotator, response.repeat)
         known = label_sources.said(self._conn, *key)
@@ -106,7 +109,7 @@ class DirectImport:
         return known
 
     def _store_label(self, response: Response, name: str, value: str, known: list[SourceLabel]) -> str:
-        """Store a label beside the known ones. Returns whether it is blind, assisted or undeclared."""
+        """Store a label in addition to the known ones. Return whether it is blind, assisted or undeclared."""
         who, unit, conn = response.annotator, response.unit, self._conn
         seen = exposure.is_exposed(conn, self._task, who, unit, response.at)
         kind = ASSISTED if seen else result.kind_of(response, name, self._how)
@@ -145,7 +148,9 @@ class DirectImport:
             )
 
     def _closed_for(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
-        """Return the batches that accept no label of a person: name, fields, why stopped (None: closed), units."""
+        """Return the batches that accept no labels from a person, each as (name, fields, reason why the
+        person was stopped or None if the batch is closed, units).
+        """
         closed_batches = []
         batches = "SELECT batch, task, closed FROM batches"
         assigned = (
@@ -164,7 +169,7 @@ class DirectImport:
         return closed_batches
 
     def _declare(self, key: tuple[str, str, str, int], kind: str, same: Sequence[SourceLabel]) -> None:
-        """Store whether known labels were blind. Raises BadInput for a label of a batch."""
+        """Store whether known labels were blind. Raises BadInput for a label that belongs to a batch."""
         unit, name, who, repeat = key
         same = [s for s in same if s.layer == UNDECLARED]
         for source in same:
@@ -187,15 +192,15 @@ class DirectImport:
         return 0
 
     def finish(self) -> None:
-        """Do nothing: everything is stored already."""
+        """Do nothing: everything is already stored."""
 
 
 def _is_import(label: SourceLabel) -> bool:
-    """Return whether a label came by an import without a batch."""
+    """Return whether a label was imported without a batch."""
     # Studies of 0.2.0 did not record the import: there the source is "study:".
     return label.source.startswith(("import:", "study:"))
 
 
 def _layer(kind: str) -> str:
-    """Return the layer of a label by its blindness."""
+    """Return the layer of a label with this blindness."""
     return kind if kind in (ASSISTED, UNDECLARED) else "first"

@@ -17,7 +17,7 @@ from judge.errors import BadInput, UsageError, WriteFailed
 from judge.types import Json
 
 MARK = ".adjudge-export"
-"""A marker file in every folder that we write: only such a folder is replaced."""
+"""The marker file in every folder that we write. Only a folder with this file is replaced."""
 
 
 class Out:
@@ -25,8 +25,8 @@ class Out:
 
     with Out(path, "folder") as out, out.open("tasks.jsonl") as file: ...
 
-    Until then it has a temporary name beside `path`. Raises UsageError for a path that is in use by something
-    else, WriteFailed if the disk is full; then nothing is left.
+    Until then it has a temporary name beside `path`. Raises UsageError if something else is at the path, and
+    WriteFailed if the disk is full; no partial output remains.
     """
 
     def __init__(self, path: Path, kind: str) -> None:
@@ -89,7 +89,7 @@ class Out:
             self._part.replace(self.path)
 
     def place(self, name: str = "") -> Path:
-        """Return the temporary path of a file of the folder, or of the file itself."""
+        """Return the temporary path of a file in the folder, or of the file itself."""
         if self.kind == "file":
             return self._part
         target = self._part / name
@@ -98,7 +98,7 @@ class Out:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Convert errors of the disk to WriteFailed."""
+        """Convert disk errors to WriteFailed."""
         try:
             yield
         except OSError as e:
@@ -106,7 +106,7 @@ class Out:
 
     @contextmanager
     def open(self, name: str = "") -> Iterator[IO[str]]:
-        """Open a text file of the folder, or the file itself; it is on the disk when the block ends."""
+        """Open a text file in the folder, or the file itself. The file is on disk when the block ends."""
         with self.guarded(), self.place(name).open("w", encoding="utf-8", newline="") as file:
             yield file
             file.flush()
@@ -128,7 +128,7 @@ class Out:
             yield put
 
     def write_json(self, name: str, document: Json) -> None:
-        """Write a complete JSON document, indented for people."""
+        """Write a complete JSON document, indented so that people can read it."""
         with self.open(name) as file:
             file.write(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
 
@@ -136,12 +136,12 @@ class Out:
 def json_records(
     path: Path, bad: Callable[[BadInput], None], data: IO[bytes] | None = None
 ) -> Iterator[tuple[int, dict[str, Json]]]:
-    """Yield (line, object) of a JSON Lines file, or of a file that is one JSON array of objects.
+    """Yield (line, object) from a JSON Lines file, or from a file with a single JSON array of objects.
 
     `data` is an open file without a path, such as a member of an archive; `path` is then its name in errors.
 
-    Calls `bad` for a line that is no JSON object. Raises BadInput for a file that cannot be read, is empty, or is an
-    array that does not end.
+    Calls `bad` for a line that is not a JSON object. Raises BadInput if the file cannot be read, is empty, or
+    has an array without an end.
     """
     with _handle(path, data) as file:
         at = file.tell()

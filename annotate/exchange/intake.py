@@ -42,7 +42,8 @@ def store_responses(
     decided: bool = False,
     retracted: Sequence[Retracted] = (),
 ) -> ImportResult:
-    """Store the responses, all or nothing. `bad` is called for each unusable one, and raises or returns to leave it out.
+    """Store the responses, all or nothing. `bad` is called for each unusable response; it raises, or returns
+    to leave the response out.
 
     Records that are left out or lack proof go to the quarantine, as do the errors in `unread`: records that the
     reader could not parse. The reader may append to `unread` while the responses are consumed. `decided`: a lead
@@ -116,10 +117,10 @@ def accept(
     note: str | None = None,
     merged: Callable[[Store, dict[str, Any]], None] | None = None,
 ) -> ImportResult:
-    """Store quarantined records unchanged, or as `person`, on `unit`, or with their blindness declared.
+    """Store quarantined records: unchanged, for another `person`, on another `unit`, or with declared blindness.
 
-    Raises UsageError for a record that is not open or could not be parsed, BadInput for one that does not fit
-    the study. `merged` stores a record of two packs that contradict each other.
+    Raises UsageError for a record that is not open or could not be parsed, and BadInput for a record that
+    does not fit the study. `merged` stores a record of a conflict between two packs.
     """
     done = ImportResult()
     for number in numbers:
@@ -161,7 +162,7 @@ def _placed(error: BadInput, response: Response) -> BadInput:
 
 
 def _prove(response: Response) -> None:
-    """Raise Unproven for a record that may be about another text, or that its annotator may not have submitted."""
+    """Raise Unproven if the record may refer to another text, or if its annotator may not have submitted it."""
     if response.doubt is not None:
         raise Unproven(*response.doubt)
     if response.differs:
@@ -169,7 +170,7 @@ def _prove(response: Response) -> None:
 
 
 class AcceptedPeople:
-    """The people whose labels are accepted: the batch's annotators, without a batch the study's people."""
+    """The people whose labels are accepted: the batch's annotators or, without a batch, all people in the study."""
 
     def __init__(self, conn: sqlite3.Connection, info: BatchInfo | None, how: ImportOptions) -> None:
         self._conn = conn
@@ -183,7 +184,7 @@ class AcceptedPeople:
         self.new: list[str] = []
 
     def check(self, who: str) -> None:
-        """Raise Unproven for an unknown person, unless new people are accepted, and for a stopped one."""
+        """Raise Unproven for an unknown person, unless new people are accepted, and for a person who was stopped."""
         if self._batch and (why := is_stopped(self._conn, self._batch, who)):
             raise Unproven("person", f"{who} was stopped in {self._where} ({why})", field="annotator")
         if who in self._known or who in self.new:

@@ -33,14 +33,14 @@ class _Place:
     unit: tuple[str, int]
     events: list[Event]
     at: dict[str, str]
-    """A field, or span, note, flag or skip -> the time of its last event."""
+    """The name of a field, or span, note, flag or skip -> the time of its last event."""
     state: State
     imported_ms: int
     changed: bool = False
 
 
 class BatchLog:
-    """Store responses of a batch as events. The queues of their annotators are locked until `locks` is closed."""
+    """Stores a batch's responses as events. The queues of their annotators are locked until `locks` is closed."""
 
     def __init__(
         self,
@@ -60,11 +60,11 @@ class BatchLog:
 
     @property
     def sessions(self) -> list[str]:
-        """The sessions made for the annotators."""
+        """The sessions that were created for the annotators."""
         return list(self._sessions.values())
 
     def store(self, response: Response) -> None:
-        """Turn a response into its new events. Raises BadInput before any of them is stored."""
+        """Convert a response to its new events and store them. Raises BadInput before any event is stored."""
         place = self._place(response)
         kinds = {name: result.kind_of(response, name, self._how) for name in response.answers}
         kinds = self._exposed(response, place, kinds)
@@ -101,13 +101,15 @@ class BatchLog:
         return kinds
 
     def retract(self, withdrawn: result.Retracted) -> int:
-        """Undo the events of a withdrawn record; the log keeps both. Return the number of removed labels."""
+        """Undo the events of a withdrawn record. The log keeps these events and their undoing. Return the
+        number of removed labels.
+        """
         response = Response(withdrawn.unit, withdrawn.annotator, repeat=withdrawn.repeat)
         place = self._place(response)
         return self._undo(response, place, self._events_from(place, withdrawn.source))
 
     def _withdraw(self, response: Response, place: _Place) -> int:
-        """Undo the answers, the note and the skip that a record had before and has no longer."""
+        """Undo the answers, note and skip that a record had before but no longer has."""
         if not response.source:
             return 0
         present: set[tuple[str, str | None]] = {(Kind.LABEL, name) for name in response.answers}
@@ -120,14 +122,16 @@ class BatchLog:
         return self._undo(response, place, cleared)
 
     def _events_from(self, place: _Place, source: str) -> list[Event]:
-        """Return the valid events of a place that came from a record."""
+        """Return the valid events at a place that came from a record."""
         query = "SELECT event_id FROM event_sources WHERE source = ?"
         from_source = {e for (e,) in self._conn.execute(query, [source])}
         undone = {e.undoes for e in place.events}
         return [e for e in place.events if e.event_id in from_source - undone]
 
     def _undo(self, response: Response, place: _Place, events: Sequence[Event]) -> int:
-        """Undo events, except first answers of a unit whose solution was shown. Return the number of removed labels."""
+        """Undo events, except the first answers to a unit whose solution was shown. Return the number of
+        removed labels.
+        """
         labels = 0
         unsourced = replace(response, source="")
         for event in events:
@@ -143,7 +147,7 @@ class BatchLog:
     def _new_events(
         self, response: Response, place: _Place, kinds: Mapping[str, str]
     ) -> list[tuple[Kind, str | None, str | None, str]]:
-        """Return (kind, field, value, event id) of what is not in the log yet.
+        """Return (kind, field, value, event id) for everything in the response that is not in the log yet.
 
         Raises BadInput for a response that contradicts the log, before anything is stored.
         """
@@ -248,7 +252,7 @@ class BatchLog:
         return self._sessions[who]
 
     def finish(self) -> None:
-        """Store what follows from the new events, and count labels that another source contradicts."""
+        """Store the labels that result from the new events, and count labels that another source contradicts."""
         for who, places in self._places.items():
             for place in places.values():
                 if isinstance(place, _Place) and place.changed:
@@ -281,7 +285,9 @@ def _parts(response: Response, state: State) -> list[tuple[Kind, str | None, str
 
 
 def _declares(place: _Place, name: str, kind: str) -> bool:
-    """Return whether a known label is now declared blind or assisted, for the first time or differently."""
+    """Return whether a known label is now declared blind or assisted, either for the first time or
+    differently from before.
+    """
     layer = place.state.layers.get(name)
     if layer == UNDECLARED:
         return kind != UNDECLARED

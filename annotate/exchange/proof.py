@@ -1,4 +1,4 @@
-"""Proof that an incoming label is about the text in the study: the text itself, or its hash."""
+"""Proof that an incoming label refers to the text in the study: the text itself, or its hash."""
 
 import hashlib
 import json
@@ -9,14 +9,14 @@ from annotate.exchange.texts import InputsOfAnyTask, compose, flat
 from judge.errors import BadInput
 
 SHA_KEY = "text_sha256"
-"""The column or key of the hash in our rows."""
+"""The name of the column or key with the hash in our rows."""
 
 
 class Unproven(BadInput):
-    """A record that may be about something else; it goes to the quarantine.
+    """A record that may refer to another text, unit or person; it goes to the quarantine.
 
-    `code` is text, person, status, unit, time or conflict; `who` is the person in the record, if unknown to
-    the study.
+    `code` is text, person, status, unit, time or conflict; `who` is the person named in the record, if the
+    study does not have that person.
     """
 
     def __init__(
@@ -27,7 +27,9 @@ class Unproven(BadInput):
 
 
 def text_sha(inputs: Mapping[str, Any]) -> str:
-    """Return the hash of what a unit shows: 32 hex digits of the SHA-256 of its inputs, without white space."""
+    """Return the hash of the text that a unit shows: 32 hex digits of the SHA-256 of its inputs, without
+    white space.
+    """
     parts = [[name, bare(flat(value))] for name, value in sorted(inputs.items())]
     # Texts of a study may contain lone surrogates, which UTF-8 has no code for.
     content = json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -35,7 +37,9 @@ def text_sha(inputs: Mapping[str, Any]) -> str:
 
 
 def differs_by_hash(sha: str | None, inputs: Mapping[str, Any] | None) -> str | None:
-    """Return how the hash of a record's text differs: "" if it is equal, None if there is nothing to compare."""
+    """Return how the hash of a record's text differs from the unit's: "" if they are equal, None if there is
+    nothing to compare.
+    """
     if not sha:
         return None
     reason = "the hash of its text is another one: it was labelled on another text"
@@ -45,7 +49,7 @@ def differs_by_hash(sha: str | None, inputs: Mapping[str, Any] | None) -> str | 
 def differs_by_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
     """Return how a record's text differs from the unit's, as `differs_by_hash` does.
 
-    The text may be all inputs as we write them, or one of them unchanged.
+    The text may be all inputs in our format, or one of them unchanged.
     """
     if not isinstance(text, str) or not text:
         return None
@@ -75,7 +79,9 @@ def differs_by_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | Non
 def _difference(
     inputs: Mapping[str, Any] | None, fits: Callable[[Mapping[str, Any]], bool], reason: str
 ) -> str | None:
-    """Return "" if the inputs under one of the possible tasks fit, else the reason; None without any inputs."""
+    """Return "" if the inputs under one of the possible tasks match, otherwise the reason. Return None if
+    there are no inputs.
+    """
     difference = None
     for texts in inputs.each() if isinstance(inputs, InputsOfAnyTask) else [] if inputs is None else [inputs]:
         if fits(texts):
@@ -85,7 +91,7 @@ def _difference(
 
 
 def bare(text: str) -> str:
-    """Return a text without white space, for comparisons."""
+    """Return a string without white space, for comparisons."""
     # Spreadsheets and databases trim and join white space, and nobody judges by it. PostgreSQL refuses NUL, so it is sent
     # to Label Studio as U+FFFD.
     return "".join(text.split()).replace("\x00", "\ufffd")

@@ -1,6 +1,6 @@
 """The quarantine: incoming labels without proof, with the reason, until a lead accepts or drops them.
 
-No number uses a record of the quarantine.
+Records in the quarantine are not used for any number.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ from judge.types import Json
 
 # If the text was in doubt, a corrected text in a later import proves nothing: nobody can tell which text the annotator saw.
 LASTING = ("text", "conflict")
-"""Codes of doubts that a later import of the same record cannot settle."""
+"""The codes of doubts that a later import of the same record cannot resolve."""
 KEPT = ("unit", "annotator", "answers", "spans", "skipped", "flag", "note", "seconds", "at", "blind", "repeat",
         "layers", "source")  # fmt: skip
-"""Attributes of a response that a record stores; the others come from the study."""
+"""The attributes of a response that a record stores; the others come from the study."""
 
 
 def record_of(batch: str | None, form: str, response: Response) -> str:
-    """Return the id of a record: the hash of its content and of its origin."""
+    """Return the id of a record: a hash of its content and origin."""
     # By content, so that importing the same file twice does not list a record twice.
     parts = [batch, form, response.source, _payload(response)]
     return hashlib.sha256(dumps(parts).encode()).hexdigest()[:32]
@@ -67,7 +67,7 @@ def add_row(
     reason: str,
     payload: str | None,
 ) -> None:
-    """Add the row of a record unless it is listed; `about` is its place in the file, its annotator and its unit."""
+    """Add the row of a record unless it is listed; `about` has its place in the file, its annotator and its unit."""
     # Names, units and reasons quote a foreign file, which may contain lone surrogates that SQLite refuses.
     values = [*map(_clean, about), code, _clean(reason), payload, now()]
     conn.execute(
@@ -78,7 +78,9 @@ def add_row(
 
 
 def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> str | None:
-    """Return the status of a record that a lead has decided, or that only a lead can decide; None for others."""
+    """Return the status of a record that a lead has decided, or that only a lead can decide; None for other
+    records.
+    """
     # The id of a server's record (`source`) and its time identify it too, if its content is read differently now.
     row = conn.execute(
         "SELECT status, code FROM quarantine WHERE record = ? OR (? <> '' AND json_extract(response, '$.source') = ? "
@@ -91,7 +93,7 @@ def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: 
 
 
 def settle(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> None:
-    """Close the record of a response that was proved by a later import and is in the study now."""
+    """Close the record of a response that a later import has proved, so that it is now in the study."""
     conn.execute(
         "UPDATE quarantine SET status = 'settled', decided_at = ? WHERE status = 'open' AND batch IS ? AND format = ? "
         "AND (record = ? OR (place = ? AND ? <> '') OR (json_extract(response, '$.source') = ? AND ? <> ''))",
@@ -101,7 +103,7 @@ def settle(conn: sqlite3.Connection, batch: str | None, form: str, response: Res
 
 
 def listing(store: Store, batch: str | None = None, status: str | None = "open") -> list[dict[str, Json]]:
-    """Return one row a record, oldest first, of one batch or all, and with one status or any (None)."""
+    """Return one row per record, oldest first, for one batch or all, and for one status or any (None)."""
     query = (
         "SELECT quarantine_id AS id, batch, format, place, annotator, unit, code, reason, status, found_at, decided_at, "
         "note, response IS NOT NULL AS readable FROM quarantine WHERE (? IS NULL OR batch = ?) AND (? IS NULL OR status = ?) "
@@ -123,7 +125,9 @@ def drop(store: Store, numbers: Sequence[int], note: str | None = None) -> int:
 
 
 def open_record(conn: sqlite3.Connection, number: int) -> dict[str, Any]:
-    """Return the row of an open record with its parsed `response` (None: unreadable). Raises UsageError."""
+    """Return the row of an open record with its parsed `response` (None if unreadable). Raises UsageError if
+    the record is not open.
+    """
     record = next(dicts(conn, "SELECT * FROM quarantine WHERE quarantine_id = ?", [number]), None)
     if record is None:
         raise UsageError(

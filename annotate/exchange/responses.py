@@ -1,4 +1,4 @@
-"""Responses: one person's answers to one unit, the common form of all exchange formats."""
+"""Responses: one person's answers to one unit, in the form that all exchange formats share."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,13 +17,13 @@ NOWHERE = Where("", 0)
 
 
 def stamp(moment: datetime) -> str:
-    """Return a time as the study stores it: in UTC, with milliseconds. A time without a zone is taken as UTC."""
+    """Return a time in the format of the study: in UTC, with milliseconds. A time without a zone is taken as UTC."""
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return zoned.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def number_of(value: Json, name: str) -> float | None:
-    """Return a number of a JSON record, None if it is missing. Raises BadInput for anything else."""
+    """Return a number from a JSON record, or None if it is missing. Raises BadInput for anything else."""
     # True is an int in Python.
     if isinstance(value, bool) or not isinstance(value, int | float | None):
         raise BadInput("must be a number", field=name)
@@ -31,7 +31,7 @@ def number_of(value: Json, name: str) -> float | None:
 
 
 def text_of(value: Json, name: str) -> str:
-    """Return a text or number of a record as text. Raises BadInput for anything else."""
+    """Return a string or number from a record as a string. Raises BadInput for anything else."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise BadInput("must be text", field=name)
     return str(value)
@@ -39,13 +39,13 @@ def text_of(value: Json, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One person's answers to one unit, or a part of them: other rows of a file may have the rest.
+    """One person's answers to one unit, or some of them: other rows of the file may have the rest.
 
-    `spans` are (input, start, end) in code points; None means that the file has no information on evidence, an
-    empty list that nothing was marked. `seconds` is the total time on the unit so far, `at` the time of the answer
-    in UTC as ISO 8601. `blind` is None if unknown; `layers` overrides it for single fields (`assisted`,
-    `undeclared`). `repeat` is 1 for the second answer to a unit that was shown twice. `role` and the attributes
-    after it are set only when a response is read from the study.
+    `spans` are (input, start, end) in code points; None means that the file has no information on evidence,
+    and an empty list means that nothing was marked. `seconds` is the total time on the unit so far, `at` the
+    time of the answer in UTC as ISO 8601. `blind` is None if unknown; `layers` overrides it for single fields
+    (`assisted`, `undeclared`). `repeat` is 1 for the second answer to a unit that was shown twice. `role` and
+    the attributes after it are set only when a response is read from the study.
     """
 
     unit: str
@@ -62,7 +62,9 @@ class Response:
     layers: Mapping[str, str] = field(default_factory=dict)
     where: Where = NOWHERE
     differs: str | None = None
-    """How the text in the record differs from the unit's: "" if the texts agree, None without a text or a hash."""
+    """How the text in the record differs from the unit's: "" if the texts are equal, None if the record has
+    neither a text nor a hash.
+    """
     doubt: tuple[str, str] | None = None
     """Why the record goes to the quarantine, as (code, reason)."""
     source: str = ""
@@ -75,16 +77,18 @@ class Response:
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Field -> every source of the same label by this person: the batch, and each import.
 
-    Empty for a label that does not count: it is in conflict, a lead decided against it, or the unit is a check."""
+    Empty for a label that does not count, because it is in conflict, a lead decided against it, or the unit
+    is a check.
+    """
 
     def is_blind(self, name: str) -> bool | None:
-        """Return whether a question was answered without visible suggestions; None: unknown."""
+        """Return whether a question was answered without visible suggestions; None if unknown."""
         layer = self.layers.get(name)
         return self.blind if layer is None else False if layer == ASSISTED else None
 
 
 def responses(store: Store, batch: str) -> Iterator[Response]:
-    """Yield every response of a batch, skipped units included, by annotator and position.
+    """Yield every response in a batch, including skipped units, ordered by annotator and position.
 
     Adjudicated answers come last, under the annotator `adjudicated`.
     """

@@ -18,17 +18,17 @@ Blindness = Literal["blind", "assisted"]
 COUNTED = {Kind.SKIP: "skips", Kind.SPAN: "spans", Kind.NOTE: "notes", Kind.FLAG: "flags"}
 """Kind of an event other than a label -> the attribute of ImportResult that counts it."""
 MOST_LISTED = 10
-"""Annotators that a message names: an import from a crowd platform can have hundreds."""
+"""The largest number of annotators that a message names: an import from a crowd platform can have hundreds."""
 
 
 @dataclass(frozen=True)
 class ImportOptions:
     """The options of an import.
 
-    `blind` declares what the file cannot contain: whether annotators saw suggestions of a judge or of anybody.
-    In a batch, only labels that are known to be blind count in headline numbers. With `latest`, a later answer
-    of the same person replaces the earlier one, and the log keeps both; otherwise they are a conflict. `people`
-    maps names in the file to annotators, `labels` maps values by field.
+    `blind` declares what the file cannot contain: whether annotators saw suggestions by a judge or anybody
+    else. In a batch, only labels that are known to be blind count in headline numbers. With `latest`, a later
+    answer of the same person replaces the earlier one, and the log keeps both; otherwise they are a conflict.
+    `people` maps names in the file to annotators, `labels` maps values by field.
     """
 
     format: str
@@ -38,7 +38,7 @@ class ImportOptions:
     people: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     new_people: bool = False
-    """Whether people who are unknown to the batch, or to the study, are accepted."""
+    """Whether people are accepted who are not annotators of the batch, or not in the study."""
 
 
 class Retracted(NamedTuple):
@@ -54,10 +54,10 @@ class Retracted(NamedTuple):
 class ImportResult:
     """The result of an import, in counts.
 
-    `new` counts labels by annotator, and `replaced` those of them that replaced an earlier label. `declared`
-    counts stored labels whose blindness is known from now on, `older` answers that a later one had replaced
-    already, `confirmed` labels that another source of the same person has too. `left_out` counts what only a
-    batch can store.
+    `new` counts labels by annotator, and `replaced` those among them that replaced an earlier label.
+    `declared` counts stored labels whose blindness is now known, `older` counts answers that a later answer
+    had already replaced, and `confirmed` counts labels that the same person also gave in another source.
+    `left_out` counts parts of responses that only a batch can store.
     """
 
     new: Counter[str] = field(default_factory=Counter)
@@ -67,11 +67,13 @@ class ImportResult:
     replaced: int = 0
     older: int = 0
     conflicts: int = 0
-    """Labels that contradict another source of the same person: none of them counts until a lead resolves it."""
+    """Labels that contradict another source of the same person. None of them counts until a lead resolves the
+    conflict.
+    """
     retracted: int = 0
-    """Labels that were undone because their record was withdrawn."""
+    """The number of labels that were undone because their record was withdrawn."""
     quarantined: int = 0
-    """Records in the quarantine, because they lack proof."""
+    """The number of records that are in the quarantine because they lack proof."""
     unproven: int = 0
     """Records with neither their text nor its hash."""
     people: list[str] = field(default_factory=list)
@@ -87,9 +89,9 @@ class ImportResult:
     blind: Counter[str] = field(default_factory=Counter)
     """New and newly declared labels by blindness: blind, assisted, undeclared."""
     weights: dict[str, set[float]] = field(default_factory=dict)
-    """Field -> the design weights that the file gives, where it comes without a batch."""
+    """Field -> the design weights in the file, if it is imported without a batch."""
     remarks: Counter[str] = field(default_factory=Counter)
-    """What the reader skipped although it is valid."""
+    """Kind of valid record that the reader skipped -> number of records."""
 
     @property
     def changed(self) -> bool:
@@ -98,7 +100,7 @@ class ImportResult:
         return any((self.quarantined, self.retracted, self.new, self.confirmed, self.declared, *others))
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented shape, with the units counted."""
+        """Return the documented JSON shape, with the number of units in place of the units."""
         # Scripts read the key "held": the attribute's name may change, the key may not.
         counts = {
             "held" if name == "quarantined" else name: getattr(self, name)
@@ -110,7 +112,7 @@ class ImportResult:
         }
 
     def notes_for_people(self, batch: str | None) -> list[str]:
-        """Return further notes on the import, one a line."""
+        """Return further notes on the import, one per line."""
         lines = []
         others = [f"{n} {noun}" for noun in COUNTED.values() if (n := getattr(self, noun))]
         if others:
@@ -157,14 +159,16 @@ class ImportResult:
 
 
 def short_list(counts: Counter[str]) -> str:
-    """Return names with their counts, the first MOST_LISTED of them; "none" for no name."""
+    """Return the first MOST_LISTED names with their counts; "none" if there are no names."""
     listed = ", ".join(f"{who} {n}" for who, n in list(counts.items())[:MOST_LISTED])
     more = len(counts) - MOST_LISTED
     return f"{listed} and {more} more people ({counts.total()} in all)" if more > 0 else listed or "none"
 
 
 def kind_of(response: Response, name: str, how: ImportOptions) -> str:
-    """Return whether the answer to a field is blind, assisted or undeclared: by the file, else by declaration."""
+    """Return whether the answer to a field is blind, assisted or undeclared, according to the file or else to
+    the declaration.
+    """
     blind_in_file = response.is_blind(name)
     # --blind only fills a gap: it cannot undo what the file itself says.
     if blind_in_file is False or how.blind == ASSISTED:
@@ -182,7 +186,7 @@ def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
 
 
 def check_person(conn: sqlite3.Connection, who: str, *, create: bool = False) -> None:
-    """Raise BadInput for a name that no person can have. `create`: add the person to the study."""
+    """Raise BadInput for a name that is not valid for a person. With `create`, add the person to the study."""
     try:
         if create:
             ensure_human(conn, [who])

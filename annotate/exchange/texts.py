@@ -1,4 +1,6 @@
-"""A unit as one plain text, for tools that show a single text, and evidence marked there mapped back to its input."""
+"""Convert a unit to one plain text, for tools that show a single text, and map evidence marked there back to
+its input.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +23,7 @@ class InputsOfAnyTask(Mapping[str, Any]):
         self._rest: Iterator[Mapping[str, Any]] | None = None
 
     def each(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the inputs under each task, those of the task that fitted last first."""
+        """Yield the inputs under each task, beginning with the task that matched last."""
         # Most files belong to one task, so the first comparison usually succeeds: the others are read only if it fails.
         yield from self._texts
         if self._rest is None:
@@ -44,11 +46,11 @@ class InputsOfAnyTask(Mapping[str, Any]):
 
 
 MARKABLE = ("passage", "answer")
-"""The inputs in which evidence can be marked, here as in the terminal."""
+"""The inputs in which evidence can be marked; they are the same in the terminal."""
 
 
 def marked_input(names: Collection[str]) -> str | None:
-    """Return the input in which evidence is marked: the passage, else the answer."""
+    """Return the input in which evidence is marked: the passage or, without one, the answer."""
     return next((name for name in MARKABLE if name in names), None)
 
 
@@ -83,7 +85,7 @@ def compose(inputs: Mapping[str, Any]) -> tuple[str, list[TextPart]]:
 
 
 def flat(value: Any) -> str:
-    """Return one input as text: passages numbered, options by letter, several answers a line each."""
+    """Return one input as text: passages with numbers, options with letters, and several answers on one line each."""
     if isinstance(value, Mapping):
         return "\n".join(f"{k}. {v}" for k, v in value.items())
     if isinstance(value, list) and value and all(isinstance(passage, Mapping) for passage in value):
@@ -100,7 +102,7 @@ def _passage(number: int, passage: Mapping[str, Any]) -> str:
 
 
 def outward(spans: Sequence[tuple[str, int, int]], parts: Sequence[TextPart]) -> Iterator[tuple[int, int]]:
-    """Yield evidence in inputs as (start, end) in the composed text, in code points."""
+    """Convert evidence in inputs to (start, end) in the composed text, in code points, and yield it."""
     starts = {p.name: p.start for p in parts}
     for name, start, end in spans:
         if name in starts:
@@ -108,7 +110,7 @@ def outward(spans: Sequence[tuple[str, int, int]], parts: Sequence[TextPart]) ->
 
 
 def inward(spans: Sequence[tuple[Any, Any]], text: Any, inputs: Mapping[str, Any] | None) -> Spans:
-    """Return (start, end) in `text` as evidence in the inputs. `text` is our composed text, or one input unchanged.
+    """Convert (start, end) in `text` to evidence in the inputs. `text` is our composed text, or one input unchanged.
 
     Raises BadInput for any other text, and for a span that is not within one input.
     """

@@ -1,4 +1,4 @@
-"""Import the labels of a file of any format, and export a batch to files of a format."""
+"""Import labels from a file in any format, and export a batch to files in a format."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -34,9 +34,10 @@ def import_file(
     options: Mapping[str, str],
     bad: Bad,
 ) -> ImportResult:
-    """Store the labels of a file, all or nothing. `bad` is called for each unusable row, and raises or records it.
+    """Store the labels in a file, all or nothing. `bad` is called for each unusable row, and raises or records it.
 
-    Raises BadInput with file, line and field; UsageError and StudyError as `store_responses`.
+    Raises BadInput with the file, line and field, and UsageError and StudyError under the same conditions as
+    `store_responses`.
     """
     info = batch_info(store, batch) if batch else None
     with ExitStack() as stack:
@@ -81,7 +82,7 @@ class Exported:
     adopted: int = 0
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented shape."""
+        """Return the documented JSON shape."""
         files = [{"file": name, "rows": n} for name, n in self.rows.items()]
         return {
             **attributes(self, "batch", "task", "format", "path", "units"),
@@ -101,7 +102,9 @@ def export_batch(
     person: str | None,
     options: Mapping[str, str],
 ) -> Exported:
-    """Write the batch. Raises UsageError for an unknown batch or person, BadInput if there is nothing to export."""
+    """Write the batch to files. Raises UsageError for an unknown batch or person, and BadInput if there is
+    nothing to export.
+    """
     if form.ending is not None and path.suffix:
         format_of(path, {form.ending: form.name})
     info = batch_info(store, batch)

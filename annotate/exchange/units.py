@@ -1,4 +1,4 @@
-"""The units of a batch as a blind annotator sees them."""
+"""The units of a batch, as a blind annotator sees them."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -67,7 +67,9 @@ class ExchangeUnits:
         self.ids = shuffled(self._places, info.plan.seed, "export")
 
     def leave_out_adopted(self) -> int:
-        """Leave out the units that all annotators finished by labels given before the draw, and return their number."""
+        """Leave out the units that all annotators had finished with labels given before the draw, and return
+        the number of these units.
+        """
         query = """
             SELECT a.unit_id FROM assignments AS a WHERE a.batch = ? AND a.role = 'sample'
                 AND a.annotator_id IN (SELECT value FROM json_each(?)) GROUP BY a.unit_id
@@ -95,7 +97,7 @@ class ExchangeUnits:
 
     @contextmanager
     def reader(self) -> Iterator[Any]:
-        """Yield a function from a unit's id to its inputs, None for a unit that is not in the batch."""
+        """Yield a function that maps a unit's id to its inputs, or to None if the unit is not in the batch."""
         # Read through the blind connection, SQLite refuses the judge, gold, `meta` and labels: what no screen shows cannot
         # get into a file.
         queues: dict[str, Queue] = {}
@@ -131,9 +133,10 @@ def absent(store: Store, info: BatchInfo) -> frozenset[str]:
 
 
 def inputs_of_task(store: Store, task: Task) -> Callable[[str], dict[str, Any] | None]:
-    """Return a function from the id of any unit of the study to its inputs under a task.
+    """Return a function that maps the id of any unit in the study to its inputs under a task.
 
-    It returns None for a unit that does not exist, or is of another kind than the task's units.
+    The function returns None for a unit that does not exist, or whose kind differs from that of the task's
+    units.
     """
     names = task.input_names
     columns = ", ".join(f'{column(task, n)} AS "{n}"' for n in names)
@@ -161,7 +164,7 @@ def inputs_of_task(store: Store, task: Task) -> Callable[[str], dict[str, Any] |
 
 
 def inputs_of_any_task(store: Store) -> Callable[[str], InputsOfAnyTask]:
-    """Return a function from a unit's id to its inputs under each task of the study, and each built-in task."""
+    """Return a function that maps a unit's id to its inputs under each task of the study and each built-in task."""
     names = [name for (name,) in store.conn.execute("SELECT task FROM tasks ORDER BY task")]
     shown: list[Callable[[str], dict[str, Any] | None]] = []
     known: set[tuple[Any, ...]] = set()
@@ -186,7 +189,7 @@ def inputs_of_any_task(store: Store) -> Callable[[str], InputsOfAnyTask]:
 
 
 PASSAGE_KEYS = ("title", "date", "source", "text")
-"""What a passage in a list of passages shows."""
+"""The keys that a passage shows in a list of passages."""
 
 
 def _shown(name: str, value: Any) -> Any:

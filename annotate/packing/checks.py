@@ -1,4 +1,4 @@
-"""Check the rows of a returned pack: a row that no annotator can have made refuses the whole file."""
+"""Check the rows of a returned pack. If an annotator cannot have produced a row, the whole file is refused."""
 
 import json
 import re
@@ -18,7 +18,7 @@ CLOCKS = timedelta(minutes=10)
 _VERSION = re.compile(r"\d[0-9A-Za-z.+!-]{0,63}")
 MOST_MS = 7 * 24 * 3_600_000
 HERE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.SHOWN, Kind.UNDO)
-"""The events that are possible in a pack: it has no judge, so nothing can be kept or revised."""
+"""The events that are possible in a pack. A pack has no judge, so no label can be kept or revised."""
 
 
 class LogRow(NamedTuple):
@@ -103,7 +103,9 @@ def check_rows(
 
 
 def dated_wrong(row: LogRow, packed_at: str) -> str | None:
-    """Return what is wrong with the time of an event in a pack: before the pack was made, or in the future."""
+    """Describe what is wrong with the time of an event in a pack: it is before the pack was made, or in the
+    future.
+    """
     at, earliest = _moment(row.at), _moment(packed_at)
     if at is not None and earliest is not None and at < earliest - CLOCKS:
         return f"dated {row.at}, before the pack was made ({packed_at})"

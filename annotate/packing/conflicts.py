@@ -23,9 +23,9 @@ _PART_OF = {Kind.NOTE: "note", Kind.FLAG: "flag", Kind.SPAN: "evidence"}
 
 
 def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> str | None:
-    """Describe the contradiction between a unit's events here and in the file; None without one.
+    """Describe the contradiction between a unit's events here and in the file; None if there is none.
 
-    A contradiction is a change of one side that the other side's events would reverse if they were appended.
+    A contradiction is a change on one side that the other side's events would reverse if they were appended.
     """
     differences = _contradicting(events, mine)
     if _ANSWER in differences or _undone(events) & _undone(mine) - {e.undoes for e in _known(events, mine)}:
@@ -38,7 +38,7 @@ def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> s
 
 
 def _contradicting(events: Sequence[Event], mine: Sequence[Event]) -> list[str]:
-    """Return the parts of a unit that one side changed since packing, and the other would reverse."""
+    """Return the parts of a unit that one side has changed since packing and that the other side would reverse."""
     known = _known(events, mine)
     ids = {e.event_id for e in known}
     sides = fold(mine), fold(events)
@@ -64,7 +64,8 @@ def _said(state: State) -> str:
 
 
 def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
-    """Store the file's version of a unit, and undo the changes in the study that contradict it. The log keeps all.
+    """Store the file's version of a unit, and undo the changes in the study that contradict it. The log keeps
+    all events.
 
     A second call changes nothing. Raises StudyError if the batch is closed, or if the person is at work.
     """
@@ -97,7 +98,7 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
 
 
 def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event]:
-    """Return events that undo what was done here and contradicts the file's events."""
+    """Return events that undo those changes in the study that contradict the file's events."""
     came = [Event(*e[:8]) for e in payload["events"]]
     known = {*payload["known"], *(e.event_id for e in came)}
     there = [*(e for e in mine if e.event_id in payload["known"]), *came]
@@ -115,7 +116,9 @@ def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event
 
 
 def give_back(conn: sqlite3.Connection, batch: str, person: str, positions: Sequence[int]) -> int:
-    """Assign the units again to the person from whom they were handed over, because the person has labelled them."""
+    """Assign units that were handed over to others to the first person again, because this person has
+    labelled them.
+    """
     for position in positions:
         conn.execute(
             "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) "

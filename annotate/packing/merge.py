@@ -31,8 +31,8 @@ SETTLED = ("accepted", "dropped")
 class MergedLabels:
     """The result of a merge.
 
-    `conflicts` name units that were changed differently in both places, or on another text; they are in the
-    quarantine.
+    `conflicts` names the units that were changed differently in the two places, or whose text differs; they
+    are in the quarantine.
     """
 
     batch: str
@@ -40,17 +40,19 @@ class MergedLabels:
     events: int = 0
     units: int = 0
     back: int = 0
-    """Units that had been handed over to others, and were labelled in the pack: each has one more label now."""
+    """Units that had been handed over to others but were labelled in the pack. Each of them now has one more
+    label.
+    """
     assisted: int = 0
-    """Labels given in the pack after this study had shown the person the known answer, or the judge, of the unit."""
+    """Labels given in the pack after this study had shown the person the unit's known answer or the judge's label."""
     conflicts: list[str] = field(default_factory=list)
 
 
 def merge(store: Store, path: Path) -> MergedLabels:
     """Add the labels of a pack to the study; a second merge changes nothing.
 
-    Raises BadInput if the file is no pack, belongs to another batch or task, or has a row that no annotator can have
-    made. The error names the row, and nothing is stored.
+    Raises BadInput if the file is not a pack, belongs to another batch or task, or has a row that an
+    annotator cannot have produced. The error names the row, and nothing is stored.
     """
     with open_study(path) as packed:
         batches = packed.conn.execute("SELECT batch, packed_for FROM batches").fetchall()
@@ -112,7 +114,9 @@ def _units_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, st
 def _check_positions(
     packed: sqlite3.Connection, ours: sqlite3.Connection, batch: str, person: str, path: Path
 ) -> list[int]:
-    """Raise BadInput unless the pack's units are the person's. Return labelled positions that were handed over since."""
+    """Raise BadInput unless the pack's units are the person's. Return the labelled positions that were handed
+    over after packing.
+    """
     query = "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
     theirs = set(packed.execute(query, [batch, person]))
     assigned = set(ours.execute(query, [batch, person]))
@@ -191,9 +195,11 @@ def _refused(
 def _earlier_record(
     conn: sqlite3.Connection, batch: str, person: str, position: int, new: set[str]
 ) -> tuple[str | None, str | None]:
-    """Return the status of a record with all of these events, and the reason why a record with some was dropped.
+    """Return the status of a record with all of these events, and the reason why a record with some of them
+    was dropped.
 
-    Open records with some of the events are closed: a new record has all of them, or they do not contradict any more.
+    Open records with some of the events are closed: a new record has all of them, or they no longer
+    contradict the study.
     """
     # A lead decides on all events of a unit at once, so that the result does not depend on the order of the files.
     query = (
@@ -219,7 +225,9 @@ def _earlier_record(
 
 
 def _packed_at(conn: sqlite3.Connection, batch: str, person: str) -> str:
-    """Return when the batch was first packed for the person; without a record, when it was drawn."""
+    """Return the time at which the batch was first packed for the person or, if it is not recorded, the time
+    of the draw.
+    """
     # By the exposures of this study: the time in the file could be edited.
     ledger = "SELECT min(at) FROM exposures WHERE batch = ? AND person = ? AND how = 'pack'"
     packed_at = conn.execute(ledger, [batch, person]).fetchone()[0]

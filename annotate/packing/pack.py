@@ -1,8 +1,8 @@
 """Pack a batch for another machine: a small study with one person's blind units. `annotate.packing.merge` merges it.
 
-A pack has what the task's screen shows and nothing else: no judgement, no gold (except gold that is an input of the
-task), no `meta`, nobody else's label, and no hint which units are repeats or have a known answer. So training gives no
-feedback there, and is scored when the file is merged.
+A pack contains only what the task's screen shows: no judgements, no gold (except gold that is an input of the
+task), no `meta`, no labels by other people, and no hint which units are repeats or have a known answer.
+Training therefore gives no feedback in a pack, and is scored when the file is merged.
 """
 
 import json
@@ -26,7 +26,7 @@ from judge.types import GOLD
 
 
 def pack(store: Store, batch: str, person: str, path: Path) -> int:
-    """Write the study for one person; return its number of units. Raises UsageError if the file exists."""
+    """Write the study for one person, and return its number of units. Raises UsageError if the file exists."""
     info = batch_info(store, batch)
     if info.packed_for:
         raise UsageError(f"batch '{batch}' is a packed one already")
@@ -188,7 +188,7 @@ def _copy(
     ids: Iterable[str],
     blank: Mapping[str, str | None],
 ) -> None:
-    """Copy rows by id, in their order. `blank` has the values of columns that are not shown."""
+    """Copy rows by id, in their order. `blank` has the values that replace columns that are not shown."""
     key = f"{table[:-1]}_id"
     query = f"SELECT * FROM {table} WHERE {key} IN (SELECT value FROM json_each(?)) ORDER BY rowid"
     cursor = source.execute(query, [dumps(sorted(ids))])
@@ -199,7 +199,7 @@ def _copy(
 
 
 def _listed(source: sqlite3.Connection, task: Task, units: set[str]) -> dict[str, set[str]]:
-    """Return input that is a list of passages -> all passages in it."""
+    """Return, for each input that is a list of passages, all passages in it."""
     out = {}
     for name in task.input_names:
         if name in LIST_INPUTS:
@@ -209,7 +209,7 @@ def _listed(source: sqlite3.Connection, task: Task, units: set[str]) -> dict[str
 
 
 def _keep_contexts(source: sqlite3.Connection, target: sqlite3.Connection, units: set[str]) -> None:
-    """Store which passages an answer was given, because only the shown ones are in the target."""
+    """Store the passages that an answer was given, because the target has only the passages that are shown."""
     rows = _select(
         source, "unit_texts", "DISTINCT context, answer_id", units, where="AND context IS NOT NULL"
     )
@@ -219,7 +219,9 @@ def _keep_contexts(source: sqlite3.Connection, target: sqlite3.Connection, units
 def _shown_gold(
     source: sqlite3.Connection, task: Task, units: set[str], listed: Mapping[str, set[str]]
 ) -> list[tuple[str, str, str]]:
-    """Return (unit, field, label) for gold that the task's inputs show, and for the labels that make a passage relevant."""
+    """Return (unit, field, label) for gold that the task's inputs show, and for labels that mark a passage as
+    relevant.
+    """
     out: list[tuple[str, str, str]] = []
     for name in task.gold_inputs.values():
         rows = _select(source, "unit_texts", f"t.unit_id, {gold_value(name)}", units)

@@ -1,11 +1,12 @@
-"""Labels: who gave which label to which unit, and which reference a judge is compared with.
+"""Labels: which annotator gave which label to which unit, and the reference labels with which a judge is compared.
 
     panel = read_panel(store, Scope(field="stance"))        # people, judge runs, decisions and gold side by side
     reference = resolve(panel, "decided")              # gold | decided | majority | a person
     panel.measure([judge, reference.name], ["cohen_kappa"])
 
-`relation` has the SQL that reads the relation `labels`; the SQL that writes it, and look-ups inside the store's own
-queries, are in `judge.store.label_rows`. `panel` is the table with its majority and decisions, `reference` chooses
-the labels that judges are compared with, `scope` reads a panel from a study, `batches` reads annotate's tables, and
-`values` normalises the spelling of labels. All of this works on a study without any batch of annotate.
+`relation` has the SQL that reads the relation `labels`. The SQL that writes it, and look-ups inside the
+store's own queries, are in `judge.store.label_rows`. `panel` is the table with its majority and decisions,
+`reference` chooses the labels that judges are compared with, `scope` reads a panel from a study, `batches`
+reads annotate's tables, and `values` normalises the spelling of labels. All of this works on a study without
+any batch of annotate.
 """

@@ -23,7 +23,7 @@ def shown_names(runs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
 def find_annotators(
     store: Store, field: str, tasks: set[str], runs: list[str], requested: Iterable[str] | None
 ) -> tuple[list[str], dict[str, str], dict[str, AnnotatorKind]]:
-    """Return the ids of the annotators in order, the shown names of runs, and the kind of each annotator."""
+    """Return the ids of the annotators in order, the display names of runs, and the kind of each annotator."""
     kinds = {name: AnnotatorKind(kind) for name, kind in label_rows.labellers(store.conn, field).items()}
     people = sorted(kinds, key=lambda name: (ORDER.index(kinds[name]), name))
     # A run that was interrupted before its first judgement has nothing to compare.

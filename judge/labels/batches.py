@@ -1,4 +1,4 @@
-"""Annotation batches, as far as labels depend on them: people, units, and design weights."""
+"""The parts of annotation batches on which labels depend: people, units and design weights."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def members(store: Store, name: str) -> Members:
 
 
 def asking(store: Store, field: str) -> list[tuple[str, str]]:
-    """Return (batch, purpose) of the batches with this field, oldest first."""
+    """Return (batch, purpose) for the batches with this field, oldest first."""
     rows = store.conn.execute("SELECT batch, task, purpose FROM batches ORDER BY created").fetchall()
     return [(batch, purpose) for batch, task, purpose in rows if field in stored_task(store, task).fields]
 
@@ -52,9 +52,9 @@ def sampled(store: Store, name: str | None, field: str) -> set[str]:
 
 
 def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
-    """Return unit -> design weight, for the samples of one batch or of all batches with the field.
+    """Return unit -> design weight for the sample of one batch, or for the samples of all batches with the field.
 
-    Empty if nothing was sampled, or if all weights are equal.
+    The result is empty if nothing was sampled, or if all weights are equal.
     """
     by_unit: dict[str, float] = {}
     for batch, purpose in asking(store, field):
@@ -76,15 +76,15 @@ def _drawn(store: Store, batch: str) -> dict[str, float]:
 
 
 def _uneven(weights: dict[str, float]) -> dict[str, float]:
-    """Return the weights, or none if all are equal."""
+    """Return the weights, or an empty dict if all are equal."""
     # The tolerance covers the rounding of stored weights.
     even = not weights or max(weights.values()) - min(weights.values()) <= 1e-9
     return {} if even else weights
 
 
 def fix_families(store: Store, field: str) -> None:
-    """Store which judges share one significance level on the units of a batch: those that labelled at least half of them, or
-    all that labelled some where none did.
+    """Store which judges share one significance level on the units of a batch: those that labelled at least
+    half of the units or, if there are none, all that labelled any.
 
     Called whenever human labels are read beside a judge's. Batches without labels, and those with declared or fixed judges,
     are not changed.
@@ -122,10 +122,10 @@ def fix_families(store: Store, field: str) -> None:
 
 @dataclass(frozen=True)
 class SampleDesign:
-    """How labelled units were chosen.
+    """How the labelled units were chosen.
 
-    `honest`: units that were drawn with equal probability, on which a statement about all units can be based. `notes`
-    say what was left out and what is not recorded.
+    `honest` are the units that were drawn with equal probability, so that they represent all units. `notes`
+    say which units were left out, and what is not recorded.
     """
 
     honest: frozenset[str]

@@ -1,4 +1,4 @@
-"""Which column of a table of labels has which role, recognised by the names that people use."""
+"""Recognise the role of each column in a table of labels by common column names."""
 
 import re
 from collections.abc import Sequence
@@ -15,12 +15,14 @@ NAMES = {
     "cluster": ("question_id", "question", "query_id", "qid", "query", "topic_id", "topic", "cluster", "cluster_id"),
     "probabilities": ("probabilities", "distribution"),
 }  # fmt: skip
-"""Role -> names of its column, ours first."""
+"""Role -> accepted names of its column, ours first."""
 NO_CLUSTER = "none"
 
 
 def recognised(columns: Sequence[str], role: str) -> str | None:
-    """Return the column with this role, the most likely name first; capitals, spaces and hyphens do not matter."""
+    """Return the column with this role, trying the most likely name first. Capitals, spaces and hyphens do
+    not matter.
+    """
     # Reversed, so that of two columns with the same plain name the first one is used.
     plain = {re.sub(r"[\s.-]+", "_", name.strip().lower()): name for name in reversed(columns)}
     return next((plain[name] for name in NAMES[role] if name in plain), None)
@@ -45,10 +47,11 @@ def layout_of(
 ) -> Layout:
     """Return the roles of a table's columns.
 
-    `people` are the columns of a wide table, or the annotators of a long one that count. `cluster` names the column
-    with the question, and NO_CLUSTER makes every unit a question of its own; without it, the column is recognised by its
-    name. With `judges`, a column with probabilities is read, too; in a wide table they are those of the only judge. Raises
-    UsageError for a role without a column, BadInput for a file that is no table.
+    `people` are the columns of a wide table, or the annotators to use from a long one. `cluster` names the
+    column with the question, and NO_CLUSTER makes every unit a question of its own; without it, the column is
+    recognised by its name. With `judges`, a column with probabilities is also read; in a wide table they
+    belong to the only judge. Raises UsageError for a role without a column, and BadInput for a file that is
+    not a table.
     """
     columns = columns_of(path)
     is_wide = bool(people) and (set(people) <= set(columns) or recognised(columns, "annotator") is None)
@@ -75,7 +78,7 @@ def layout_of(
 
 
 def as_read(layout: Layout) -> str:
-    """Return how the columns were recognised, for the user; empty where every column has our own name."""
+    """Return a message to the user on how the columns were recognised; empty if every column has our own name."""
     roles = {
         "unit": layout.unit,
         "annotator": layout.annotator,

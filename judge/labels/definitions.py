@@ -25,7 +25,7 @@ def definitions_of(tasks: Iterable[Task], field: str) -> list[list[Task]]:
 
 
 def definition_of(store: Store, field: str, name: str | None) -> tuple[Task | None, set[str], list[Note]]:
-    """Return the task whose labels are the domain, the names of the tasks with comparable runs, and notes."""
+    """Return the task whose labels form the domain, the names of the tasks with comparable runs, and notes."""
     groups = definitions_of(stored_tasks(store), field)
     if name is None:
         # Labels with one name and different meanings must not be compared, so the user chooses.

@@ -1,4 +1,6 @@
-"""Label distributions, a column at a time: stored as JSON objects, used as arrays of units x labels."""
+"""Label distributions, one annotator at a time: they are stored as JSON objects and used as arrays of units x
+labels.
+"""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +17,7 @@ MOST_KEYS = 31
 
 
 def read_distributions(texts: Sequence[str | None], domain: Sequence[str]) -> FloatArray:
-    """Return the stored probability of each label, units x labels; a row of nan for a unit without a distribution."""
+    """Return the stored probability of each label, units x labels. A unit without a distribution has a row of nan."""
     table = np.full((len(texts), len(domain)), np.nan)
     for start in range(0, len(texts), CHUNK):
         rows = [i for i, text in enumerate(texts[start : start + CHUNK], start) if text is not None]
@@ -47,7 +49,7 @@ def _parsed(texts: list[str], domain: Sequence[str]) -> FloatArray:
 
 
 def write(probabilities: FloatArray, domain: Sequence[str]) -> list[str | None]:
-    """Return each row as stored, to six significant digits; None for a row of nan."""
+    """Return each row in the stored form, with six significant digits; None for a row of nan."""
     names = [dumps(label).replace("%", "%%") for label in domain]
     form = "{" + "".join(f"{name}:%.6g," for name in names) + f'"{UNASSIGNED}":0}}\n'
     texts: list[str | None] = []

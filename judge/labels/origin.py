@@ -22,7 +22,7 @@ def describe_origin(store: Store, run_id: str) -> str | None:
 
 
 def _changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
-    """Return whether the labels of the fit have become fewer, or have other values."""
+    """Return whether any of the labels used in the fit have since been removed or changed."""
     task, fitted = stored_task(store, _task(store, run_id)), made["fitted"]
     field, n = str(made["fields"][0]), int(fitted["units"])
     try:

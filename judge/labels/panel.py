@@ -1,6 +1,6 @@
-"""The table on which every number is computed: labels of one field, their annotators, and derived columns.
+"""The table from which every number is computed: labels of one field, their annotators, and derived columns.
 
-Many commands measure agreement. All of them do it here, on one set of units: those that all of the compared
+Many commands measure agreement. All of them do it here, on one set of units: those that all compared
 annotators were asked to label.
 """
 
@@ -33,10 +33,11 @@ MOST_LABELS = 200
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """A column computed from other columns, under a name that no annotator has.
+    """A column that is computed from other columns. No annotator has its name.
 
-    `majority` of the people: `n_tied` units have none. `decided`: a lead decided `n_ruled` units, and on `n_agreed`
-    others at least two people agree. `requested`: the units whose missing label counts against the coverage.
+    `majority`: the people's majority; `n_tied` units have none. `decided`: a lead decided `n_ruled` units,
+    and on `n_agreed` others at least two people agree. `requested`: the units for which a missing label
+    lowers the coverage.
     """
 
     name: str
@@ -51,9 +52,9 @@ class Derived:
 class Panel:
     """Labels of one field: `ratings` is the table, `kinds` the kind of each annotator.
 
-    `requested[u, a]`: whether a missing label counts against the coverage. It does for a judgement without a label
-    (unparsed, refused ...), and does not for a unit that the annotator never got. `source`: the file, for error
-    messages.
+    `requested[u, a]`: whether a missing label lowers the coverage. It does for a judgement without a label
+    (unparsed, refused ...), but not for a unit that the annotator was never asked to label. `source`: the
+    file, for error messages.
 
     From a study: `task` (None if no task of the study defines the field), `shown` (run id -> the run's name in the
     table), `distributions[name][u, k]` (the probability of `domain[k]`, nan if not stored), `outside[name]` (labels
@@ -79,7 +80,7 @@ class Panel:
     layers: Mapping[str, Mapping[str, int]] = default(default_factory=dict)
     looks: Mapping[str, Look] = default(default_factory=dict)
     conflicts: Mapping[str, int] = default(default_factory=dict)
-    """Annotator -> units whose labels contradict each other; they count as unlabelled."""
+    """Annotator -> units for which the annotator's labels contradict each other. These units count as unlabelled."""
 
     @property
     def domain(self) -> tuple[str, ...]:
@@ -93,11 +94,11 @@ class Panel:
 
     @property
     def are_scores(self) -> bool:
-        """Whether there are so many distinct numbers that measures which count labels are not computed."""
+        """Whether there are too many distinct numbers to compute measures that count labels."""
         return self.numeric and len(self.domain) > MOST_LABELS
 
     def of_kind(self, *kinds: str) -> list[str]:
-        """Return the annotators of these kinds, in the order of the table."""
+        """Return the annotators of these kinds, in the table's order."""
         return [name for name in self.ratings.annotators if self.kinds[name] in kinds]
 
     def kind(self, name: str) -> str:
@@ -118,7 +119,7 @@ class Panel:
 
     @cached_property
     def others(self) -> list[str]:
-        """Adjudicated and gold columns, as stored."""
+        """The adjudicated and gold columns, as stored."""
         return self.of_kind(AnnotatorKind.ADJUDICATED) + self.of_kind(AnnotatorKind.GOLD)
 
     @cached_property
@@ -142,7 +143,7 @@ class Panel:
 
     @cached_property
     def majority(self) -> Derived | None:
-        """The label that most of two or more people gave; a tie has none."""
+        """The label that most people gave, on units that two or more people labelled; ties have no label."""
         # A vote is on labels: numbers have a mean, but no majority.
         if len(self.people) < 2 or self.numeric:
             return None
@@ -152,8 +153,8 @@ class Panel:
 
     @cached_property
     def decided(self) -> Derived | None:
-        """The lead's decision, or else the label on which two or more people agree; None if there is no such
-        agreement.
+        """The lead's decision or, without one, the label on which two or more people agree. None if there is
+        no unit without a decision on which people agree.
         """
         if len(self.people) < 2 or self.numeric:
             return None
@@ -184,7 +185,7 @@ class Panel:
 
     @cached_property
     def asked_units(self) -> Mapping[str, BoolArray]:
-        """For each column of `table`, the units whose missing label counts against the coverage."""
+        """For each column of `table`, the units for which a missing label lowers the coverage."""
         return self._full[1]
 
     @cached_property
@@ -230,7 +231,7 @@ class Panel:
 
     @cached_property
     def _few(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
-        """The units with any annotator other than a judge."""
+        """The units with a label by any annotator other than a judge."""
         # They are few beside those that judges label, and every pair with a person or gold is cut from them.
         others = [mask for name, mask in self.asked_units.items() if name not in self.judges]
         selected = np.logical_or.reduce(others) if others else np.zeros(self.ratings.n_units, dtype=np.bool_)
@@ -239,8 +240,8 @@ class Panel:
     def together(self, *names: str) -> Ratings:
         """Return these annotators on the units that both of a pair, or any of a larger group, were asked to label.
 
-        A group of people only is compared on the units that any person labelled; what they left out lowers
-        the coverage.
+        If all are people, they are compared on the units that any person labelled, and the labels that they
+        left out lower the coverage.
         """
         table, requested = self.table, self.asked_units
         if len(names) > 1 and all(name in self.people for name in names):
@@ -275,7 +276,9 @@ class Panel:
         return sampled.weighted(np.array([self.weights[unit] for unit in sampled.units]))
 
     def design_weights(self, *names: str) -> FloatArray | None:
-        """Return the design weight of each unit of `table`, nan for one that was not sampled; None if `weighted` adds none."""
+        """Return the design weight of each unit of `table`, with nan for units that were not sampled. Return
+        None if `weighted` adds no weights.
+        """
         if self.weighted(self.table, *names).weights is None:
             return None
         return np.array([self.weights.get(unit, np.nan) for unit in self.table.units])
@@ -304,21 +307,21 @@ class Panel:
 
     @property
     def coefficient(self) -> str:
-        """The coefficient of a pair for this level of measurement; the verdict uses it."""
+        """The pair coefficient for this level of measurement; the verdict uses it."""
         if self.numeric:
             return "krippendorff_alpha"
         return pair_kappa(self.level)
 
     def confidence(self, *names: str) -> float:
-        """Return the confidence level of intervals on these annotators: that of the last look, if a sealed
-        test was opened.
+        """Return the confidence level for intervals on these annotators. If a sealed test was opened, it is
+        that of the last look.
         """
         # A sealed test was opened at the level of its look, and no interval on that judge may be narrower.
         looks = (self.looks[name].confidence for name in names if name in self.looks)
         return max((IntervalSettings().confidence, *looks))
 
     def measure(self, names: Sequence[str], keys: Sequence[str], **how: Unpack[How]) -> list[Measure]:
-        """Compute coefficients of these annotators. Coefficients of a pair need exactly two.
+        """Compute coefficients for these annotators. Pair coefficients need exactly two annotators.
 
         Raises BadInput if there are too many distinct numbers.
         """
@@ -352,7 +355,7 @@ class Panel:
     def keys(self, wanted: Sequence[str]) -> list[str]:
         """Return coefficients as keys of METRICS.
 
-        Raises UsageError for weights without an order of the labels.
+        Raises UsageError if weights are requested although the labels have no order.
         """
         keys = [metric_key(name, self.level) for name in wanted]
         weighted = [key for key in keys if stats.METRICS[key].weights and self.level != "ordinal"]
@@ -370,9 +373,7 @@ class Panel:
         return self.weighted(table, *others[:1])
 
     def compared(self, judges: Sequence[str], reference: str, **how: Unpack[How]) -> list[Comparison]:
-        """Compare every two judges by their agreement with the reference, paired on the units that all of
-        them labelled.
-        """
+        """Compare each pair of judges by agreement with the reference, on the units that all of them labelled."""
         table = self.table.subset(self.asked_units[reference])
         table = self.weighted(table, reference)
         return stats.compare(
@@ -382,7 +383,7 @@ class Panel:
     def judges_compared(self, reference: str, **how: Unpack[How]) -> list[Comparison]:
         """Return `compared` for all judges with a label on a unit of the reference.
 
-        Empty with fewer than two such judges, or if the labels are scores.
+        The result is empty if there are fewer than two such judges, or if the labels are scores.
         """
         judges = [name for name in self.with_labels(self.judges, reference) if name != reference]
         return [] if len(judges) < 2 or self.are_scores else self.compared(judges, reference, **how)
@@ -390,13 +391,13 @@ class Panel:
     def with_labels(
         self, judges: Sequence[str], reference: str, inside: BoolArray | None = None
     ) -> list[str]:
-        """Return which of the judges label any unit of the reference (`inside`: any of these units)."""
+        """Return the judges that labelled any unit of the reference (with `inside`: any of these units)."""
         in_reference = self.labels_of(reference) != MISSING
         in_reference = in_reference if inside is None else in_reference & inside
         return [name for name in judges if (self.labels_of(name)[in_reference] != MISSING).any()]
 
     def only(self, units: BoolArray, annotators: Sequence[str]) -> Panel:
-        """Return a panel of some units and some annotators."""
+        """Return a panel with only some units and some annotators."""
         columns = [self.ratings.annotators.index(n) for n in annotators]
         return replace(
             self,

@@ -20,8 +20,8 @@ from judge.types import GOLD, AnnotatorKind
 class Reference:
     """The reference of one field.
 
-    `word` is gold, decided, majority, or the annotator's name; `name` is the column of the panel's table, and `text`
-    describes it. `chosen`: it was requested by name and is not the default.
+    `word` is gold, decided, majority, or the annotator's name; `name` is the column of the panel's table, and
+    `text` describes it. `chosen`: the user requested it by name, so it is not the default.
     """
 
     word: str
@@ -51,10 +51,11 @@ def available_references(panel: Panel) -> list[Reference]:
 
 
 def resolve(panel: Panel, requested: str | None = None) -> Reference | None:
-    """Return the reference of this word or name; without one, the first available, or None if there is none.
+    """Return the reference with this word or name. Without a word, return the first available reference, or
+    None if there is none.
 
-    Raises UsageError for a word without labels of the field, for an unknown name, and for the only judge
-    itself.
+    Raises UsageError if there are no labels of the field for the word, the name is unknown, or it is that of
+    the only judge.
     """
     known = available_references(panel)
     if requested is None:
@@ -88,8 +89,9 @@ def _units(n: int) -> str:
 class ReferenceLabels:
     """The labels of one reference over all fields of a study, for measures that combine several fields.
 
-    `word` is gold, decided, majority, or an annotator (a judge by its run id). The labels of a field are those that
-    `resolve` selects for that field alone, except for `decided`. `batch`: only labels of its people on its units.
+    `word` is gold, decided, majority, or an annotator (a judge by its run id). The labels of a field are
+    those that `resolve` selects for that field alone, except for `decided`. `batch`: use only labels by its
+    people on its units.
     """
 
     def __init__(self, store: Store, word: str, batch: str | None = None) -> None:
@@ -117,7 +119,7 @@ class ReferenceLabels:
         return {run for (run,) in self.store.conn.execute("SELECT run_id FROM runs")}
 
     def _whose(self, word: str) -> list[str]:
-        """Return the annotators whose labels form this reference; empty if it has none."""
+        """Return the annotators whose labels form this reference; empty if there are none."""
         kinds = {GOLD: {AnnotatorKind.GOLD}, MAJORITY: {AnnotatorKind.HUMAN}}
         if word == DECIDED:
             # Without any decision, `decided` would be another word for `majority`.
@@ -126,19 +128,19 @@ class ReferenceLabels:
         return [name for name, kind in self._kinds.items() if kind in kinds.get(word, ())]
 
     def labels(self, field: str, task: str) -> Mapping[str, str]:
-        """Return unit -> label of a field, as a task declares it."""
+        """Return unit -> label of a field that a task declares."""
         if (field, task) not in self._cache:
             self._cache[field, task] = self._read_labels(field, task)
         return self._cache[field, task]
 
     def by_number(self, field: str, task: str) -> Mapping[int, str]:
-        """Return the labels of a field by the rowids of the units."""
+        """Return rowid of the unit -> label of a field."""
         return {self.numbers[unit]: label for unit, label in self.labels(field, task).items()}
 
     def weights(self, field: str) -> dict[int | str, float]:
-        """Return the design weights by the units' rowids, and by question if all its units have one weight.
+        """Return the design weight by unit rowid, and by question for questions whose units all have the same weight.
 
-        Empty if all weights are equal, and for gold.
+        The result is empty if all weights are equal, and for gold.
         """
         # How gold units were chosen is not recorded.
         if self.word == GOLD or not (by_unit := weights(self.store, self.batch, field)):

@@ -25,13 +25,13 @@ SOURCES_OF_ANSWERS = (
     "JOIN labels AS l ON l.annotator_id = a.annotator_id AND l.field = j.key AND l.unit_id = a.unit_id "
     "AND l.repeat = a.repeat AND l.value = j.value AND l.layer <> 'revised')"
 )
-"""For a row `a` of `assignments`: field -> the sources of its label, for answers that count."""
+"""SQL for a row `a` of `assignments`: field -> the sources of its label, for answers that count."""
 
 
 def values(
     conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
 ) -> dict[str, str]:
-    """Return unit -> label of one annotator."""
+    """Return unit -> label for one annotator."""
     query = f"SELECT unit_id, value FROM labels WHERE {ONE}"
     return dict(conn.execute(query, [annotator, field, layer, repeat]).fetchall())
 
@@ -57,7 +57,7 @@ def codes(
 def distributions(
     conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
 ) -> Iterator[tuple[IntArray, list[str]]]:
-    """Yield the stored distributions (JSON) of one annotator with the rowids of their units, in chunks."""
+    """Yield the stored distributions (JSON) of one annotator and the rowids of their units, in chunks."""
     query = (
         "SELECT u.rowid, l.distribution FROM labels AS l JOIN units AS u USING (unit_id) "
         f"WHERE {ONE} AND l.distribution IS NOT NULL"
@@ -68,13 +68,13 @@ def distributions(
 
 
 def rows_of(conn: sqlite3.Connection, units: Collection[str]) -> IntArray:
-    """Return the rowids of these units, ascending."""
+    """Return the rowids of these units in ascending order."""
     query = "SELECT rowid FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
     return _rowids(conn.execute(query, [dumps(sorted(units))]))
 
 
 def judged_rows(conn: sqlite3.Connection, run: str, repeat: int = 0) -> IntArray:
-    """Return the rowids of the units that a run has judged, with or without a label, ascending."""
+    """Return the rowids of the units that a run has judged, with or without a label, in ascending order."""
     query = (
         "SELECT u.rowid FROM units AS u WHERE EXISTS "
         "(SELECT 1 FROM judgements AS j WHERE j.run_id = ? AND j.unit_id = u.unit_id AND j.repeat = ?) ORDER BY u.rowid"
@@ -97,7 +97,7 @@ def column(
 
 
 def has_distributions(conn: sqlite3.Connection, annotator: str, field: str) -> bool:
-    """Return whether any label of an annotator's field has a stored distribution."""
+    """Return whether any label of this field by the annotator has a stored distribution."""
     query = f"SELECT 1 FROM labels WHERE {ONE} AND distribution IS NOT NULL LIMIT 1"
     return conn.execute(query, [annotator, field, "first", 0]).fetchone() is not None
 
@@ -140,8 +140,8 @@ def counts(conn: sqlite3.Connection, annotator: str, field: str) -> Counter[str]
 
 
 def in_conflict(conn: sqlite3.Connection, annotator: str, field: str, repeat: int = 0) -> set[str]:
-    """Return the units whose sources have different labels of this person: none counts until a lead resolves
-    it.
+    """Return the units for which different sources have different labels by this person. None of these labels
+    counts until a lead resolves the conflict.
     """
     query = "SELECT unit_id FROM label_conflicts WHERE annotator_id = ? AND field = ? AND repeat = ?"
     return {unit for (unit,) in conn.execute(query, [annotator, field, repeat])}
@@ -192,7 +192,7 @@ def labelled_since(conn: sqlite3.Connection, field: str, units: Sequence[str], a
 
 
 def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
-    """Return field -> its annotators (run ids for judges)."""
+    """Return field -> annotators who labelled it (run ids for judges)."""
     by_field: dict[str, list[str]] = {}
     query = "SELECT DISTINCT field, annotator_id FROM labels ORDER BY field, annotator_id"
     for field, annotator in conn.execute(query):
@@ -232,7 +232,7 @@ def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
 
 
 def _nested(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return first column -> second -> third."""
+    """Return first column -> second column -> third column."""
     nested: dict[str, dict[str, Any]] = {}
     for first, second, value in rows:
         nested.setdefault(first, {})[second] = value
@@ -240,7 +240,7 @@ def _nested(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def rationale(conn: sqlite3.Connection, annotator: str, field: str, unit: str) -> str:
-    """Return an annotator's reason for a first label; empty if none is stored."""
+    """Return the annotator's reason for a first label; empty if no reason is stored."""
     query = f"SELECT rationale FROM labels WHERE {ONE} AND unit_id = ?"
     row = conn.execute(query, [annotator, field, "first", 0, unit]).fetchone()
     return str(row[0] or "") if row else ""
@@ -286,8 +286,8 @@ EVERY = (
 
 
 def every(conn: sqlite3.Connection, field: str | None = None) -> Iterator[tuple[str | int | None, ...]]:
-    """Yield every label (of a field), in the order of the study; `model` is the run's, `distribution` is
-    JSON.
+    """Yield every label (of one field, if given) in study order; `model` is the model of the run, and
+    `distribution` is JSON.
     """
     query = """
         SELECT l.unit_id, u.kind, u.item_id, u.question_id, u.passage_id, l.field, l.annotator_id, a.kind,

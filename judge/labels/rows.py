@@ -1,6 +1,7 @@
-"""The rows of any table with their line numbers: CSV with any delimiter, TSV, JSON, JSON Lines, Parquet.
+"""Read the rows of a table with their line numbers: CSV with any delimiter, TSV, JSON, JSON Lines, Parquet.
 
-Each may be compressed with gzip. Cells of a delimited table are text; cells of the others keep their types.
+Each may be compressed with gzip. Cells of a delimited table are strings; cells of the other formats keep
+their types.
 """
 
 import io
@@ -23,7 +24,7 @@ Row = tuple[int, Sequence[Json]]
 
 @dataclass(frozen=True)
 class TableRows:
-    """The columns of a table, the line of the header (0: there is none), and (line, cells) of each row.
+    """The columns of a table, the line of the header (0 if there is none), and (line, cells) for each row.
 
     For Parquet, the line of a row is its number.
     """
@@ -45,10 +46,11 @@ class TableRows:
 
 
 def table(path: Path, hint: Sequence[str] = ()) -> TableRows:
-    """Return the table in a file.
+    """Return the table that a file contains.
 
-    `hint` are expected columns: among the delimiters that could split the header, the one that yields more of them is
-    used, then the one that yields more columns. Raises BadInput, for some errors only when the rows are read.
+    `hint` are expected columns: among the delimiters that could split the header, the one that yields the
+    most expected columns is used and, in a tie, the one that yields more columns. Raises BadInput; some
+    errors are raised only when the rows are read.
     """
     records = _records(path, hint)
     columns, line = next(records)
@@ -58,10 +60,11 @@ def table(path: Path, hint: Sequence[str] = ()) -> TableRows:
 def read_rows(
     path: Path, columns: Sequence[str], objects: Sequence[str] = ()
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, the cells of `columns` in this order) as text; a missing cell is an empty string.
+    """Yield (line, cells of `columns` in this order), with cells as strings; a missing cell is an empty string.
 
-    Cells of `objects` may be objects, which are returned as JSON text. Raises BadInput for a file that cannot be
-    read, missing columns, ragged rows, and a column that mixes text with numbers or true/false.
+    Cells in the columns `objects` may be objects, which are returned as JSON strings. Raises BadInput for a
+    file that cannot be read, missing columns, ragged rows, and a column that mixes text with numbers or
+    true/false.
     """
     source = table(path, columns)
     return _texts(source, columns, source.places(columns), objects)

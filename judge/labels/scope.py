@@ -1,4 +1,5 @@
-"""Read a panel from a study: people, judge runs, decisions and gold side by side, on the labels that a task declares.
+"""Read a panel from a study: people, judge runs, decisions and gold side by side, with the labels that a task
+declares.
 
 panel = read_panel(store, Scope(field="stance"))     # all annotators
 panel.ratings                                  # judge.stats.Ratings, units in the order of the study
@@ -30,12 +31,13 @@ from judge.types import AnnotatorKind
 
 @dataclass(frozen=True)
 class Scope:
-    """Which labels to read: one field as a task declares it, on the units of a batch, by these runs and annotators.
+    """The labels to read: those of one field that a task declares, on the units of a batch, by these runs and
+    annotators.
 
-    `task` (`stance`, `stance.v2`) is needed only if tasks of the study differ. Without `runs`, all judge runs of the
-    field are read. Without `annotators`, all human annotators are read. If only `annotators` is given, only these are
-    read, and they may include runs. A run is named by its model (or `--as` name), its id, the start or end of the id, or `last`. `level` and `order`
-    (the domain) replace those of the task.
+    `task` (`stance`, `stance.v2`) is needed only if tasks of the study differ. Without `runs`, all judge runs
+    of the field are read. Without `annotators`, all human annotators are read. If only `annotators` is given,
+    only these are read, and they may include runs. A run is named by its model (or `--as` name), its id, the
+    start or end of the id, or `last`. `level` and `order` (the domain) replace the task's.
     """
 
     field: str
@@ -50,7 +52,7 @@ class Scope:
 
 
 class FieldOf(NamedTuple):
-    """A labelled field. `task` is the newest task that defines it, None if no task of the study does."""
+    """A labelled field. `task` is the newest task that defines it, or None if no task of the study does."""
 
     field: str
     task: str | None
@@ -73,7 +75,7 @@ def fields_of(store: Store) -> list[FieldOf]:
 
 
 def all_in_conflict(store: Store, field: str | None = None) -> str:
-    """Return the sentence on labels in conflict (of a field) for a message; "" if there are none."""
+    """Return a sentence for messages on labels in conflict (in a field); "" if there are none."""
     by_person = [n for name, n in relation.conflict_counts(store.conn).items() if field in (None, name)]
     people = sorted({annotator for counts in by_person for annotator in counts})
     return (
@@ -86,17 +88,18 @@ def all_in_conflict(store: Store, field: str | None = None) -> str:
 def read_panel(
     store: Store, scope: Scope, *, distributions: bool = True, text: bool = False, opened: bool = False
 ) -> Panel:
-    """Return everybody's labels of the field. A row is a unit that one of them labelled or was asked to label.
+    """Return all annotators' labels of the field. Each row is a unit that at least one of them labelled or
+    was asked to label.
 
     People without a label that counts are left out. `distributions=False` skips the distributions and saves a third
     of the time. `text` also accepts a text field; its domain is the labels that occur. A batch restricts human labels
     to its own people and units, but not those of judges.
 
-    Beside other people's labels, a run's labels on the sealed test of the task are left out until a look at the test
-    is logged for that run. `opened` keeps them, for callers that log a look themselves or mask the test.
+    If human labels are read too, a run's labels on the task's sealed test are left out until a look at the
+    test is logged for that run. `opened` keeps them, for callers that log a look themselves or mask the test.
 
-    Raises UsageError for unknown names, for a text field and for a field without labels; BadInput for a number that
-    is not one.
+    Raises UsageError for unknown names, for a text field and for a field without labels. Raises BadInput if a
+    label of a numeric field is not a number.
     """
     name = scope.field
     chosen, comparable, notes = definition_of(store, name, scope.task)
@@ -211,7 +214,7 @@ def _close(store: Store, task: Task, judges: Sequence[StoredColumn]) -> int:
 
 
 def _sealed(store: Store, task: Task, rows: UnitRows, closed: int) -> list[Note]:
-    """Return the notes on the sealed test to which some of these units belong; none without a split."""
+    """Return the notes on the sealed test to which some of these units belong; empty if there is no split."""
     home = splits.home(store, task)
     if splits.drawn(store, home) is None:
         return []

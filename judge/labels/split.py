@@ -47,11 +47,11 @@ class Split:
     store: Store
     drawn: Drawn
     planned: Mapping[str, str] | None = None
-    """The parts of a split that is not stored (`draw` with keep=False)."""
+    """The parts, if the split is not stored (`draw` with keep=False)."""
 
     @property
     def task_id(self) -> str:
-        """The task, without a version."""
+        """The task id, without a version."""
         return self.drawn.task_id
 
     @cached_property
@@ -68,7 +68,7 @@ class Split:
         return splits.looks(self.store, self.task_id)
 
     def questions(self, *parts: str) -> set[str]:
-        """Return the questions of some parts."""
+        """Return the questions in some parts."""
         return {question for question, part in self.parts.items() if part in parts}
 
     def mask(self, panel: Panel, *parts: str) -> BoolArray:
@@ -76,13 +76,13 @@ class Split:
         return np.asarray(np.isin(self._numbers(panel), [PARTS.index(part) for part in parts]))
 
     def _numbers(self, panel: Panel) -> IntArray:
-        """Return the position in PARTS of each unit's part, -1 for none [U]."""
+        """Return the position in PARTS of each unit's part [U], or -1 if it has none."""
         named = self.named(panel.ratings)
         parts = [PARTS.index(self.parts[name]) if name in self.parts else MISSING for name in named]
         return np.asarray(np.array(parts, dtype=np.int64)[panel.ratings.clusters])
 
     def named(self, table: Ratings) -> list[str]:
-        """Return the question of each cluster of a table that was read from the study."""
+        """Return the question of each cluster in a table that was read from the study."""
         any_unit = np.empty(table.n_clusters, dtype=np.int64)
         # Any unit of a cluster identifies its question.
         any_unit[table.clusters] = np.arange(table.n_units)
@@ -94,7 +94,7 @@ class Split:
         return dict(self.store.conn.execute("SELECT unit_id, question_id FROM units"))
 
     def units(self, part: str, look: Look | None = None) -> set[str]:
-        """Return the units of a part, of every kind.
+        """Return the units in a part, of every kind.
 
         Raises UsageError for the sealed test without its look.
         """
@@ -110,20 +110,20 @@ class Split:
     ) -> Look:
         """Log the next look at the sealed test. Call this before any number on the test is computed or shown.
 
-        `purpose` is `compare` or `improve`, `runs` are ids. Look k is tested at .05 / 2^k. `question` is everything
-        on which the result depends.
+        `purpose` is `compare` or `improve`; `runs` are run ids. Look k is tested at .05 / 2^k. `question` is
+        everything on which the result depends.
         """
         # An equal question about the same runs and labels shows nothing new, so it is the same look and costs nothing.
         return splits.look(self.store, self.task_id, purpose, runs, reference, _hashed(question))
 
     @property
     def look_note(self) -> str:
-        """The number of looks at the test so far, as a sentence for every report."""
+        """A sentence for every report, with the number of looks at the test so far."""
         return f"the sealed test of {self.task_id} {splits.looked(self.store, self.task_id)}"
 
 
 def _hashed(question: Iterable[object]) -> str:
-    """Return the hash of texts, numbers and arrays, in order; empty for nothing."""
+    """Return the hash of strings, numbers and arrays, in order; empty if there are none."""
     digest, has_parts = sha256(), False
     for part in question:
         data = part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode()
@@ -135,7 +135,7 @@ def _hashed(question: Iterable[object]) -> str:
 
 def find(store: Store, task: Task | str) -> Split | None:
     """Return the split of a task (or of a task id without version), or of a task with the same labels; None
-    before it is drawn.
+    if no split has been drawn.
     """
     # One split for all versions of a task: a new version could otherwise move a question from the test to learn.
     name = task if isinstance(task, str) else splits.home(store, task)
@@ -165,9 +165,9 @@ def draw(
 ) -> Split:
     """Split the questions that have units of the task, stratified by the labels of the reference, and freeze it.
 
-    `panel` is the task's field from `judge.labels.scope.read_panel`. Questions without a label are a stratum of their own,
-    and questions with an item of the same text stay together. Raises UsageError if the task is split already, if
-    there is no reference, or with under 10 labelled questions.
+    `panel` is the panel of the task's field from `judge.labels.scope.read_panel`. Questions without a label
+    form a separate stratum, and questions with an item of the same text stay together. Raises UsageError if
+    the task is split already, if there is no reference, or if there are fewer than 10 labelled questions.
     """
     if find(store, task) is not None:
         raise UsageError(f"{store.path}: {task.task_id} has already been split, and a split is frozen")
@@ -222,8 +222,8 @@ def _counted(
 
 
 def _strata(counts: IntArray) -> list[tuple[int, int]]:
-    """Return the stratum of each group of questions: its rarest label, then its number of labels (by powers
-    of two).
+    """Return the stratum of each group of questions, defined by its rarest label and its number of labels (by
+    powers of two).
     """
     every = counts.sum(axis=0)
     # Rarest first: it has the fewest questions, so chance would distribute it worst over the parts.
@@ -237,7 +237,9 @@ def _strata(counts: IntArray) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The contents of one part: all questions, those with labels, labelled units, and counts of the labels."""
+    """The contents of one part: the numbers of all questions, labelled questions and labelled units, and the
+    label counts.
+    """
 
     part: str
     n_questions: int
@@ -264,8 +266,8 @@ def content(split: Split, panel: Panel) -> list[Content]:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The difference of kappa that the next look at the test detects with a probability of 80 %; None: no test is
-    possible.
+    """The difference in kappa that the next look at the test detects with a probability of 80 %; None if no
+    test is possible.
 
     `why` names the source of the spread of the difference.
     """
@@ -279,7 +281,7 @@ class Power:
 
 
 def power(split: Split, panel: Panel) -> Power:
-    """Return what the next look at the sealed test can detect, computed from the open parts alone.
+    """Return the difference that the next look at the sealed test can detect, computed from the open parts alone.
 
     The spread of a paired difference comes from the runs on learn and tune. With fewer than 10 questions it is assumed.
     """
@@ -307,8 +309,8 @@ def power(split: Split, panel: Panel) -> Power:
 
 
 def _measured(split: Split, panel: Panel) -> tuple[float, int, int] | None:
-    """Return the widest spread of two runs' difference on the open parts, its questions, and the number of
-    pairs.
+    """Return the largest spread of the difference between two runs on the open parts, its number of
+    questions, and the number of pairs.
     """
     chosen_reference = resolve(panel, split.drawn.reference)
     assert chosen_reference is not None

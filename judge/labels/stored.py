@@ -1,4 +1,4 @@
-"""Read the labels of annotators as the study stores them, and put those of several annotators into one table."""
+"""Read annotators' labels as the study stores them, and combine several annotators in one table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class StoredColumn:
-    """One annotator's labels as stored.
+    """One annotator's labels, as stored.
 
     Units are identified by their rowid in the study, ascending. `codes[i]` is the position in `values` of the label of the unit `labelled[i]`; `requested` are all
     units that the annotator was asked to label.
@@ -38,9 +38,11 @@ class StoredColumn:
     values: list[str]
     requested: IntArray
     n_seen: int = 0
-    """Units left out because this derived judge was fitted on labels of their questions."""
+    """The units left out because this derived judge was fitted on labels of their questions."""
     n_in_conflict: int = 0
-    """Units whose sources have different labels of this person: asked, but unlabelled until a lead resolves it."""
+    """The units for which different sources have different labels by this person. They count as requested but
+    unlabelled until a lead resolves the conflict.
+    """
 
     def leave_out(self, units: IntArray) -> None:
         """Remove these units, as if the annotator had never been asked to label them."""
@@ -81,7 +83,7 @@ class StoredColumn:
 
 @dataclass(frozen=True, eq=False)
 class UnitRows:
-    """The units of a table in the order of their import.
+    """The units of a table, in the order in which they were imported.
 
     `units`, their `rowids`, and for each unit the number of its `question` among the sorted `questions`.
     """
@@ -120,7 +122,7 @@ class UnitRows:
 def tabulate(
     columns: Sequence[StoredColumn], rows: UnitRows, domain: Sequence[str], name: str | None
 ) -> tuple[IntArray, BoolArray, list[Counter[str]]]:
-    """Return codes over the domain, asked-for marks, and labels outside the domain.
+    """Return the codes over the domain, whether each label was requested, and the labels outside the domain.
 
     With `name`, labels are numbers.
     """
@@ -143,7 +145,9 @@ def tabulate(
 def stored_probabilities(
     store: Store, column: StoredColumn, scope: Scope, rows: UnitRows, domain: Sequence[str]
 ) -> FloatArray | None:
-    """Return the stored distributions of a column, units x labels, nan rows if missing; None without any."""
+    """Return the stored distributions of a column, units x labels, with rows of nan for missing
+    distributions; None if there are none.
+    """
     table = np.full((len(rows.units), len(domain)), np.nan)
     any_stored = False
     for rowids, texts in relation.distributions(

@@ -1,7 +1,7 @@
-"""Read any table of labels as a Panel: long (one label a row) or wide (one column an annotator).
+"""Read any table of labels as a Panel: long (one label per row) or wide (one column per annotator).
 
-The file may be CSV, TSV, JSON, JSONL or Parquet. Cells are text exactly as written: "nan", "NA" and "None" are
-labels, and only an empty cell (JSON: null or "") is missing. Every error names file and line.
+The file may be CSV, TSV, JSON, JSONL or Parquet. Cells are strings exactly as written: "nan", "NA" and "None"
+are labels, and only an empty cell (JSON: null or "") is missing. Every error names file and line.
 """
 
 import math
@@ -29,9 +29,9 @@ WEIGHT = "weight"
 class Layout:
     """The roles of the columns. Long tables name `annotator` and `label`, wide ones list `annotators`.
 
-    `probabilities` are a judge's probabilities of its labels, an object such as {"yes": 0.8, "no": 0.2}: on the
-    judge's rows of a long table, or of the only judge of a wide one. Raises UsageError if the columns do not fit
-    together.
+    `probabilities` is the column with a judge's probabilities for the labels, an object such as {"yes": 0.8,
+    "no": 0.2}: on the judge's rows in a long table, or for the only judge in a wide one. Raises UsageError if
+    the columns do not fit together.
     """
 
     unit: str
@@ -41,7 +41,7 @@ class Layout:
     cluster: str | None = None
     probabilities: str | None = None
     only: tuple[str, ...] = ()
-    """Long table: only these annotators; empty: all."""
+    """The annotators to use from a long table; empty for all."""
 
     def __post_init__(self) -> None:
         long = self.annotator is not None or self.label is not None
@@ -74,9 +74,9 @@ def read_table(
 ) -> Panel:
     """Read a table of labels. `order` declares the labels, in order; an ordinal level needs it.
 
-    An annotator called `gold` or `adjudicated` is a reference. In a long table, a row with an empty label counts as
-    asked; in a wide table, only an empty cell of a judge does. Raises BadInput with file and line for rows that
-    cannot be used, UsageError for arguments that do not fit together.
+    An annotator called `gold` or `adjudicated` is a reference. In a long table, a row with an empty label
+    counts as requested; in a wide table, only an empty cell of a judge does. Raises BadInput with file and
+    line for rows that cannot be used, and UsageError for incompatible arguments.
     """
     if level == "ordinal" and not order:
         raise UsageError(
@@ -148,7 +148,7 @@ def _weights(path: Path, layout: Layout) -> dict[str, float]:
 
 @dataclass(eq=False)
 class _Names:
-    """Strings, numbered by first appearance."""
+    """Strings, numbered in order of first appearance."""
 
     names: list[str] = field(default_factory=list)
     place: dict[str, int] = field(default_factory=dict)
@@ -160,7 +160,7 @@ class _Names:
         return at
 
     def sort(self) -> IntArray:
-        """Renumber in alphabetical order. Returns the new number of each old one."""
+        """Renumber the strings in alphabetical order. Return the new number for each old number."""
         old, self.names = self.names, sorted(self.names)
         self.place = {name: i for i, name in enumerate(self.names)}
         return np.array([self.place[name] for name in old], dtype=np.int64)
@@ -168,7 +168,7 @@ class _Names:
 
 @dataclass(eq=False)
 class _Cells:
-    """Every label of the table, in four parallel lists; a `label` is a number or MISSING."""
+    """All labels in the table, as four parallel lists; a `label` is a number or MISSING."""
 
     path: str
     line: list[int] = field(default_factory=list)
@@ -179,7 +179,7 @@ class _Cells:
     annotators: _Names = field(default_factory=_Names)
     labels: _Names = field(default_factory=_Names)
     cluster_of: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Unit -> its cluster, and the first line that names it."""
+    """Unit -> (its cluster, the first line that names the cluster)."""
     masses: list[tuple[str, str, str, int]] = field(default_factory=list)
     """(annotator, unit, cell with probabilities, line)."""
 
@@ -254,7 +254,9 @@ def _distributions(cells: _Cells, layout: Layout, domain: Sequence[str]) -> dict
 
 
 def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[IntArray, tuple[str, ...]]:
-    """Return the code of every label, and the domain: as declared, or else the sorted labels of the table."""
+    """Return the code of every label, and the domain: the declared labels, or the sorted labels of the table
+    if none are declared.
+    """
     labels = list(cells.labels.names)
     if not labels:
         raise BadInput("the table has no labels", path=cells.path)
@@ -280,9 +282,9 @@ def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[Int
 
 
 def _matrix(cells: _Cells, code_of: IntArray) -> tuple[IntArray, BoolArray]:
-    """Return codes and asked-for marks, units x annotators.
+    """Return the codes and whether each label was requested, units x annotators.
 
-    Raises BadInput for a second label in one cell.
+    Raises BadInput if a unit has two labels by one annotator.
     """
     unit, annotator = np.array(cells.unit), np.array(cells.annotator)
     shape = (len(cells.units.names), len(cells.annotators.names))
@@ -306,7 +308,7 @@ def _matrix(cells: _Cells, code_of: IntArray) -> tuple[IntArray, BoolArray]:
 
 
 def _clusters(cells: _Cells) -> tuple[IntArray | None, list[Note]]:
-    """Return the number of each unit's cluster. A unit without one is a cluster by itself."""
+    """Return the number of each unit's cluster. A unit without a cluster forms its own."""
     if not cells.cluster_of:
         return None, []
     named = [cells.cluster_of[unit][0] for unit in cells.units.names]

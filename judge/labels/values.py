@@ -1,4 +1,4 @@
-"""Spelling of labels: one spelling for each number, and warnings for labels that look alike."""
+"""The spelling of labels: one spelling for each number, and warnings about labels that look alike."""
 
 import json
 import math
@@ -46,7 +46,7 @@ def canonical(value: str, field: str | None) -> str:
 def alike(names: Iterable[str], kind: str = "labels", *, case: bool = True) -> list[Note]:
     """Return a note for each group of names that differ only in surrounding spaces or, with `case`, in case.
 
-    After MOST_ALIKE groups, one note counts the others.
+    After MOST_ALIKE groups, a single note gives the number of other groups.
     """
     groups: dict[str, list[str]] = {}
     for name in names:
@@ -62,10 +62,10 @@ def alike(names: Iterable[str], kind: str = "labels", *, case: bool = True) -> l
 def probabilities(
     cell: Json, labels: Sequence[str], label_of: Callable[[str], str | None] = lambda name: name
 ) -> LabelDistribution:
-    """Return a distribution from an object of labels and probabilities, or its JSON text.
+    """Return a distribution from an object that maps labels to probabilities, or from its JSON string.
 
-    `label_of` translates a name to a label. The key `unassigned` is mass of no label. Raises BadInput for anything
-    that is not a distribution over the labels.
+    `label_of` translates a name to a label. The key `unassigned` is probability mass that belongs to no
+    label. Raises BadInput for anything that is not a distribution over the labels.
     """
     try:
         parsed = json.loads(cell) if isinstance(cell, str) else cell

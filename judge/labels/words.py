@@ -1,6 +1,6 @@
-"""The words for references that every command accepts.
+"""The words for references, which every command accepts.
 
-Without heavy imports, because `--help` loads this module.
+This module has no heavy imports, because `--help` loads it.
 """
 
 MAJORITY = "majority"

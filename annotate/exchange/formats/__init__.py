@@ -1,1 +1,3 @@
-"""Foreign formats, one file each. A new one is a new file here; `annotate.exchange.base` says what is in it."""
+"""The exchange formats, one file each. A new format is a new file here; `annotate.exchange.base` describes
+its contents.
+"""

@@ -1,4 +1,4 @@
-"""Our own rows of labels, the same in JSON Lines, CSV and Parquet."""
+"""Our own rows of labels, which are the same in JSON Lines, CSV and Parquet."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -19,7 +19,9 @@ BLIND = {"true": True, "false": False, "1": True, "0": False, True: True, False:
 
 
 def label_rows(export: Export) -> Iterator[dict[str, Any]]:
-    """Yield one row a label. A unit that was skipped, or has only a note, a flag or evidence, is a row without a label."""
+    """Yield one row per label. A unit that was skipped, or has only a note, a flag or evidence, is a row
+    without a label.
+    """
     shas = {unit.unit_id: text_sha(unit.inputs) for unit in export.units()}
     for r in export.responses():
         about = {
@@ -53,9 +55,10 @@ def responses(
     reading: ReadOptions,
     spans: Callable[[Any], Any],
 ) -> Iterator[Response]:
-    """Yield the responses in our rows. `spans` parses the column of evidence.
+    """Yield the responses in our rows. The function `spans` parses the evidence column.
 
-    A row with no `field` but with columns named after the task's questions has one answer in each.
+    A row with no `field` but with columns named after the task's questions has one answer in each of these
+    columns.
     """
     fields = [q.field for q in reading.task.spec.questions] if reading.task else []
 
@@ -119,14 +122,16 @@ def _number(value: Any, name: str) -> float | None:
 
 
 def whole(value: float | None, name: str) -> int:
-    """Return a number as an integer, 0 for None. Raises BadInput for a fraction."""
+    """Return a number as an integer, with 0 for None. Raises BadInput for a fraction."""
     if value is not None and value != value // 1:
         raise BadInput("must be a whole number", field=name)
     return int(value or 0)
 
 
 def checked_spans(value: Any) -> list[tuple[str, int, int]] | None:
-    """Return the evidence [[input, start, end], ...] of a row, None if there is none. Raises BadInput."""
+    """Return the evidence [[input, start, end], ...] of a row, or None if there is none. Raises BadInput if
+    it is malformed.
+    """
     if value in (None, "", []):
         return None
     checked = []

@@ -41,7 +41,7 @@ NO_STATUS = (
 NOTE, SPANS = "adjudge-note", "adjudge-evidence"
 # Argilla names users by UUID. Made from the name, a user has the same id in every export.
 _PEOPLE = uuid.UUID("8f2c7f0e-6f0b-5b3e-9d59-6a1d5f1f0c11")
-"""Our namespace for ids of people made from their names."""
+"""Our UUID namespace for people's ids, which are derived from their names."""
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
@@ -217,20 +217,20 @@ def _responses(
 
 
 def _suggested(row: Mapping[str, Any]) -> bool:
-    """Return whether the record has a suggestion, which Argilla shows to the annotator."""
+    """Return whether the record has a suggestion, because Argilla shows suggestions to the annotator."""
     return bool(row.get("suggestions")) or any(
         key.endswith(".suggestion") and row[key] is not None for key in row
     )
 
 
 def _fields_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a record by name, nested or flat."""
+    """Return the fields of a nested or flat record, by name."""
     nested = row.get("fields")
     return nested if isinstance(nested, Mapping) else row
 
 
 def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]]:
-    """Yield (question, value, user, status) of a record, nested or flat."""
+    """Yield (question, value, user, status) from a nested or flat record."""
     nested = row.get("responses")
     if isinstance(nested, Mapping):
         for name, given in nested.items():

@@ -1,4 +1,6 @@
-"""Our own CSV, read and written: units with an empty column for each answer (for a spreadsheet), or labels one a row."""
+"""Our own CSV, read and written: units with an empty column for each answer (for a spreadsheet), or labels,
+one per row.
+"""
 
 import csv
 import json
@@ -56,7 +58,9 @@ def _harmless(text: str) -> str:
 
 
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """Yield labels from rows of (`field`, `label`), or from a filled-in sheet with a column for each question."""
+    """Yield labels from rows with the columns `field` and `label`, or from a filled-in sheet with a column
+    for each question.
+    """
     known = [*COLUMNS, *([q.field for q in reading.task.spec.questions] if reading.task else [])]
     columns = [c for c in columns_of(path) if c in known]
     if "unit" not in columns:

@@ -30,7 +30,7 @@ NAME = "doccano"
 HELP = "doccano's JSONL for text classification: project files out, one file an annotator in"
 WRITES = "folder"
 NOBODY = ("all", "unknown", "examples")
-"""Names of files that are no annotator."""
+"""File names that are not the name of an annotator."""
 LABELS = ("label", "labels", "cats")
 
 

@@ -1,4 +1,4 @@
-"""Our own JSON Lines, read and written: one unit a line, or one label a line."""
+"""Our own JSON Lines, read and written: one unit or one label per line."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -50,7 +50,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield every annotation of a JSON export. Labels are blind if no task of the file has a prediction.
 
-    Raises UsageError if the task is unknown, BadInput for a file that is no JSON export.
+    Raises UsageError if the task is unknown, and BadInput if the file is not a JSON export.
     """
     if reading.task is None:
         raise UsageError("--from label-studio needs the batch that was exported: --batch NAME")
@@ -111,7 +111,7 @@ def _updated(annotation: Any) -> str:
 
 
 def _blind(path: Path) -> bool | None:
-    """Return False if annotators saw predictions, True if the file says that there were none, else None."""
+    """Return False if annotators saw predictions, True if the file says that there were none, and None otherwise."""
     is_stated = False
     # The second pass reports bad rows.
     for _, task in json_records(path, lambda e: None):
@@ -133,7 +133,9 @@ def _users(text: str) -> dict[str, str]:
 
 
 def _author(value: Any, users: Mapping[str, str]) -> str:
-    """Return the annotator: by the option, else the name before the @ of the e-mail."""
+    """Return the annotator: the one given by the option or, without it, the part of the e-mail address before
+    the @.
+    """
     candidates = (
         [value]
         if not isinstance(value, Mapping)

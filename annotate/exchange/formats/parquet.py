@@ -25,11 +25,11 @@ WRITES = "folder"
 OPTIONS = {"licence": "licence of the texts, as Hugging Face spells it (cc-by-4.0); default: other"}
 ROW_GROUP = 1000
 TYPES = {"repeat": "int32", "blind": "bool", "seconds": "float64", "weight": "float64"}
-"""Columns of the labels that are not text."""
+"""The label columns that are not strings."""
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """Write `data/units.parquet`, with labels `data/labels.parquet`, and `README.md` with the features."""
+    """Write `data/units.parquet`, `data/labels.parquet` if there are labels, and `README.md` with the features."""
     # pyarrow is optional, because it takes 165 MB.
     try:
         import pyarrow
@@ -101,7 +101,7 @@ def _arrow(pyarrow: Any, kind: Any) -> Any:
 
 
 def _feature(name: str, kind: Any) -> dict[str, Any]:
-    """Return a column as the data set card describes it."""
+    """Return the description of a column for the data set card."""
     if isinstance(kind, list):
         inner = kind[0]
         if isinstance(inner, dict):

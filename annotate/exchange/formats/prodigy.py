@@ -1,6 +1,6 @@
 """Prodigy's JSON Lines (https://prodi.gy/docs/api-interfaces): `choice`, `text_input` and binary classification.
 
-One row a unit and question, because a Prodigy task has one set of options.
+There is one row per unit and question, because a Prodigy task has one set of options.
 
     prodigy mark DATASET tasks.jsonl --view-id choice
     prodigy db-out DATASET > done.jsonl
@@ -35,7 +35,9 @@ FIELD_KEY, INPUT = "adjudge_field", "user_input"
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """Write tasks to annotate, or with labels the same tasks with answers, a row for each person."""
+    """Write tasks to annotate or, for an export of labels, the same tasks with answers and one row for each
+    person.
+    """
     with out.lines() as put:
         if not export.labels:
             for unit in export.units():
@@ -84,7 +86,7 @@ def _answered(unit: ExchangeUnit, question: Question, response: Response, first:
 
 
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """Yield the responses of a file that `prodigy db-out` wrote.
+    """Yield the responses in a file that `prodigy db-out` wrote.
 
     `accept` is an answer, `ignore` a skip, `reject` a skip with a flag. In a binary task (`label` without options)
     `reject` is the other label if there are two, and no answer if there are more.
@@ -171,7 +173,7 @@ def _accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> str:
 
 
 def _named(options: Any, chosen: str, name: str, reading: ReadOptions) -> str:
-    """Return the chosen option's id, or its text if only the text is a label."""
+    """Return the id of the chosen option, or its text if only the text is a label."""
     # Prodigy's own recipes often number the options.
     domain = reading.domain(name)
     if chosen in domain or not isinstance(options, list):

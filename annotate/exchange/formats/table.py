@@ -1,4 +1,4 @@
-"""A table of labels from anywhere, with recognised or named columns: one row a unit, question and annotator."""
+"""A table of labels from anywhere, with recognised or specified columns: one row per unit, question and annotator."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,12 +55,14 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
 
 
 def _usual(role: str, present: Sequence[str]) -> str:
-    """Return the column with this role by its usual names, or our own name, which the table then lacks."""
+    """Return the column with this role, found by its usual names. If the table has none of them, return our
+    own name for it.
+    """
     return role if role in present or role not in NAMES else recognised(present, role) or role
 
 
 def _weight(row: Mapping[str, str | None]) -> float | None:
-    """Return the design weight in a row; None if the column is something else than a weight."""
+    """Return the design weight in a row; None if the column does not contain a weight."""
     try:
         weight = float(row.get(WEIGHT) or "nan")
     except ValueError:

@@ -29,7 +29,7 @@ Span = tuple[str, int, int]
 
 @dataclass(slots=True)
 class Marked:
-    """The parsed `result` of one annotation. `problems` name the regions that cannot be imported."""
+    """The parsed `result` of one annotation. `problems` names the regions that cannot be imported."""
 
     answers: dict[str, str] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
@@ -40,8 +40,8 @@ class Marked:
 def read_result(layout: ConfigLayout, result: Any, text: str) -> Marked:
     """Parse the regions of one annotation; `text` is the main input as it was shown.
 
-    Raises BadInput that names the control, for a control, type, label or number that the task does not have, and
-    for two answers to one question.
+    Raises BadInput, which names the control, if a control, type, label or number does not belong to the task,
+    or if one question has two answers.
     """
     if not isinstance(result, list):
         raise BadInput("must be a list of regions", field="result")
@@ -138,7 +138,7 @@ def _offset(value: Any) -> int | None:
 
 
 def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, int] | None:
-    """Return the span in code points, or None if its words `said` are not at that place."""
+    """Return the span in code points, or None if its text `said` is not at that place."""
     if said is None:
         return (start, end) if 0 <= start < end <= len(text) else None
     wanted = said.split()
@@ -159,18 +159,18 @@ def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, i
 
 
 Inputs = Callable[[str], Mapping[str, Any] | None]
-"""What a unit of the batch shows, None for a unit that is not in it."""
+"""Unit id -> the inputs that the unit shows, or None if it is not in the batch."""
 
 
 @dataclass(slots=True)
 class Reader:
-    """Reads annotations of one task file. `check` is the vendor's own, None without the SDK."""
+    """Reads annotations of one task file. `check` is the vendor's own check, None without the SDK."""
 
     layout: ConfigLayout
     check: Check | None
     inputs: Inputs
     author: Callable[[Any], str]
-    """Return the annotator for a value of `completed_by`; raises BadInput."""
+    """Return the annotator for a value of `completed_by`. Raises BadInput if there is none."""
 
     def response(
         self,
@@ -182,7 +182,9 @@ class Reader:
         data: Mapping[str, Any] | None = None,
         source: str = "",
     ) -> tuple[Response, list[str]]:
-        """Return the response and the problems of regions that are left out. Raises BadInput that names the field."""
+        """Return the response, and the problems with regions that are left out. Raises BadInput, which names
+        the field, if the annotation is unusable.
+        """
         if not isinstance(annotation, Mapping):
             raise BadInput("must be an object", field="annotations")
         inputs = self.inputs(unit)
@@ -219,7 +221,7 @@ class Reader:
         return response, marked.problems
 
     def _differs(self, data: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
-        """Return what is wrong with the first input in a task's data that is not the unit's; "" if all are."""
+        """Describe the first input in a task's data that differs from the unit's; return "" if all are equal."""
         # Anybody with access to the server can edit the data of a task.
         for name in self.layout.inputs:
             text = data.get(name, "")
@@ -255,7 +257,7 @@ class Authors:
     def __init__(
         self, store: Store, info: BatchInfo, users: Mapping[int, User], given: Mapping[str, str]
     ) -> None:
-        """Raises UsageError for a name in `given` that no user has."""
+        """Raise UsageError for a name in `given` that no user has."""
         self._people = people_of(store.conn, info.batch)
         self._users = users
         for name in given:

@@ -30,17 +30,21 @@ _ASKED = (
     "position: sticky; bottom: -8px; z-index: 10; max-height: 50vh; overflow-y: auto; padding: 0.5em 1em calc(0.5em + 8px); "
     "background: var(--color-neutral-background, #fff); border-top: 1px solid #8888"
 )
-"""The style of the questions: they stay visible at the foot of the page, however long the texts above them are.
+"""The style of the questions, which keeps them visible at the foot of the page, however long the texts above
+them are.
 
-Between the foot and the page's own bar are 8 pixels, in which the text would be visible below the questions."""
+The style covers the 8 pixels between the foot and the page's own bar, where the text would otherwise be
+visible below the questions.
+"""
 _SPARE = "123456789" + "qwertyuiopasdfghjklzxcvbnm"
 
 
 @dataclass(frozen=True)
 class ConfigLayout:
-    """The names of a task's inputs and questions in the labelling configuration.
+    """The names that a task's inputs and questions have in the labelling configuration.
 
-    Inputs that are `absent` from every unit get no heading; each task's data has them all, empty ones too.
+    Inputs that are `absent` from every unit get no heading; each task's data contains all of them, including
+    empty ones.
     """
 
     task: Task
@@ -48,14 +52,14 @@ class ConfigLayout:
 
     @cached_property
     def inputs(self) -> list[str]:
-        """The task's inputs in the order of the page, the main text last."""
+        """The task's inputs in the order of the page, with the main text last."""
         names = [n for n in _ORDER if n in self.task.input_names]
         names += [n for n in self.task.input_names if n not in names]
         return [*(n for n in names if n != self.main), self.main]
 
     @cached_property
     def main(self) -> str:
-        """The input in which evidence is marked, and which the questions are about."""
+        """The input to which the questions refer, and in which evidence is marked."""
         names = self.task.input_names
         return marked_input(names) or names[-1]
 
@@ -91,12 +95,12 @@ class ConfigLayout:
 
     @cached_property
     def evidence_key(self) -> str | None:
-        """The key that marks evidence: e, or the first that no label has."""
+        """The key that marks evidence: e, or the first key that no label has."""
         return next((c for c in "e" + _SPARE if c not in self.keys.values()), None)
 
     @cached_property
     def xml(self) -> str:
-        """The labelling configuration. Raises UsageError for a label that Label Studio would not store."""
+        """The labelling configuration as XML. Raises UsageError for a label that Label Studio would not store."""
         view = ET.Element("View")
         texts = ET.SubElement(view, "View", style=_TEXTS)
         questions = ET.SubElement(view, "View", style=_ASKED)
@@ -174,7 +178,7 @@ class ConfigLayout:
 
     @cached_property
     def instruction(self) -> str:
-        """Instructions, questions and guidelines as the HTML of the project's instruction page."""
+        """Return the instructions, questions and guidelines as HTML for the project's instruction page."""
         spec = self.task.spec
         parts = [f"<h3>{escape(spec.title)}</h3>"]
         if text := instructions(self.task):
@@ -216,7 +220,7 @@ def _shown_key(key: str | None) -> str:
 
 
 def _literal(text: str) -> str:
-    """Return text for an attribute of a tag."""
+    """Return text escaped for an attribute of a tag."""
     flat = " ".join(text.split())
     # Label Studio reads an attribute that begins with $ as the name of a variable in the task's data.
     return f"\u200a{flat}" if flat.startswith("$") else flat

@@ -18,7 +18,7 @@ Key = tuple[str, int]
 
 
 class Link(NamedTuple):
-    """A batch's project on one server: of one `person`, or shared if `person` is empty.
+    """A batch's project on one server: for one `person`, or shared if `person` is empty.
 
     `assisted`: annotators see predictions, those of `run` if we sent them.
     """
@@ -100,7 +100,7 @@ def _mark(conn: sqlite3.Connection, batch: str, link: Link) -> None:
 
 
 def forget(store: Store, batch: str, url: str, person: str = "") -> None:
-    """Delete the link and what the study knows of its tasks; labels stay."""
+    """Delete the link and the stored records of its tasks; labels are kept."""
     with store.transaction() as conn:
         for table in ("annotations", "tasks", "projects"):
             query = f"DELETE FROM label_studio_{table} WHERE batch = ? AND url = ? AND person = ?"
@@ -138,7 +138,7 @@ def find(
 
 
 class KnownTask(NamedTuple):
-    """A task as stored in the study. `pulled` and `created` are None before it was read."""
+    """A task as stored in the study. `pulled` and `created` are None until the task is first read."""
 
     unit: str
     repeat: int
@@ -147,7 +147,7 @@ class KnownTask(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """The unit, and whether it is its hidden repeat."""
+        """The unit, and whether the task is its hidden repeat."""
         return self.unit, self.repeat
 
 
@@ -163,7 +163,7 @@ def tasks_of(store: Store, batch: str, link: Link) -> dict[int, KnownTask]:
 
 
 def add_tasks(store: Store, batch: str, link: Link, tasks: Mapping[int, Key]) -> None:
-    """Store which task is which unit, in place of what was stored for tasks with these numbers."""
+    """Store the unit of each task, replacing the records of tasks with the same numbers."""
     with store.transaction() as conn:
         note_tasks(conn, batch, link, {task: KnownTask(*key, None, None) for task, key in tasks.items()})
 
@@ -179,7 +179,9 @@ def note_tasks(conn: sqlite3.Connection, batch: str, link: Link, tasks: Mapping[
 
 
 def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> None:
-    """Delete the records of tasks that were deleted on the server, so that their units are sent again; labels stay."""
+    """Delete the records of tasks that were deleted on the server, so that their units are sent again; labels
+    are kept.
+    """
     # The records of their annotations have to go as well. The server gives the number of a deleted task to the next
     # one. A pull would then take the annotations that the new task lacks for deleted ones.
     keys = [(batch, link.url, link.person, task) for task in tasks]
@@ -190,14 +192,14 @@ def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> No
 
 
 class Survey(NamedTuple):
-    """The tasks of a project on the server beside the stored ones."""
+    """A comparison of a project's tasks on the server with the stored ones."""
 
     known: dict[int, KnownTask]
     there: dict[int, TaskTimes]
 
     @property
     def gone(self) -> set[int]:
-        """Stored tasks that were deleted on the server, or whose number another task has now."""
+        """Stored tasks that were deleted on the server, or whose number now belongs to another task."""
         return {t for t, known in self.known.items() if t not in self.there or self._other(t, known)}
 
     @property
@@ -222,13 +224,13 @@ class Survey(NamedTuple):
 
 
 def survey(store: Store, info: BatchInfo, server: Server, link: Link) -> Survey:
-    """Return the tasks on the server beside the stored ones."""
+    """Compare the tasks on the server with the stored ones."""
     # Equal counts prove nothing: tasks are deleted, and created again under old or new numbers. So all are listed.
     return Survey(tasks_of(store, info.batch, link), server.listing(link.project))
 
 
 def same_time(first: str, second: str | None) -> bool:
-    """Return whether two ISO 8601 texts are the same moment."""
+    """Return whether two ISO 8601 strings denote the same moment."""
     return second is not None and datetime.fromisoformat(first) == datetime.fromisoformat(second)
 
 
@@ -244,7 +246,9 @@ def seats_of(store: Store, batch: str, person: str) -> dict[int, Key]:
 
 
 def key_of(task: Mapping[str, Any], seats: Mapping[int, Key]) -> Key | None:
-    """Return the unit that a task names, and whether it is the repeat; None if it names none, or contradicts itself."""
+    """Return the unit that a task names, and whether the task is its repeat; None if the task names no unit
+    or contradicts itself.
+    """
     data = task.get("data")
     if not isinstance(data, Mapping) or not isinstance(unit := data.get(UNIT_KEY), str):
         return None

@@ -27,9 +27,9 @@ from judge.store.study import dumps
 from judge.types import Where
 
 AT_ONCE = 500
-"""The most changed tasks that are fetched by their ids; with more, the whole export is faster."""
+"""The largest number of changed tasks that are fetched by id. For more tasks, the whole export is faster."""
 PAGE = 500
-"""Tasks whose answers are stored in one transaction."""
+"""The number of tasks whose answers are stored in one transaction."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Pulled:
     new: Counter[str] = field(default_factory=Counter)
     replaced: int = 0
     older: int = 0
-    """Answers that a later answer, in the study or on the server, had replaced already."""
+    """Answers that a later answer, in the study or on the server, had already replaced."""
     skips: int = 0
     spans: int = 0
     notes: int = 0
@@ -63,11 +63,11 @@ class Pulled:
     deleted_annotations: int = 0
     strange_tasks: int = 0
     quarantined: int = 0
-    """Answers in the quarantine, because they lack proof."""
+    """Answers that are in the quarantine because they lack proof."""
     retracted: int = 0
     """Labels that were undone because their annotation was deleted on the server."""
     problems: list[str] = field(default_factory=list)
-    """What was left out, each with its task and annotation."""
+    """Descriptions of everything that was left out, each with its task and annotation."""
 
 
 def pull(
@@ -80,8 +80,8 @@ def pull(
 ) -> Pulled:
     """Store new annotations; a second call adds nothing. `people` maps an e-mail, user name or id to an annotator.
 
-    An unusable annotation is left out and named in `problems`, and the next pull reads it again. Raises UsageError
-    if the batch was never pushed to the server, ProviderError if the server fails.
+    Unusable annotations are left out and named in `problems`, and the next pull reads them again. Raises
+    UsageError if the batch was never pushed to the server, and ProviderError if the server fails.
     """
     info = batch_info(store, batch)
     layout = ConfigLayout(info.task)
@@ -120,9 +120,9 @@ def pull(
 
 
 def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dict[Link, Project]:
-    """Return the batch's projects. If each person has one, those that were deleted are left out and named.
+    """Return the batch's projects. If each person has a project, deleted projects are left out and named.
 
-    Raises UsageError if there is none, Rejected if the shared project was deleted.
+    Raises UsageError if there is no project, and Rejected if the shared project was deleted.
     """
     hint = f"another one: {command('annotate push', info.batch, '--url', server.url, '--new')}"
     known = list(links.all_stored(store, info.batch, server.url))
@@ -170,7 +170,7 @@ class _Page:
     out: Pulled
     survey: Survey
     seats: Mapping[int, Key]
-    """Position -> unit, in a project of one person."""
+    """Position -> unit, in a project for one person."""
 
     def take(self, tasks: Sequence[Mapping[str, Any]]) -> None:
         """Store the answers of some tasks."""
@@ -255,7 +255,7 @@ class _Page:
     def _retracted(self, tasks: Sequence[Mapping[str, Any]]) -> list[Retracted]:
         """Return imported annotations that were deleted from their task, or given to another user.
 
-        The labels of a deleted task stay.
+        The labels from a deleted task are kept.
         """
         withdrawn = []
         for task in tasks:
@@ -273,7 +273,7 @@ class _Page:
         return withdrawn
 
     def _has_other_author(self, annotation: Mapping[str, Any], who: str) -> bool:
-        """Return whether the server says now that another annotator of the batch made an annotation."""
+        """Return whether the server now says that another annotator of the batch made an annotation."""
         try:
             return self.reader.author(annotation.get("completed_by")) != who
         except Unproven:

@@ -21,7 +21,7 @@ from judge.store import Store
 
 @dataclass(slots=True)
 class Pushed:
-    """The result of a push. `there` counts units that had a task already, `deleted` units whose task was deleted."""
+    """The result of a push. `there` counts units that already had a task, `deleted` units whose task was deleted."""
 
     batch: str
     url: str
@@ -54,12 +54,13 @@ def push(
 ) -> Pushed:
     """Create or complete the batch's project; a second call adds only what is missing.
 
-    `separate` gives each person a project with that person's queue; a batch that was pushed so stays so. `run`
-    sends the labels of that judge run as predictions, and marks the batch as assisted. `new` abandons the projects
-    that were deleted on the server. `restore` sends units again whose task was deleted.
+    `separate` gives each person a project with that person's queue; a batch that was pushed in this way stays
+    that way. `run` sends the labels of that judge run as predictions, and marks the batch as assisted. `new`
+    abandons the projects that were deleted on the server. `restore` sends the units whose task was deleted
+    again.
 
-    Raises UsageError for a batch that cannot be assisted any more, or was pushed the other way, ProviderError if
-    the server fails: then the same call continues where it stopped.
+    Raises UsageError if the batch can no longer be assisted, or was pushed the other way. Raises
+    ProviderError if the server fails; repeating the call then continues where it stopped.
     """
     info = _open(store, batch)
     with store.run_lock(f"label studio {batch}"):
@@ -90,9 +91,10 @@ def preview(
     separate: bool = False,
     new: bool = False,
 ) -> Pushed:
-    """Return what a push would send, computed from the study alone: no server is contacted and nothing is written.
+    """Return the result that a push would have, computed from the study alone: no server is contacted and
+    nothing is written.
 
-    Raises UsageError as `push`, and for a unit that the configuration cannot show.
+    Raises UsageError under the same conditions as `push`, and for a unit that the configuration cannot show.
     """
     info = _open(store, batch)
     layout, url = _layout(store, info), sdk.address(url)
@@ -130,7 +132,9 @@ def _layout(store: Store, info: BatchInfo) -> ConfigLayout:
 
 
 def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: bool, new: bool) -> list[str]:
-    """Return whose projects to fill; "" is the shared project. Raises UsageError for --separate with a shared project."""
+    """Return the people whose projects are filled; "" is the shared project. Raises UsageError for --separate
+    with a shared project.
+    """
     if "" in known and separate and not new:
         raise UsageError(
             f"batch '{info.batch}' is one project of all at {known[''].address}: --separate --new abandons it and "
@@ -145,7 +149,9 @@ def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: boo
 
 
 def _check_predictions(link: Link, run: str | None) -> None:
-    """Raise UsageError for predictions in a project that was blind so far, or of another run than before."""
+    """Raise UsageError if a project that was blind so far would get predictions, or if they come from a
+    different run than before.
+    """
     if run and not link.assisted:
         raise UsageError(
             f"{link.address} was pushed without predictions: with them, its blind labels could not be told from "
@@ -159,7 +165,7 @@ def _check_predictions(link: Link, run: str | None) -> None:
 
 @dataclass(slots=True)
 class _Job:
-    """One push, project after project."""
+    """One push, which handles one project after the other."""
 
     store: Store
     info: BatchInfo
@@ -276,7 +282,9 @@ class _Job:
         return True
 
     def _known(self, link: Link, restore: bool) -> tuple[set[Key], set[Key]]:
-        """Return the units that have a task on the server, and those whose task was deleted and is not sent again."""
+        """Return the units that have a task on the server, and the units whose task was deleted and is not
+        sent again.
+        """
         live, lost = links.units_there(self.store, self.info, self.server, link)
         if restore:
             there = links.tasks_of(self.store, self.info.batch, link)

@@ -24,7 +24,7 @@ SECONDS = 300.0
 
 
 def load() -> Any:
-    """Import the package. Raises MissingExtra that names the extra."""
+    """Import the package. Raises MissingExtra, which names the extra, if it is not installed."""
     # The package reads the key from the environment when it is imported, and stores it as a default.
     try:
         import label_studio_sdk
@@ -60,7 +60,9 @@ def address(url: str) -> str:
 
 
 def connect(url: str) -> tuple[Any, httpx.Client]:
-    """Return a client, and its connections for the caller to close. Raises KeyProblem for a missing or expired key."""
+    """Return a client and its connections, which the caller must close. Raises KeyProblem for a missing or
+    expired key.
+    """
     sdk = load()
     key = os.environ.get(KEY, "").strip()
     if not key:
@@ -144,18 +146,18 @@ def _detail(body: Any) -> str:
 
 
 _REGION_PREFIX = "Region 0: "
-"""The beginning of the vendor's messages; regions are checked one by one, so the number is always 0."""
+"""The beginning of the vendor's messages. Regions are checked one by one, so the number is always 0."""
 
 
 class Check:
     """A check of tasks and regions against a configuration, with the SDK's LabelInterface, on this machine."""
 
     def __init__(self, xml: str) -> None:
-        """Raise MissingExtra without the SDK."""
+        """Raise MissingExtra if the SDK is not installed."""
         self._interface = _interface(xml)
 
     def task(self, task: Mapping[str, Any]) -> None:
-        """Raise BadInput for a task that lacks data that the configuration shows."""
+        """Raise BadInput if a task lacks data that the configuration shows."""
         if not self._interface.validate_task(dict(task)):
             missing = [
                 o.value_name for o in self._interface.objects if task["data"].get(o.value_name) is None
@@ -165,7 +167,7 @@ class Check:
             )
 
     def regions(self, result: Sequence[Mapping[str, Any]]) -> None:
-        """Raise BadInput that names the control of the first region that the SDK refuses."""
+        """Raise BadInput if the SDK refuses a region, naming the control of the first such region."""
         # Region by region, because the vendor's check of a whole annotation returns only True or False.
         for number, region in enumerate(result, 1):
             if region.get("type") == "relation":

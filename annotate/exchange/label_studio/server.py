@@ -12,7 +12,7 @@ from judge.types import Json
 
 PAGE = 1000
 IDS = 200
-"""Task ids in one address: proxies refuse longer addresses."""
+"""The number of task ids in one address, because proxies refuse longer addresses."""
 # The SDK retries calls that read. A call that writes is not retried, because a server that fails may have written.
 _ONCE = {"max_retries": 0}
 
@@ -29,7 +29,8 @@ class Project(NamedTuple):
 class TaskTimes(NamedTuple):
     """The times at which a task was created and last changed (ISO 8601).
 
-    The server gives the id of a deleted task to another one, so only id and creation time together identify a task.
+    The server may give the id of a deleted task to a new task, so only id and creation time together identify
+    a task.
     """
 
     created: str
@@ -64,7 +65,7 @@ class Server:
         self._http.close()
 
     def project(self, number: int) -> Project | None:
-        """Return a project, None if it does not exist."""
+        """Return a project, or None if it does not exist."""
         try:
             with sdk.explained(self.url):
                 return _project(self._client.projects.get(id=number))

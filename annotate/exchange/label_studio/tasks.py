@@ -25,9 +25,9 @@ def data_of(layout: ConfigLayout, unit: ExchangeUnit, place: int | None = None) 
 
 
 def input_text(value: Any) -> str:
-    """Return an input as the text that is sent: options with their letters, passages with number, title, date and source.
+    """Return an input as the text to send: options with their letters, passages with number, title, date and source.
 
-    Another text would be another task: a pull compares it, character by character, with what the server has.
+    This text must not change, because a pull compares it character by character with the task on the server.
     """
     if value is None:
         return ""
@@ -45,7 +45,7 @@ def _passage(number: int, passage: Mapping[str, str]) -> str:
 
 
 def _as_sent(text: str) -> str:
-    """Return a text in as many code points as before, because evidence refers to them."""
+    """Return a text without changing its number of code points, because evidence refers to them."""
     # Browsers join \r\n to one character, which would move every later offset of evidence. Databases refuse NUL.
     return text.replace("\r\n", " \n").replace("\r", "\n").replace("\x00", "\ufffd")
 
@@ -55,7 +55,7 @@ def prediction(
 ) -> dict[str, Json]:
     """Return a judge's labels (field -> label and its probability) as one prediction.
 
-    Its score is the lowest probability, None if a probability is missing.
+    The score of the prediction is the lowest probability, or None if a probability is missing.
     """
     probabilities = [p for _, p in labels.values()]
     present = [p for p in probabilities if p is not None]
@@ -68,7 +68,7 @@ def prediction(
 
 TASKS = 250
 BYTES = 4_000_000
-"""The most tasks and bytes of one import; a larger task is sent alone."""
+"""The largest number of tasks and bytes in one import; a task with more bytes is sent alone."""
 
 
 class Sent(NamedTuple):
@@ -124,7 +124,7 @@ def pages(tasks: Iterator[tuple[Key, dict[str, Json]]]) -> Iterator[list[tuple[K
 
 
 def judged(store: Store, info: BatchInfo, run: str) -> Judged:
-    """Return unit -> field -> (label, its probability) of a run, for labels that the task has."""
+    """Return unit -> field -> (label, its probability) from a run, for labels that the task has."""
     out: dict[str, dict[str, tuple[str, float | None]]] = {}
     for question in info.task.spec.questions:
         domain = info.task.domain(question.field)
