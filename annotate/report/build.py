@@ -45,7 +45,7 @@ def build_table(panel: Panel, options: ReportOptions) -> Document:
     if panel.are_scores:
         raise BadInput(
             f"'{panel.field}' has {len(panel.domain):,} different numbers, too many for a report. Bin them into labels; "
-            "annotate agreement accepts numbers without bins",
+            "`annotate agreement` accepts numbers without bins",
             path=panel.source,
         )
     # The sections that read texts, profiles, batches and runs from a study get an empty study in memory.
