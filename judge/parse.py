@@ -78,7 +78,7 @@ def parse_json(task: Task, reply: Reply) -> Parsed:
     if not verdicts:
         bare = _bare(task, text)
         if bare is None:
-            return Parsed(Status.UNPARSED, reason="no JSON object with the fields asked for")
+            return Parsed(Status.UNPARSED, reason="no JSON object with the requested fields")
         verdicts = [bare]
     rationale = next((o["rationale"] for o in objects if isinstance(o.get("rationale"), str)), None)
     labels = tuple(Answered(f, v, rationale=rationale) for f, v in verdicts[0].items())

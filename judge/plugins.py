@@ -90,9 +90,9 @@ def every(built_in: dict[str, list[str]]) -> list[Plugin]:
         for point in _points(kind):
             problem = None
             if point.name in built_in.get(kind, ()):
-                problem = "the name is taken by what is built in, which is used"
+                problem = "a built-in part has this name and is used instead"
             elif point.name in seen:
-                problem = "another package has a plugin of this name, which is used"
+                problem = "another package has a plugin of this name, which is used instead"
             # Loaded in any case: a plugin that is not used may still be broken.
             seen.add(point.name)
             try:
@@ -130,7 +130,7 @@ def _load(kind: str, point: EntryPoint) -> Any:
     # SystemExit too: a script may end the process when it is imported.
     except (Exception, SystemExit) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise PluginFailed(f"{_who(kind, point)} does not load: {reason}") from error
+        raise PluginFailed(f"{_who(kind, point)} cannot be loaded: {reason}") from error
     if lack := _lack(kind, point.name, loaded):
         raise _failed(kind, point, lack)
     # Tracebacks name modules and no entry points, so packages are looked up by module.

@@ -17,7 +17,7 @@ def resource_dir(name: str) -> Path:
     for folder in (here / f"_{name}", here.parent / name):
         if folder.is_dir():
             return folder
-    raise AdjudgeError(f"the installation has no '{name}' folder: install adjudge again")
+    raise AdjudgeError(f"the installation lacks the folder '{name}' folder: install adjudge again")
 
 
 def page(template: str, **values: Any) -> str:

@@ -51,7 +51,7 @@ def rank_by_bm25(
         raise MissingExtra("judge retrieve needs bm25s: pip install 'adjudge[retrieve]'") from e
 
     if not name.strip() or any(c.isspace() or c in "@#" for c in name):
-        raise UsageError(f"--name '{name}': a name without spaces, '@' and '#'")
+        raise UsageError(f"--name '{name}': must not contain spaces, '@' or '#'")
     copies, texts = _passages(store, dataset)
     queries = _queries(store, dataset)
     index = bm25s.BM25(k1=K1, b=B)

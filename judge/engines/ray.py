@@ -54,9 +54,9 @@ OBJECT_STORE = 80 * 2**20
 def provider(model: str, settings: Settings, workers: Workers) -> Provider:
     """Return an unopened provider whose calls are made by workers. Raises UsageError or MissingExtra."""
     if settings.replicas:
-        raise UsageError("--workers takes one --base-url: every worker is a server by itself")
+        raise UsageError("--workers accepts only one --base-url, because every worker is a separate server")
     if workers.command is not None and "{port}" not in workers.command:
-        raise UsageError("--worker-command must contain {port}, which is replaced by the server's port")
+        raise UsageError("--worker-command must contain {port}, which is replaced with the server's port")
     # The capabilities of the model are read from a provider that is never opened. Unknown models and options
     # are refused here, too.
     alike = base.get(model, settings)

@@ -164,7 +164,7 @@ class Worker:
             except (Unreachable, RateLimited, ServerFault) as e:
                 if (code := self._server.poll()) is not None:
                     raise Unreachable(
-                        f"the worker's server ended with {code} before it answered", sent=False
+                        f"the worker's server exited with status {code} before it answered", sent=False
                     ) from e
                 if time.monotonic() > deadline:
                     raise

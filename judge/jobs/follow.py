@@ -58,7 +58,7 @@ def _polled(
             raise
         # A new batch is not on all servers of a vendor at once, so a 404 is no proof that it was lost.
         if _age(file) < EARLY_SECONDS:
-            return None, "not known to the vendor yet"
+            return None, "the vendor does not know the batch yet"
         release = command("judge jobs cancel", job.job_id, "--release")
         return None, f"not known to the vendor; release its units: {release}"
     if state.failed is not None:

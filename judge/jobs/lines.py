@@ -147,4 +147,4 @@ def _of_anthropic(row: dict[str, Json]) -> ResultLine | tuple[int, Json]:
         return _STATUSES.get(str(inner.get("type")), 500), {"error": inner}
     if kind in _NOT_ASKED:
         return ResultLine(row["custom_id"], reason=str(kind), unasked=True)
-    raise ValueError("an unknown type of result")
+    raise ValueError("the result type is unknown")

@@ -29,7 +29,7 @@ class Offline(BaseProvider):
         self.mask = None if self.chosen_mask in ("auto", "none") else self.chosen_mask
         if self.mask == "logit_bias":
             raise UsageError(
-                "--option mask=logit_bias needs the token numbers from a server's /tokenize, but --offline uses no server; "
+                "--option mask=logit_bias needs the token ids from a server's /tokenize, but --offline uses no server; "
                 "choose mask=structured_outputs (vLLM) or another mask"
             )
 

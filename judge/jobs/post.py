@@ -134,7 +134,7 @@ def _search(store: Store, job: Job, file: JobFile, service: BatchService, report
             "show it, and until then it is not posted again"
         )
     elif age < SETTLE_SECONDS:
-        remark = f"its posting was interrupted {age:.0f} s ago; the vendor should list it within {SETTLE_SECONDS:.0f} s"
+        remark = f"its upload was interrupted {age:.0f} s ago; the vendor should list it within {SETTLE_SECONDS:.0f} s"
     else:
         remark = (
             "may have been posted, but the provider does not list it, so it is not posted again; if you know that it was "

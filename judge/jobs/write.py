@@ -128,10 +128,12 @@ def write_job(
 def _check(plan: Plan, settled: Settled) -> None:
     """Raise UsageError for plans in which a unit takes several calls."""
     if plan.sampling.orders > 1:
-        raise UsageError("--label-order K takes several calls a unit, which a batch cannot do; leave it out")
+        raise UsageError(
+            "--label-order K takes several calls per unit, which batches do not support; leave it out"
+        )
     if settled.asker.reasons_first:
         raise UsageError(
-            "letters after a rationale take two calls a unit, which a batch cannot do; add --answers json"
+            "letters after a rationale take two calls per unit, which batches do not support; add --answers json"
         )
     if plan.task.spec.rationale == "quote":
         raise UsageError(
@@ -262,7 +264,7 @@ class _Files:
 
     def __init__(self, folder: Path, most_lines: int, most_bytes: int) -> None:
         if folder.exists():
-            raise UsageError(f"{folder}: exists already; name a new folder")
+            raise UsageError(f"{folder}: exists already; choose a new folder")
         self.folder, self.partial = folder, folder.with_name(folder.name + ".part")
         self.most_lines, self.most_bytes = most_lines, most_bytes
         self.files: list[_JobStream] = []

@@ -187,7 +187,7 @@ def thinking_tokens(options: Mapping[str, str]) -> int:
         return 0
     if not (text.isdecimal() and text.isascii() and int(text) >= LEAST_THINKING):
         raise UsageError(
-            f"--option thinking={text}: a number of tokens of at least {LEAST_THINKING}, adaptive or off"
+            f"--option thinking={text}: must be a number of tokens of at least {LEAST_THINKING}, adaptive or off"
         )
     return int(text)
 

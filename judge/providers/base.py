@@ -41,7 +41,7 @@ class Settings:
         """Return an option that must be a positive whole number. Raises UsageError if it is not."""
         text = (self.options or {}).get(name, str(default))
         if not (text.isdecimal() and int(text)):
-            raise UsageError(f"--option {name}={text}: not a positive whole number")
+            raise UsageError(f"--option {name}={text}: must be a positive whole number")
         return int(text)
 
 
@@ -266,7 +266,7 @@ def _module(vendor: str) -> Any:
         return importlib.import_module(f"judge.providers.{vendor.replace('-', '_')}")
     module = plugins.find("providers", vendor)
     if module is None:
-        raise UsageError(f"no vendor '{vendor}'; available: {', '.join(vendors())}")
+        raise UsageError(f"unknown vendor '{vendor}'; available: {', '.join(vendors())}")
     return module
 
 
@@ -297,7 +297,7 @@ def get(model: str, settings: Settings | None = None) -> Provider:
         raise
     except Exception as error:
         # Foreign code can raise anything. The user must learn which package did.
-        why = f"it cannot be made: {type(error).__name__}: {error}"
+        why = f"it cannot be created: {type(error).__name__}: {error}"
     if why:
         raise plugins.failed("providers", vendor, why)
     return cast(Provider, made)

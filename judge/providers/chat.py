@@ -187,7 +187,7 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         finish = choice.get("finish_reason")
         # OpenRouter reports a failure of the model inside an answer with status 200.
         if finish == "error" or (choice.get("error") and not content):
-            raise KeyError("an error in the place of an answer")
+            raise KeyError("an error instead of an answer")
         # If reasoning comes first, the first tokens belong to it and not to the answer.
         reasons = message.get("reasoning_content") or message.get("reasoning") or _THINKS.match(str(content))
         tokens = _tokens(choice.get("logprobs")) if request.choices and not reasons else None

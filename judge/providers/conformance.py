@@ -32,7 +32,7 @@ def lack(provider: Any) -> str | None:
     for name in ("open", "complete", "close"):
         method = getattr(provider, name, None)
         if not inspect.iscoroutinefunction(method):
-            return f"it has no '{name}'" if method is None else f"its '{name}' is no 'async def'"
+            return f"it has no '{name}'" if method is None else f"its '{name}' is not an 'async def'"
     returned = inspect.signature(provider.complete).return_annotation
     # Annotations are strings in a module that does not evaluate them.
     if returned is not inspect.Signature.empty and returned not in (Reply, "Reply", "types.Reply"):
@@ -54,7 +54,7 @@ def lack(provider: Any) -> str | None:
     try:
         json.dumps(dict(facts))
     except (TypeError, ValueError) as error:
-        return f"its 'describe' returns what is no JSON: {error}"
+        return f"its 'describe' returns a value that is not JSON: {error}"
     return None
 
 

@@ -109,9 +109,9 @@ class Provider:
             )
         if known not in labels:
             hint = (
-                f"'{self._relevant}' is none of them"
+                f"'{self._relevant}' is not one of them"
                 if self._relevant
-                else "name it with --option relevant=LABEL"
+                else "specify it with --option relevant=LABEL"
             )
             raise UsageError(f"{task}: which of {', '.join(labels)} has a relevant passage? {hint}")
         self._relevant = known
@@ -151,7 +151,9 @@ class Provider:
         """Return remarks for the user at the end of a run."""
         # A statement is compared with many passages, so texts and not calls are counted.
         cut = len(self._cut)
-        return (f"{cut} texts were longer than {LONGEST} tokens: their rest was not read",) if cut else ()
+        return (
+            (f"{cut} texts were longer than {LONGEST} tokens; the rest of each was not read",) if cut else ()
+        )
 
     async def _vector(self, text: str) -> Vectors:
         if text in self._kept:

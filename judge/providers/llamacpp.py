@@ -55,7 +55,7 @@ class Provider:
         options = settings.vendor_options("llamacpp", "cache_prompt", "n_ctx", "threads")
         cached = options.get("cache_prompt", "true")
         if cached not in ("true", "false"):
-            raise UsageError(f"--option cache_prompt={cached}: true or false")
+            raise UsageError(f"--option cache_prompt={cached}: must be true or false")
         self._cache = cached == "true"
         self._n_ctx = settings.whole("n_ctx", 4096)
         self._threads = settings.whole("threads", cores())
@@ -181,5 +181,5 @@ def _weights(name: str) -> Path:
         return bundled
     path = Path(name).expanduser()
     if not path.is_file():
-        raise UsageError(f"llamacpp/{name}: no such file; give '{BUNDLED}' or the path of a GGUF file")
+        raise UsageError(f"llamacpp/{name}: no such file; use '{BUNDLED}' or the path of a GGUF file")
     return path

@@ -94,7 +94,7 @@ class Provider:
         output, _ = session.run([session.encode("a", "b")[0]])
         if output.ndim != 2:
             raise Rejected(
-                f"{self._file}: its output is no row of classes for each text (shape {output.shape})"
+                f"{self._file}: its output is not a row of classes for each text (shape {output.shape})"
             )
         n = output.shape[1]
         names = ["yes", "no"] if n == 1 else [self._names.get(i, str(i)) for i in range(n)]

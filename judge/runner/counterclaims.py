@@ -51,7 +51,9 @@ async def build(
     n, _ = select(store, tasks[0], only)
     items = selected_units(store)
     if not n:
-        raise UsageError(f"no item has a claim that is in no pair yet; see {command('judge items show')}")
+        raise UsageError(
+            f"every item with a claim is already in a pair, or no item has a claim; see {command('judge items show')}"
+        )
     checked = await check.run(tasks[0], only)
     validity = relation.values(store.conn, checked.run_id, VALIDITY)
     valid = [item for item in items if validity.get(item) == "valid"]

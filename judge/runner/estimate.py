@@ -90,7 +90,7 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
     )
     basis.append(
         f"output: {measured.calls} earlier replies" if measured
-        else "output: an answer in the task's format; a model that thinks first takes more, up to the limit"
+        else "output: an answer in the task's format; a model that reasons first uses more, up to the limit"
     )  # fmt: skip
     latency = (measured.latency if measured else None) or 1.0
     concurrency = plan.concurrency or MOST
@@ -115,7 +115,7 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
         price=price,
         latency=latency,
         seconds=calls * latency / concurrency,
-        bound_by=f"{concurrency} calls at once of {latency:.2g} s",
+        bound_by=f"{concurrency} concurrent calls of {latency:.2g} s",
         basis=tuple(basis),
     )
 

@@ -35,7 +35,7 @@ def _example(store: Store, task: Task, item: str, context: Sequence[str]) -> Exa
     row = store.conn.execute("SELECT claim, question FROM items WHERE item_id = ?", [item]).fetchone()
     if row is None:
         raise UsageError(
-            f"--examples: no item '{item}' in the study; list its items: {command('judge items show')}"
+            f"--examples: there is no item '{item}' in the study; list its items: {command('judge items show')}"
         )
     inputs: dict[str, str | list[str] | dict[str, str]] = {
         name: value for name, value in zip(("claim", "question"), row, strict=True) if value is not None

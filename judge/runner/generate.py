@@ -81,7 +81,9 @@ def check_names(*names: str) -> None:
     """Raise UsageError for a system or condition that cannot be part of an id."""
     for name in names:
         if not name.strip() or "@" in name or "#" in name:
-            raise UsageError(f"'{name}' contains '@' or '#', which join ids: name the system with --system")
+            raise UsageError(
+                f"'{name}' contains '@' or '#', which separate the parts of ids: choose another name with --system"
+            )
 
 
 def _imported_conditions(store: Store, system: str) -> set[str]:

@@ -79,7 +79,7 @@ BAD = [
     ("none+noise:0", "--context 'none+noise:0'"),
     ("top:3 --ranking x", "no ranking fits: choose with --ranking and --stage; available: first (retrieve)"),
     ("none --stage rerank", "--ranking and --stage require --context top:K"),
-    ("none --system a@b", "name the system with --system"),
+    ("none --system a@b", "choose another name with --system"),
     ("misleading", "no unit has the inputs of"),
 ]
 

@@ -102,15 +102,15 @@ async def test_a_worker_starts_its_own_server_and_ends_it() -> None:
 async def test_a_server_that_ends_at_once_is_said() -> None:
     worker = Worker(Served("openai/own", Settings(), f"{sys.executable} -c 'raise SystemExit(7)' {{port}}"))
     said = await asyncio.wait_for(worker.open(), 60)
-    assert isinstance(said, Unreachable) and "ended with 7 before it answered" in str(said)
+    assert isinstance(said, Unreachable) and "exited with status 7 before it answered" in str(said)
 
 
 def test_what_does_not_go_together_is_refused() -> None:
     with pytest.raises(UsageError, match="require --workers N"):
         provider_of("scripted/hash", RunOptions(worker_gpus=1.0))
-    with pytest.raises(UsageError, match="--workers takes one --base-url"):
+    with pytest.raises(UsageError, match="--workers accepts only one --base-url"):
         engines.provider("openai/x", Settings(replicas=("http://127.0.0.1:1",)), Workers())
-    with pytest.raises(UsageError, match="replaced by the server's port"):
+    with pytest.raises(UsageError, match="replaced with the server's port"):
         engines.provider("openai/x", Settings(), Workers(command="vllm serve x"))
     with pytest.raises(UsageError, match="no script 'nothing'"):
         engines.provider("scripted/nothing", Settings(), Workers())

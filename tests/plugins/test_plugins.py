@@ -202,7 +202,7 @@ def test_a_broken_plugin_is_named_and_stops_nothing_else(site: Path, judge: Judg
     problems = problems_of(judge)
     assert set(problems) == {"gone", "raises", "scripted", "empty", "exits"}
     assert "ModuleNotFoundError: No module named 'broken_missing'" in problems["gone"]
-    assert "of broken 0.1 does not load: RuntimeError: no luck" in problems["raises"]
+    assert "of broken 0.1 cannot be loaded: RuntimeError: no luck" in problems["raises"]
     assert "is no measure: it has no 'measure'" in problems["empty"]
     assert "SystemExit: 3" in problems["exits"]
     # Only who asks for it is told; what is built in stays what it was.
@@ -331,14 +331,14 @@ WHOLE = {
         ("max_concurrency", "", "it has no 'max_concurrency' (None or a number from 1)"),
         ("max_concurrency", "max_concurrency = 0", "its 'max_concurrency' is 0, not None or a number from 1"),
         ("open", "", "it has no 'open'"),
-        ("open", "def open(self): ...", "its 'open' is no 'async def'"),
-        ("complete", "def complete(self, request): return Reply('{}')", "its 'complete' is no 'async def'"),
+        ("open", "def open(self): ...", "its 'open' is not an 'async def'"),
+        ("complete", "def complete(self, request): return Reply('{}')", "its 'complete' is not an 'async def'"),
         ("complete", "async def complete(self, request) -> str: return '{}'", "its 'complete' returns str, not judge.types.Reply"),
         ("close", "", "it has no 'close'"),
         ("describe", "", "it has no 'describe'"),
         ("describe", "def describe(self): return 'echo'", "its 'describe' returns str, not a mapping"),
-        ("describe", "def describe(self): return {'x': {1}}", "its 'describe' returns what is no JSON"),
-        ("init", "def __init__(self): ...", "it cannot be made: TypeError"),
+        ("describe", "def describe(self): return {'x': {1}}", "its 'describe' returns a value that is not JSON"),
+        ("init", "def __init__(self): ...", "it cannot be created: TypeError"),
     ],
 )  # fmt: skip
 def test_what_the_runner_uses_is_checked_before_it_is_used(

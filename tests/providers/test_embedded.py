@@ -82,7 +82,7 @@ async def test_a_run_embeds_each_text_once(tmp_path: Path, monkeypatch: pytest.M
     report = await run(db, provider, run_plan)
     assert (report.ended, report.labelled) == ({"ok": 4}, 4)
     assert sorted(seen) == sorted([*TEXTS.values(), "tea " * 400, "Tea is hot."]), "the claim once for all"
-    assert report.notes == ("1 texts were longer than 256 tokens: their rest was not read",)
+    assert report.notes == ("1 texts were longer than 256 tokens; the rest of each was not read",)
     values = dict(select(db, "SELECT unit_id, value FROM labels WHERE field = 'topic'"))
     assert values["t:2/p"] == "off"
     again = await run(db, provider, run_plan)
@@ -114,7 +114,7 @@ def test_stance_is_refused_and_so_is_a_label_it_cannot_guess(tmp_path: Path) -> 
     provider = Provider("minilm", base.Settings(options={"relevant": "about"}))
     assert Asker(load_task(str(path)), "m", provider, Sampling()).mode == "pair"
     wrong = Provider("minilm", base.Settings(options={"relevant": "yes"}))
-    with pytest.raises(UsageError, match="'yes' is none of them"):
+    with pytest.raises(UsageError, match="'yes' is not one of them"):
         Asker(load_task(str(path)), "m", wrong, Sampling())
 
 
