@@ -53,7 +53,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
     made = BatchMade(plan.name, task.name, 0)
     with store.transaction() as conn:
         if conn.execute("SELECT 1 FROM batches WHERE batch = ?", [plan.name]).fetchone():
-            raise UsageError(f"there is a batch '{plan.name}' already; take another name")
+            raise UsageError(f"batch '{plan.name}' already exists; choose another name")
         keep_task(conn, task)
         ensure_human(conn, people)
         plan = replace(plan, left_out=labelled_before(conn, task, people) if plan.fresh else ())

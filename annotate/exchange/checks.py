@@ -54,9 +54,7 @@ class Checks:
         ):
             raise BadInput(f"no unit '{response.unit}' in the study", field="unit")
         if not response.annotator:
-            raise BadInput(
-                "who labelled? no annotator is named; give one for all rows with --as", field="annotator"
-            )
+            raise BadInput("the annotator is missing; set one for all rows with --as", field="annotator")
         answers = {}
         for name, given in response.answers.items():
             value = self._maps.get(name, {}).get(given, given)
@@ -68,7 +66,7 @@ class Checks:
         if response.at is not None and not _is_time(response.at):
             raise BadInput(f"'{response.at}' is not a time in UTC, like 2026-01-31T10:20:30.000Z", field="at")
         if response.at is not None and datetime.fromisoformat(response.at) > datetime.now(UTC) + ZONES:
-            raise Unproven("time", f"it is dated {response.at}, which is still to come", field="at")
+            raise Unproven("time", f"it is dated {response.at}, which is in the future", field="at")
         at = None if response.at is None else _plain_time(response.at)
         for name, text in (("note", response.note), ("flag", response.flag)):
             _storable(text or "", name)
@@ -87,7 +85,7 @@ class Checks:
             raise BadInput(f"task {task.name} has no field '{name}': {', '.join(task.fields)}", field=name)
         if name not in answerable and not self._derived:
             source = task.spec.derive[name].source
-            raise BadInput(f"'{name}' follows from '{source}': import that", field=name)
+            raise BadInput(f"'{name}' is derived from '{source}': import '{source}' instead", field=name)
         domain = task.domain(name)
         if domain and value not in domain:
             raise BadInput(f"'{value}' is not a label: {', '.join(domain)}", field=name)
@@ -101,7 +99,7 @@ class Checks:
             except BadInput as e:
                 raise BadInput(e.reason, field=name) from e
         if question.many and not _is_list(value):
-            raise BadInput("takes a JSON array of texts", field=name)
+            raise BadInput("must be a JSON array of strings", field=name)
         return value
 
     def _spans(self, response: Response) -> None:

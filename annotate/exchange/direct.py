@@ -176,7 +176,7 @@ class DirectImport:
             # The labels of a batch are computed from its log, so a change here would be lost.
             if source.source.startswith("batch:"):
                 batch = source.source.removeprefix("batch:")
-                where = f"{who} labelled '{unit}' in batch '{batch}': declare it there with --batch {batch}"
+                where = f"{who} labelled '{unit}' in batch '{batch}': declare its blindness there with --batch {batch}"
                 raise BadInput(where, field=name)
         for source in same:
             label_sources.clear(self._conn, who, unit, repeat, source.source, [name])

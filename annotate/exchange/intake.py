@@ -55,10 +55,12 @@ def store_responses(
     done = ImportResult()
     info = batch_info(store, batch) if batch else None
     if info and info.closed:
-        raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: its labels stand as they are")
+        raise StudyError(
+            f"batch '{batch}' was closed on {info.closed[:10]}: its labels can no longer be changed"
+        )
     # A pack has one person's part. Labels of the others would be lost when it is merged.
     if info and info.packed_for:
-        raise UsageError(f"batch '{batch}' is a packed one: import into the study it was packed from")
+        raise UsageError(f"batch '{batch}' is a packed batch: import into the study from which it was packed")
     checks = Checks(store, info.task if info else task, how.labels, derived=info is None)
     import_id = str(ULID())
     with ExitStack() as locks, store.transaction() as conn:
@@ -127,11 +129,11 @@ def accept(
         record = quarantine.open_record(store.conn, number)
         if record["response"] is None:
             raise UsageError(
-                f"record {number} could not be read ({record['reason']}): correct it where it comes from, and drop it here"
+                f"record {number} could not be read ({record['reason']}): correct it at its source, and drop it here"
             )
         if "events" in record["response"]:
             if merged is None:
-                raise UsageError(f"record {number} is a conflict of two packs")
+                raise UsageError(f"record {number} is a conflict between two packs")
             merged(store, record["response"])
         else:
             response = quarantine.response_of(record["response"])
@@ -194,7 +196,7 @@ class AcceptedPeople:
             known = ", ".join(sorted(self._known))
             raise Unproven(
                 "person",
-                f"{who} is none of the people of {self._where} ({known}): map the name with --map-label "
+                f"{who} is not one of the people in {self._where} ({known}): map the name with --map-label "
                 f"annotator:{who}=NAME, or accept new people with --new-people",
                 field="annotator",
             )

@@ -42,7 +42,7 @@ def differs_by_hash(sha: str | None, inputs: Mapping[str, Any] | None) -> str | 
     """
     if not sha:
         return None
-    reason = "the hash of its text is another one: it was labelled on another text"
+    reason = "the hash of its text differs: it was labelled on a different text"
     return _difference(inputs, lambda texts: sha == text_sha(texts), reason)
 
 
@@ -59,7 +59,7 @@ def differs_by_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
         possible = [compose(texts)[0], *(v for v in texts.values() if isinstance(v, str))]
         return bare_text in map(bare, possible)
 
-    return _difference(inputs, fits, "its text is not that of the unit")
+    return _difference(inputs, fits, "its text differs from the unit's")
 
 
 def differs_by_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | None:
@@ -71,7 +71,7 @@ def differs_by_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | Non
     compared = {name: given[name] for name in inputs if given.get(name) is not None}
     for name, value in compared.items():
         if bare(flat(value)) != bare(flat(inputs[name])):
-            return f"its '{name}' is not that of the unit"
+            return f"its '{name}' differs from the unit's"
     # A record with none of the inputs proves nothing about its text.
     return "" if compared else None
 

@@ -134,7 +134,7 @@ def open_record(conn: sqlite3.Connection, number: int) -> dict[str, Any]:
             f"there is no record {number} in the quarantine: {command('annotate quarantine list')}"
         )
     if record["status"] != "open":
-        raise UsageError(f"record {number} of the quarantine is {record['status']} already")
+        raise UsageError(f"record {number} in the quarantine is already {record['status']}")
     return record | {"response": json.loads(record["response"]) if record["response"] else None}
 
 

@@ -131,7 +131,7 @@ class ImportResult:
             lines.append(f"{listed} left out: only a batch stores them (--batch)")
         if self.unproven and batch:
             lines.append(
-                f"{self.unproven} records have neither their text nor its hash: it is not proved that they are about this text"
+                f"{self.unproven} records have neither their text nor its hash, so it is not proved that they refer to this text"
             )
         if self.quarantined:
             lines.append(
@@ -140,7 +140,7 @@ class ImportResult:
         if self.declared:
             lines.append(f"{self.declared} stored labels are now declared")
         if self.confirmed:
-            lines.append(f"{self.confirmed} labels have another source, too: both sources are stored")
+            lines.append(f"{self.confirmed} labels also have another source: both sources are stored")
         if self.conflicts:
             lines.append(
                 f"{self.conflicts} labels contradict another source of the same person; they count as unlabelled "

@@ -63,12 +63,16 @@ def check_rows(
         "SELECT session_id, batch, annotator_id, person, version, started, ended FROM sessions"
     ):
         if about != [batch, person, person]:
-            raise BadInput(f"session {session} is of another person or batch than the pack", path=str(path))
+            raise BadInput(
+                f"session {session} belongs to a different person or batch than the pack", path=str(path)
+            )
         if session not in sessions_here:
             # A word after the version is the kind of a session of the program, such as an import, whose times count
             # differently.
             if not isinstance(program, str) or not _VERSION.fullmatch(program):
-                raise BadInput(f"session {session}: {program!r} is no version of the program", path=str(path))
+                raise BadInput(
+                    f"session {session}: {program!r} is not a version of the program", path=str(path)
+                )
             if _moment(started) is None or (ended is not None and _moment(ended) is None):
                 raise BadInput(f"session {session}: {started!r} to {ended!r} is not a time", path=str(path))
         sessions[session] = about
@@ -96,7 +100,7 @@ def check_rows(
             reason = e.reason if isinstance(e, BadInput) else "cannot be read"
             raise BadInput(f"{where}: {reason}", path=str(path), field=field) from e
         if row.session not in sessions:
-            raise BadInput(f"{where}: of no session", path=str(path))
+            raise BadInput(f"{where}: does not belong to a session", path=str(path))
         if original is not None and _unchangeable(original) != _unchangeable(row):
             raise BadInput(f"{where}: was changed after it was packed", path=str(path))
         before[row.event.event_id] = row
@@ -110,7 +114,7 @@ def dated_wrong(row: LogRow, packed_at: str) -> str | None:
     if at is not None and earliest is not None and at < earliest - CLOCKS:
         return f"dated {row.at}, before the pack was made ({packed_at})"
     if at is not None and at > datetime.now(UTC) + CLOCKS:
-        return f"dated {row.at}, which is still to come"
+        return f"dated {row.at}, which is in the future"
     return None
 
 
@@ -147,7 +151,7 @@ def _check(task: Task, row: LogRow, before: dict[str, LogRow]) -> None:
     elif event.kind == Kind.UNDO:
         target = before.get(event.undoes or "")
         if target is None or target.position != row.position or target.event.kind not in UNDOABLE:
-            raise BadInput("undoes nothing that was done before on this unit")
+            raise BadInput("does not undo an earlier event on this unit")
     if event.kind != Kind.UNDO and event.undoes is not None:
         raise BadInput(f"a {event.kind} undoes nothing")
     if event.kind in (Kind.FLAG, Kind.NOTE) and not isinstance(event.value, str | None):

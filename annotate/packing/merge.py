@@ -65,7 +65,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
         theirs, ours = batch_info(packed, batch), batch_info(store, batch)
         # Another wording is another question, under which the labels have another meaning.
         if theirs.task.sha256 != ours.task.sha256:
-            raise BadInput(f"packed with another text of task {theirs.task.name}", path=str(path))
+            raise BadInput(f"packed with a different text of task {theirs.task.name}", path=str(path))
         back = _check_positions(packed.conn, store.conn, batch, person, path)
         packed_rows, study_rows = rows_of(packed.conn, batch, person), rows_of(store.conn, batch, person)
         known = "SELECT session_id FROM sessions WHERE batch = ? AND annotator_id = ?"
@@ -172,9 +172,9 @@ def _refused(
         code, problem = "conflict", conflict(position, events, mine)
         dates = [dated_wrong(r, packed_at) for r in packed_rows if r.event.event_id in new]
         if wrong := next(filter(None, dates), None):
-            code, problem = "time", f"unit {position}: {wrong}: a wrong clock, or the file was changed"
+            code, problem = "time", f"unit {position}: {wrong}: a clock was wrong, or the file was changed"
         if units[position] in edited:
-            code, problem = "text", f"unit {position}: its text in the file is not that of the study"
+            code, problem = "text", f"unit {position}: its text in the file differs from that in the study"
         status, earlier = _earlier_record(conn, batch, person, position, new)
         problem = problem or earlier
         if problem is None:

@@ -29,10 +29,10 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
     """Write the study for one person, and return its number of units. Raises UsageError if the file exists."""
     info = batch_info(store, batch)
     if info.packed_for:
-        raise UsageError(f"batch '{batch}' is a packed one already")
+        raise UsageError(f"batch '{batch}' is already a packed batch")
     if info.closed:
         raise UsageError(
-            f"batch '{batch}' was closed on {info.closed[:10]}: nothing labelled in a pack could come back"
+            f"batch '{batch}' was closed on {info.closed[:10]}: labels from a pack could not be merged"
         )
     # Repeats and attention units are packed as units of the sample, because anybody can open the file.
     rows = store.conn.execute(
@@ -47,7 +47,7 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
             f"batch '{batch}': {person} was stopped ({why}); nothing labelled in a pack could come back"
         )
     if path.exists():
-        raise UsageError(f"{path}: exists already; take another name")
+        raise UsageError(f"{path}: already exists; choose another name")
     # An incomplete file could be sent as a pack, so the file gets its name at the end.
     part = path.with_name(f".{path.name}.part")
     _remove(part)

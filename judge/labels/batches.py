@@ -27,7 +27,7 @@ def members(store: Store, name: str) -> Members:
     ]
     if name not in batches:
         listed = f"available: {', '.join(batches)}" if batches else "the study has no batches"
-        raise UsageError(f"{store.path}: no batch '{name}'; {listed}; leave --batch out to use all labels")
+        raise UsageError(f"{store.path}: no batch '{name}'; {listed}; omit --batch to use all labels")
     people = store.conn.execute("SELECT DISTINCT annotator_id FROM assignments WHERE batch = ?", [name])
     units = store.conn.execute("SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample'", [name])
     return Members(frozenset(p for (p,) in people), frozenset(u for (u,) in units))

@@ -105,7 +105,7 @@ class ReferenceLabels:
         if self.word not in available and word not in self._runs:
             listed = ", ".join(available[:10]) + (", …" if len(available) > 10 else "")
             raise UsageError(
-                f"--reference {word}: no labels of such an annotator; available: {listed or 'none'}"
+                f"--reference {word}: no labels by an annotator of that name; available: {listed or 'none'}"
             )
         self._cache: dict[tuple[str, str], dict[str, str]] = {}
 

@@ -161,7 +161,7 @@ def _text(value: Json, column: str, seen: dict[str, tuple[str, int]], path: str,
     kinds = {str: "text", bool: "true/false", int: "a number", float: "a number"}
     kind = kinds.get(type(value))
     if kind is None:
-        raise BadInput("a cell is text, a number or true/false", path=path, line=line, field=column)
+        raise BadInput("a cell must be a string, a number or true/false", path=path, line=line, field=column)
     # 1 and "1" in one column would become two labels.
     known, first = seen.setdefault(column, (kind, line))
     if kind != known:

@@ -111,7 +111,7 @@ def read_panel(
     if level == "text" and not text:
         coded = ", ".join(sorted({row.field for row in fields_of(store)} - {name})) or "none yet"
         raise UsageError(
-            f"'{name}' is text: agreement is not computed on it; name another field with --field "
+            f"'{name}' is text: agreement is not computed for it; choose another field with --field "
             f"(fields with labels: {coded})"
         )
     batch = members(store, scope.batch) if scope.batch is not None else None

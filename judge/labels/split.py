@@ -173,7 +173,7 @@ def draw(
         raise UsageError(f"{store.path}: {task.task_id} has already been split, and a split is frozen")
     if panel.numeric:
         raise UsageError(
-            f"'{panel.field}' has numbers, but a split is stratified by labels; name a field with labels"
+            f"'{panel.field}' has numbers, but a split is stratified by labels; choose a field with labels"
         )
     chosen_reference = resolve(panel, reference)
     if chosen_reference is None:

@@ -46,12 +46,14 @@ class Layout:
     def __post_init__(self) -> None:
         long = self.annotator is not None or self.label is not None
         if long == bool(self.annotators):
-            raise UsageError("name the annotator and the label (long table), or the annotators (wide table)")
+            raise UsageError(
+                "specify the annotator and the label (long table), or the annotators (wide table)"
+            )
         if long and (self.annotator is None or self.label is None):
             raise UsageError("a long table needs both the annotator and the label")
         if len(set(self.columns)) < len(self.columns):
             raise UsageError(
-                f"a column can have only one role, but one is named twice: {', '.join(self.columns)}"
+                f"a column can have only one role, but one is given twice: {', '.join(self.columns)}"
             )
 
     @property
@@ -84,13 +86,13 @@ def read_table(
         )
     # An empty cell means that a label is missing, so an empty text cannot be a label.
     if order is not None and (len(set(order)) < len(order) or "" in order):
-        raise UsageError(f"--level {level}:{','.join(order)}: a label is empty or named twice")
+        raise UsageError(f"--level {level}:{','.join(order)}: a label is empty or given twice")
     if order is not None and level in NUMERIC:
         raise UsageError(
-            f"--level {level}:{','.join(order)}: leave the labels out, because numbers have their own order"
+            f"--level {level}:{','.join(order)}: omit the labels, because numbers have their own order"
         )
     if layout.probabilities is not None and level in NUMERIC:
-        raise UsageError(f"probabilities are for labels; level {level} has numbers")
+        raise UsageError(f"probabilities require labels, but level {level} is numeric")
     # A row of a wide table has the labels of everybody, so it does not say whose the probabilities are.
     if layout.probabilities is not None and layout.annotators and len(judges) != 1:
         raise UsageError("a wide table with probabilities needs exactly one --judge")
@@ -220,7 +222,7 @@ def _read_cells(path: Path, layout: Layout, judges: Sequence[str]) -> _Cells:
         if has_probabilities and row[skip - 1].strip():
             judge = judges[0] if wide else row[skip]
             if judge not in judges:
-                reason = f"'{judge}' has probabilities but is not named as a judge; add --judge {judge}"
+                reason = f"'{judge}' has probabilities but is not declared as a judge; add --judge {judge}"
                 raise BadInput(reason, path=str(path), line=line, field=layout.probabilities or "")
             cells.masses.append((judge, name, row[skip - 1], line))
         for annotator, label in labels:
@@ -267,7 +269,7 @@ def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[Int
             except BadInput as e:
                 raise BadInput(e.reason, path=cells.path, line=cells.line_of_label(i)) from e
             if level == "ratio" and float(labels[i]) < 0:
-                reason = f"{labels[i]} is negative, which a ratio level excludes"
+                reason = f"{labels[i]} is negative, which is not allowed on a ratio level"
                 raise BadInput(reason, path=cells.path, line=cells.line_of_label(i))
         # As text, 10 would come before 2.
         domain = sorted(set(labels), key=float)

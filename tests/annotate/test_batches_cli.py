@@ -49,7 +49,7 @@ def test_new_list_show_labels_close(study: Path, run: Run) -> None:
     code, out, _ = run(*new)
     assert code == 0 and json.loads(out)["positions"] == {"alice": 14, "bob": 14}
     code, _, err = run(*new)
-    assert code == 2 and "there is a batch 'pilot' already" in err
+    assert code == 2 and "batch 'pilot' already exists" in err
     with open_study(study) as store:
         for person in ("alice", "bob"):
             with Desk.open(store, "pilot", person) as desk:

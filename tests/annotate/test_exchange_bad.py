@@ -59,7 +59,7 @@ BAD = [
     (own("U", label="Support"), "field 'stance'", "'Support' is not a label: support, refute, neutral"),
     (own("U", annotator="gold"), "field 'annotator'", "is a gold in this study"),
     (own("U", annotator=" alice"), "field 'annotator'", "cannot be an annotator's name"),
-    (own("U", annotator=""), "field 'annotator'", "no annotator is named"),
+    (own("U", annotator=""), "field 'annotator'", "the annotator is missing"),
     (own("U", annotator=["alice"]), "field 'annotator'", "must be text"),
     (own("U", seconds=-1), "field 'seconds'", "not a time spent"),
     (own("U", seconds="soon"), "field 'seconds'", "must be a number"),
@@ -164,7 +164,7 @@ FOREIGN = [
     ("prodigy", {"accept": ["support", "refute"]}, "field 'accept': accepted with 2 options"),
     ("prodigy", {"accept": ["perhaps"]}, "field 'stance': 'perhaps' is not a label"),
     ("prodigy", {"_timestamp": "now"}, "field '_timestamp': must be a number"),
-    ("prodigy", {"_timestamp": 1e300}, "field '_timestamp': is no time"),
+    ("prodigy", {"_timestamp": 1e300}, "field '_timestamp': is not a valid time"),
     ("prodigy", {"text": "x", "spans": [{"start": 0, "end": 1}]}, "field 'text': is not the unit's text"),
     ("prodigy", {"spans": {}}, "field 'spans'"),
     ("doccano", {"label": ["support", "refute"]}, "2 labels of 'stance'"),
@@ -175,7 +175,7 @@ FOREIGN = [
     ("doccano", {"text": "x", "entities": [[0, 3, "E"]]}, "field 'text': is not the unit's text"),
     ("argilla", {"responses": []}, "field 'responses': must be an object"),
     ("argilla", {"responses": {"stance": ["support"]}}, "field 'responses.stance'"),
-    ("argilla", {"responses": {"role": [{"value": "x", "user_id": "alice"}]}}, "question 'role' is none of stance"),
+    ("argilla", {"responses": {"role": [{"value": "x", "user_id": "alice"}]}}, "question 'role' is not one of stance"),
     ("argilla", {"responses": {"stance": [{"value": ["support"], "user_id": "alice"}]}}, "field 'stance': must be text"),
     ("argilla", {"responses": {"stance": [{"value": "x", "user_id": "alice", "status": "lost"}]}}, "'lost' is not a status"),
     ("argilla", {"stance.responses": ["support"], "stance.responses.users": []}, "field 'stance.responses'"),
@@ -271,7 +271,7 @@ def test_a_label_that_is_still_to_come_waits(path: Path, tmp_path: Path) -> None
     )
     assert told["held"] == 1 and sum(told["new"].values()) == 1
     assert rows_of(path, "SELECT unit, code, reason FROM quarantine") == [
-        (one, "time", "it is dated 2999-01-01T00:00:00.000Z, which is still to come")
+        (one, "time", "it is dated 2999-01-01T00:00:00.000Z, which is in the future")
     ]
 
 
@@ -280,7 +280,7 @@ def test_without_a_batch_only_labels_are_kept(path: Path, tmp_path: Path) -> Non
     row = own(unit, annotator="zoe", note="n", spans=[["passage", 0, 2]])
     args = ("import", write_lines(tmp_path / "x.jsonl", [row]), "--from", "jsonl", "-d", path, "--task")
     failed = annotate(*args, "stance", code=1)
-    assert "zoe is none of the people of the study (alice, bob)" in failed.stderr
+    assert "zoe is not one of the people in the study (alice, bob)" in failed.stderr
     done = document(*args, "stance", "--new-people")
     assert done["people"] == ["zoe"]
     assert done["new"] == {"zoe": 1} and done["left_out"] == {"notes": 1, "spans": 1}
@@ -361,7 +361,7 @@ def test_an_exported_file_is_an_exposure(path: Path, tmp_path: Path) -> None:
 def test_a_sheet_of_ours_read_as_a_table_gets_a_hint(path: Path, tmp_path: Path) -> None:
     export(path, tmp_path / "sheet.csv", "csv")
     failed = take_in(path, tmp_path / "sheet.csv", "table", "--blind", "--as", "alice", code=1)
-    assert "this is a sheet that `annotate export` wrote: say --from csv" in failed.stderr
+    assert "this is a sheet that `annotate export` wrote: pass --from csv" in failed.stderr
 
 
 # Export

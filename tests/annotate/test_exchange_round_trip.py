@@ -297,7 +297,7 @@ def test_what_argilla_gives(tmp_path: Path) -> None:
     file.write_text(json.dumps(flat, indent=1))
     people = ("--map-label", f"annotator:{ann}=alice", "--map-label", f"annotator:{bob}=bob")
     failed = take_in(path, file, "argilla", "--blind", code=1)
-    assert f"{ann} is none of the people of batch 'pilot' (alice, bob)" in failed.stderr
+    assert f"{ann} is not one of the people in batch 'pilot' (alice, bob)" in failed.stderr
     done = take_in(path, file, "argilla", "--blind", *people)
     assert done["new"] == {"alice": 3, "bob": 1} and done["skips"] == 1 and done["remarks"] == {"drafts": 1}
     assert done["blind"] == {"assisted": 4}, "the records hold suggestions, whatever was declared"

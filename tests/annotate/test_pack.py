@@ -242,7 +242,7 @@ def test_labels_of_an_edited_text_wait(study: Path) -> None:
     )
     with open_study(study) as store:
         done = merge(store, out)
-        assert done.conflicts == ["unit 5: its text in the file is not that of the study"]
+        assert done.conflicts == ["unit 5: its text in the file differs from that in the study"]
         assert done.events == 1
         assert [row["code"] for row in listing(store)] == ["text"]
     assert set(labels(study).values()) == {"neutral"}

@@ -76,7 +76,7 @@ def test_a_text_edited_on_the_server(pilot: Pilot) -> None:
     assert {(r["unit"], r["code"]) for r in rows} == {
         (t.data["adjudge_unit_id"], "text") for t in (first, third)
     }
-    assert "its 'passage' is not that of the unit" in rows[0]["reason"]
+    assert "its 'passage' differs from the unit's" in rows[0]["reason"]
     client.tasks.update(id=first.id, data=first.data)
     client.tasks.update(id=second.id, data=second.data)
     came = pilot.pull(code=1)

@@ -188,7 +188,7 @@ def test_numbers_of_an_interval_field_are_scores(store: Store, tmp_path: Path) -
 
 
 def test_a_text_field_has_no_agreement(store: Store) -> None:
-    with pytest.raises(UsageError, match=r"'stance' is text: .*name another field with --field"):
+    with pytest.raises(UsageError, match=r"'stance' is text: .*choose another field with --field"):
         load_field(store, "stance", level="text")
 
 

@@ -239,7 +239,7 @@ def test_an_unknown_label_and_a_word_among_numbers(tmp_path: Path) -> None:
             r"t.jsonl:2: field 'a': \"1\" is text, but line 1 has a number",
         ),
         (['{"unit": 1, "a": 1}', '{"unit": 2, "a": true}'], r"t.jsonl:2: field 'a': true is true/false"),
-        (['{"unit": 1, "a": 1}', "", '{"unit": 2, "a": [1]}'], r"t.jsonl:3: field 'a': a cell is text"),
+        (['{"unit": 1, "a": 1}', "", '{"unit": 2, "a": [1]}'], r"t.jsonl:3: field 'a': a cell must be"),
         (['{"unit": 1, "a": NaN}'], r"t.jsonl:1: not JSON: NaN is no JSON"),
         (['{"unit": 1, "a": 1'], r"t.jsonl:1: not JSON"),
         (["[1]"], r"t.jsonl:1: a row must be an object"),
@@ -256,9 +256,9 @@ def test_bad_json_lines(tmp_path: Path, lines: list[str], complaint: str) -> Non
 @pytest.mark.parametrize(
     ("layout", "complaint"),
     [
-        ({}, "name the annotator and the label"),
+        ({}, "specify the annotator and the label"),
         ({"annotator": "who"}, "needs both"),
-        ({"annotator": "who", "label": "label", "annotators": ("a",)}, "name the annotator and the label"),
+        ({"annotator": "who", "label": "label", "annotators": ("a",)}, "specify the annotator and the label"),
         ({"annotators": ("a", "a")}, "a column can have only one role"),
         ({"annotators": ("unit",)}, "a column can have only one role"),
     ],
@@ -272,9 +272,9 @@ def test_columns_that_do_not_go_together(layout: dict[str, object], complaint: s
     ("options", "complaint"),
     [
         ({"level": "ordinal"}, "names the labels in order"),
-        ({"order": ["a", "a"]}, "named twice"),
-        ({"order": ["a", ""]}, "empty or named twice"),
-        ({"level": "interval", "order": ["1", "2"]}, "leave the labels out"),
+        ({"order": ["a", "a"]}, "given twice"),
+        ({"order": ["a", ""]}, "empty or given twice"),
+        ({"level": "interval", "order": ["1", "2"]}, "omit the labels"),
         ({"judges": ["zoe"]}, "--judge zoe: no such annotator; the annotators are ann, bob"),
     ],
 )

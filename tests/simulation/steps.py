@@ -271,7 +271,7 @@ def draw_batch(world: World, rng: Random) -> bool:
         world.killed(rng, work)
     there = bool(world.rows("SELECT 1 FROM batches WHERE batch = ?", name))
     done = work()
-    if there != ("there is a batch" in done.stderr):
+    if there != ("already exists; choose another name" in done.stderr):
         raise Wrong(f"batch {name} was{'' if there else ' not'} there after the kill: {done.stderr}")
     if done.exit_code and not there:
         return False

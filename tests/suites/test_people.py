@@ -142,7 +142,7 @@ def test_what_is_no_mean_is_named(judge: Judge, tmp_path: Path) -> None:
 def test_an_unknown_name_is_refused_with_those_there_are(judge: Judge, study: None) -> None:
     people("eligibility", {"bob": {unit(0): "No Issues"}})
     done = judge("score", *ELIGIBILITY, "eve", code=2)
-    assert "no labels of such an annotator; available: gold, majority, bob" in done.err
+    assert "no labels by an annotator of that name; available: gold, majority, bob" in done.err
 
 
 def test_labels_that_a_judge_was_fitted_on_correct_it_nowhere(judge: Judge, study: None) -> None:

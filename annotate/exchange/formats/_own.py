@@ -81,7 +81,7 @@ def _response(
     name = text("field") or reading.field or ""
     if text("label"):
         if not name:
-            raise BadInput("which question? give one for all rows with --field", field="field")
+            raise BadInput("the question is missing; set one for all rows with --field", field="field")
         answers = {name: text("label")}
     else:
         answers = {} if name else {f: text(f) for f in fields if text(f)}

@@ -35,7 +35,7 @@ OPTIONS = {
     "status": "import: submitted, where the records have no status and you know that they all were",
 }
 NO_STATUS = (
-    "no status: it may be a draft or discarded; export with to_list(flatten=True), which keeps the status, or say "
+    "no status: it may be a draft or discarded; export with to_list(flatten=True), which keeps the status, or pass "
     "-O status=submitted"
 )
 NOTE, SPANS = "adjudge-note", "adjudge-evidence"
@@ -178,9 +178,9 @@ def _responses(
 ) -> Iterator[Response]:
     unit = row.get("id")
     if not isinstance(unit, str) or not unit:
-        raise BadInput("the record's id is missing: it is our unit's id", field="id")
+        raise BadInput("the record's id is missing; it must be the id of our unit", field="id")
     if reading.task is None:
-        raise UsageError("argilla: say what was asked, with --batch or --task")
+        raise UsageError("argilla: specify the questions with --batch or --task")
     main = marked_input(reading.inputs(unit) or ())
     by_user: dict[str, dict[str, Any]] = {}
     status: dict[str, str] = {}
@@ -198,7 +198,7 @@ def _responses(
             reading.remarks["drafts"] += 1
             continue
         if unknown := [n for n in values if n not in (*questions, NOTE, SPANS)]:
-            raise BadInput(f"question '{unknown[0]}' is none of {', '.join(questions)}", field="responses")
+            raise BadInput(f"question '{unknown[0]}' is not one of {', '.join(questions)}", field="responses")
         skipped = status[user] == "discarded"
         answers = {questions[n]: text_of(v, n) for n, v in values.items() if n in questions and v is not None}
         yield Response(
@@ -249,7 +249,7 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]
         people, states = row.get(f"{key}.users"), row.get(f"{key}.status")
         lists = [v for v in (values, people, states) if v is not None]
         if not all(isinstance(v, list) and len(v) == len(values) for v in lists) or people is None:
-            raise BadInput("values, users and status must be lists of one length", field=key)
+            raise BadInput("values, users and status must be lists of the same length", field=key)
         statuses = states or [None] * len(values)
         for value, user, status in zip(values, people, statuses, strict=True):
             yield name, value, str(user or ""), None if status is None else str(status)

@@ -176,7 +176,7 @@ def _answers(words: list[str], reading: ReadOptions) -> dict[str, str]:
         field, equals, value = word.partition("=")
         named = bool(equals) and field in questions and not (only and word in reading.domain(only))
         if not named and only is None:
-            raise BadInput(f"'{word}': which question? write FIELD=LABEL, or give --field", field="label")
+            raise BadInput(f"'{word}' has no question; write FIELD=LABEL, or pass --field", field="label")
         labels.setdefault(field if named else str(only), []).append(value if named else word)
     answers = {}
     for field, values in labels.items():
@@ -185,7 +185,7 @@ def _answers(words: list[str], reading: ReadOptions) -> dict[str, str]:
         elif len(values) == 1:
             answers[field] = values[0]
         else:
-            raise BadInput(f"{len(values)} labels of '{field}': a question takes one", field="label")
+            raise BadInput(f"{len(values)} labels of '{field}', but a question takes one", field="label")
     return answers
 
 

@@ -101,7 +101,7 @@ def _responses(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> It
         reading.remarks["rows without an answer"] += 1
         return
     if answer not in ("accept", "reject", "ignore"):
-        raise BadInput(f"must be accept, reject or ignore, is {json.dumps(answer)[:80]}", field="answer")
+        raise BadInput(f"must be accept, reject or ignore, not {json.dumps(answer)[:80]}", field="answer")
     unit, name = _unit(row, reading), _field(row, reading)
     answers: dict[str, str] = {}
     if answer == "accept":
@@ -153,7 +153,7 @@ def _field(row: Mapping[str, Any], reading: ReadOptions) -> str:
     fields = [q.field for q in reading.task.spec.questions] if reading.task else []
     name = row.get(FIELD_KEY) or reading.field or (fields[0] if len(fields) == 1 else None)
     if name is None:
-        raise BadInput("which question? give one for all rows with --field", field=FIELD_KEY)
+        raise BadInput("the question is missing; set one for all rows with --field", field=FIELD_KEY)
     return _word(name, FIELD_KEY)
 
 
@@ -162,7 +162,7 @@ def _accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> str:
         chosen = row.get("accept")
         if not isinstance(chosen, list) or len(chosen) != 1:
             count = f"{len(chosen)} options" if isinstance(chosen, list) and chosen else "no option"
-            raise BadInput(f"accepted with {count}: a question takes one label", field="accept")
+            raise BadInput(f"accepted with {count}, but a question takes one label", field="accept")
         return _named(row.get("options"), _word(chosen[0], "accept"), name, reading)
     if isinstance(row.get("label"), str):
         return str(row["label"])
@@ -207,7 +207,7 @@ def _time(value: Any) -> str | None:
     try:
         return stamp(datetime.fromtimestamp(number, UTC))
     except (OverflowError, ValueError, OSError) as e:
-        raise BadInput("is no time", field="_timestamp") from e
+        raise BadInput("is not a valid time", field="_timestamp") from e
 
 
 def _blind(value: Any) -> bool | None:

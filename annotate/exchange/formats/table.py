@@ -33,7 +33,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
         del columns["field"]
     label = reading.options.get("label", "label")
     if path.suffix.lower() in (".csv", ".tsv") and label not in present and {"unit", SHA_KEY} <= set(present):
-        reason = "this is a sheet that `annotate export` wrote: say --from csv"
+        reason = "this is a sheet that `annotate export` wrote: pass --from csv"
         raise BadInput(reason, path=str(path), line=1, field=label)
     # Labels that an earlier `annotate export --labels` wrote have their design weights with them. Two columns of this
     # name cannot be told apart.

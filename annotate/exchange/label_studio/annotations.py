@@ -50,7 +50,9 @@ def read_result(layout: ConfigLayout, result: Any, text: str) -> Marked:
         if not isinstance(region, Mapping):
             raise BadInput(f"region {number} must be an object", field="result")
         if region.get("type") == "relation":
-            out.problems.append(f"region {number}: a relation between spans, which no task has: left out")
+            out.problems.append(
+                f"region {number}: relations between spans are left out, because no task has them"
+            )
             continue
         name, value = region.get("from_name"), region.get("value")
         if not isinstance(name, str) or not isinstance(value, Mapping):
@@ -73,7 +75,7 @@ def read_result(layout: ConfigLayout, result: Any, text: str) -> Marked:
 
 def _need_type(region: Mapping[str, Any], wanted: str, name: str) -> None:
     if region.get("type") != wanted:
-        raise BadInput(f"type is '{region.get('type')}', and must be '{wanted}'", field=name)
+        raise BadInput(f"type is '{region.get('type')}', but must be '{wanted}'", field=name)
 
 
 def _add_answer(question: Question, region: Mapping[str, Any], value: Mapping[str, Any], out: Marked) -> None:
@@ -93,7 +95,7 @@ def _add_answer(question: Question, region: Mapping[str, Any], value: Mapping[st
         _need_type(region, "choices", name)
         choices = value.get("choices")
         if not isinstance(choices, list) or len(choices) != 1:
-            raise BadInput(f"value.choices is {choices!r}, and must be one label in a list", field=name)
+            raise BadInput(f"value.choices is {choices!r}, but must be a list with one label", field=name)
         answer = choices[0]
         domain = [label.value for label in question.labels]
         if answer not in domain:
@@ -108,14 +110,14 @@ def _texts(value: Mapping[str, Any], name: str) -> list[str]:
     if isinstance(texts, str):
         texts = [texts]
     if not isinstance(texts, list) or not all(isinstance(t, str) for t in texts):
-        raise BadInput("value.text must be text, or a list of texts", field=name)
+        raise BadInput("value.text must be a string or a list of strings", field=name)
     return texts
 
 
 def _add_span(layout: ConfigLayout, value: Mapping[str, Any], text: str, number: int, out: Marked) -> None:
     start, end, labels = value.get("start"), value.get("end"), value.get("labels")
     if labels != [MARK]:
-        raise BadInput(f"value.labels is {labels!r}, and must be ['{MARK}']", field=EVIDENCE)
+        raise BadInput(f"value.labels is {labels!r}, but must be ['{MARK}']", field=EVIDENCE)
     start, end = _offset(start), _offset(end)
     if start is None or end is None:
         raise BadInput("value.start and value.end must be whole numbers", field=EVIDENCE)
@@ -226,7 +228,7 @@ class Reader:
         for name in self.layout.inputs:
             text = data.get(name, "")
             if not isinstance(text, str) or text != input_text(inputs.get(name)):
-                return f"its '{name}' is not that of the unit: it was edited there"
+                return f"its '{name}' differs from the unit's: it was edited there"
         return ""
 
 
@@ -287,7 +289,7 @@ class Authors:
             who = (user.email or user.username or number) if user else number
             raise Unproven(
                 "person",
-                f"{who} is none of the batch's annotators ({', '.join(self._people)}): "
+                f"{who} is not one of the batch's annotators ({', '.join(self._people)}): "
                 f"map the user with --annotator {who}=NAME",
                 field="completed_by",
                 who=str(who),

@@ -92,7 +92,9 @@ def mark_assisted(store: Store, batch: str, link: Link) -> Link:
 
 
 def _mark(conn: sqlite3.Connection, batch: str, link: Link) -> None:
-    reason = f"predictions of run {link.run}" if link.run else "predictions that others put there"
+    reason = (
+        f"predictions of run {link.run}" if link.run else "predictions that somebody else added on the server"
+    )
     conn.execute(
         "UPDATE batches SET options = json_set(options, '$.assisted', ?) WHERE batch = ?",
         [f"{link.address}: {reason}", batch],

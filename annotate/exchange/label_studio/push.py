@@ -123,7 +123,7 @@ def preview(
 def _open(store: Store, batch: str) -> BatchInfo:
     info = batch_info(store, batch)
     if info.closed:
-        raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: there is nothing left to label")
+        raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: no more labels are accepted")
     return info
 
 
@@ -137,7 +137,7 @@ def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: boo
     """
     if "" in known and separate and not new:
         raise UsageError(
-            f"batch '{info.batch}' is one project of all at {known[''].address}: --separate --new abandons it and "
+            f"batch '{info.batch}' is one project for everyone at {known[''].address}: --separate --new abandons it and "
             f"creates one for each person; first fetch its labels: {command('annotate pull', info.batch, '--url', known[''].address)}"
         )
     if not separate and not any(known):
@@ -250,7 +250,7 @@ class _Job:
         labelled = "SELECT 1 FROM events WHERE batch = ? AND kind = 'label' LIMIT 1"
         if run and not shown and self.store.conn.execute(labelled, [info.batch]).fetchone():
             raise UsageError(
-                f"batch '{info.batch}' has blind labels already: predictions would mix both kinds. "
+                f"batch '{info.batch}' already has blind labels: predictions would mix both kinds. "
                 "Draw another batch for an assisted round"
             )
         title = f"adjudge: {info.batch}" + (f" ({person})" if person else "")

@@ -55,7 +55,7 @@ def address(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"--url {url}: write it as http://localhost:8080")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise UsageError(f"--url: only the server's address; the key goes into {KEY}")
+        raise UsageError(f"--url: must be only the server's address; set the key in {KEY}")
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
 
@@ -118,9 +118,9 @@ def _error_of(url: str, status: int, detail: str, missing: str) -> Exception:
     if status == 401 and "expired" in detail.lower():
         return KeyProblem(f"{url}: {KEY} has expired: make a new one at {url}/user/account")
     if status == 401:
-        return KeyProblem(f"{url}: the server refuses {KEY}{said}: is it a key of this server?")
+        return KeyProblem(f"{url}: the server refuses {KEY}{said}: is it a key for this server?")
     if status == 403:
-        return KeyProblem(f"{url}: {KEY} may not do this{said}")
+        return KeyProblem(f"{url}: {KEY} does not permit this{said}")
     if status == 404:
         return Rejected(f"{url}: {missing or 'not found'}{said if not missing else ''}", 404)
     if status >= 500 or status == 0:
