@@ -156,7 +156,7 @@ def test_files_that_are_no_packed_batch(study: Path, tmp_path: Path) -> None:
             merge(store, tmp_path / "nothing.db")
         with pytest.raises(UsageError, match="no units for 'dora'"):
             pack(store, "pilot", "dora", tmp_path / "d.db")
-        with pytest.raises(UsageError, match="exists already"):
+        with pytest.raises(UsageError, match="already exists"):
             pack(store, "pilot", "alice", other)
         close_batch(store, "pilot")
         with pytest.raises(UsageError, match="was closed"):
@@ -208,7 +208,7 @@ TAMPERED = [
     ("UPDATE events SET active_ms = -1 WHERE position = 5", "event 2, unit 5: -1 is not a time spent"),
     ("UPDATE events SET at = 'soon' WHERE position = 5", "event 2, unit 5"),
     ("UPDATE events SET kind = 'undo', undoes = (SELECT event_id FROM events WHERE position = 4) WHERE position = 5",
-     "event 2, unit 5: undoes nothing"),
+     "event 2, unit 5: does not undo"),
     ("UPDATE events SET kind = 'span', value = '[[\"passage\", 9, 3]]' WHERE position = 5", "event 2, unit 5: evidence"),
     ("UPDATE events SET value = 'perhaps' WHERE position = 5", r"alice\.db: field 'stance': event 2, unit 5: 'perhaps' is not"),
 ]  # fmt: skip

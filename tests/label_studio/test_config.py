@@ -114,7 +114,7 @@ BAD: list[tuple[Any, str, str]] = [
     ([{**choice("stance", "support"), "type": "labels"}], "stance", "type is 'labels'"),
     ([{**evidence(TEXT, 0, 1), "value": {"start": "x", "end": 1, "labels": ["evidence"]}}], "adjudge_evidence", "whole numbers"),
     ([{**evidence(TEXT, 0, 1), "value": {"start": 0, "end": 1, "labels": ["other"]}}], "adjudge_evidence", "labels"),
-    ([{**remark("x"), "value": {"text": 3}}], "adjudge_note", "must be text"),
+    ([{**remark("x"), "value": {"text": 3}}], "adjudge_note", "must be a string"),
 ]  # fmt: skip
 
 

@@ -238,7 +238,7 @@ def test_predictions_that_others_added_end_the_blind_round(pilot: Pilot) -> None
     assert layers == {tasks[0].data["adjudge_unit_id"]: "first", tasks[1].data["adjudge_unit_id"]: "assisted"}
     judge_all(pilot.path)
     done = pilot.done("push", "--with-predictions", "last", "--new", code=2)
-    assert "has blind labels already" in done.err
+    assert "already has blind labels" in done.err
 
 
 def test_who_is_who(pilot_of: Callable[[Path], Pilot], tmp_path: Path) -> None:
