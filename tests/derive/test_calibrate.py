@@ -209,7 +209,7 @@ def test_the_command_keeps_a_run_once_and_says_what_it_did(tmp_path: Path) -> No
     told = judge("calibrate", "stance", "-d", store.path).stdout
     assert "agreement with 'gold' rose" in told and f"already in the study as run {run}" in told
     refused = judge("calibrate", "stance", "--run", run, "-d", store.path, code=2)
-    assert "fitted on labels already" in refused.stderr
+    assert "already fitted on labels" in refused.stderr
 
 
 def test_without_labels_batch_is_kept_where_the_shares_are_given(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_without_labels_batch_is_kept_where_the_shares_are_given(tmp_path: Path)
         (("--prior", "support=.5"), "the shares of support, refute, neutral must add up to 1"),
         (("--prior", "yes=.5"), "uniform, gold, or a share between 0 and 1"),
         (("--prior", "uniform", "--method", "bias"), "--prior requires --method batch"),
-        (("--method", "isotonic"), "isotonic is for two labels; 'stance' has 3"),
+        (("--method", "isotonic"), "isotonic needs a field with two labels; 'stance' has 3"),
         (("--run", "nobody"), "no run is called 'nobody'"),
         (("--reference", "ann"), "--reference ann"),
         (("--field", "role"), "has no field 'role'"),

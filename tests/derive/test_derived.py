@@ -191,7 +191,7 @@ def test_runs_that_do_not_fit_are_refused(store: Store) -> None:
         derive.read_runs(store, [a, a])
     with pytest.raises(UsageError, match="no run is called 'nobody'"):
         derive.read_runs(store, ["nobody"])
-    with pytest.raises(UsageError, match="has no 'role' with the labels"):
+    with pytest.raises(UsageError, match="has no field 'role' with the same labels"):
         derive.read_runs(store, [a, b], "role")
 
 
