@@ -131,9 +131,10 @@ def beside(
         if known.any() and known[~np.isnan(judged)].all():
             continue
         human = values[counted]
+        has_labels = bool((~np.isnan(human) & ~known).any())
         # A refusal is the reason only where it left no label at all.
-        refused = "" if (~np.isnan(human) & ~known).any() else "; ".join(people.refused)
-        if refused:
+        refused = "" if has_labels else "; ".join(people.refused)
+        if not has_labels:
             # Otherwise people's number would rest on the values that need no label, such as empty answers.
             human = np.full(len(human), np.nan)
         if not refused and np.isnan(judged).all() and np.isnan(human).all():

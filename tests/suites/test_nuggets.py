@@ -196,6 +196,22 @@ def test_corrected_by_people(judge: Judge) -> None:
     assert rows["nugget_all"]["ppi"]["value"] == pytest.approx((2.5 / 3 + 1) / 2)
 
 
+def test_a_system_that_nobody_labelled_has_no_corrected_value(judge: Judge, tmp_path: Path) -> None:
+    """Its empty answer scores 0 without a label, and was taken for people's opinion of the system."""
+    items(judge, tmp_path, "d", [{"id": t, "question": f"What of {t}?"} for t in ("tides", "sky", "salt")])
+    answers(judge, tmp_path, [("tides", "beta", "default", ""), ("sky", "beta", "default", "Blue.")])
+    nuggets = [
+        {"qid": t, "nuggets": [{"text": "n", "importance": "vital"}]} for t in ("tides", "sky", "salt")
+    ]
+    judge("nuggets", "import", write_jsonl(tmp_path / "n.jsonl", nuggets))
+    answers(judge, tmp_path, [("tides", "alpha", "default", "Moon.")])
+    give(TASK, {"d:tides@alpha@default#n0": S, "d:sky@beta@default#n0": S})
+    people(TASK, {"cleo": {"d:tides@alpha@default#n0": N}})
+    rows = score(judge, "nuggets", "--system", "beta", "--reference", "cleo", "--partial").corrected
+    assert rows["nugget_all"]["human_only"]["value"] is None
+    assert rows["nugget_all"]["ppi"]["value"] is None
+
+
 def test_claims_of_answers_are_no_nuggets(judge: Judge, tmp_path: Path) -> None:
     example(judge)
     result: Scored
