@@ -83,6 +83,12 @@ class Dialogue:
         if not line:
             self._out.write("\n")
             return None
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            # A terminal with another encoding sends such bytes, and SQLite stores text as UTF-8 only.
+            self._say("This line has bytes that are not UTF-8. Type it again.")
+            return self._read_line(prompt)
         return line.strip()
 
     def _show(self, position: int, message: str = "") -> None:

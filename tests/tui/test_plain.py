@@ -142,6 +142,14 @@ def test_a_note_that_cannot_be_stored_is_kept_and_offered_again(tmp_path: Path) 
     assert log(path) == [("note", 1, "see page 3")]
 
 
+def test_bytes_that_are_no_text_are_typed_again(tmp_path: Path) -> None:
+    """They ended the program, and the note was lost."""
+    path = drawn(tmp_path, n=4)
+    printed = talk(path, ["+", "f\udcfcr", "for", "+ f\udcfcr", "s"])
+    assert log(path) == [("note", 1, "for"), ("label", 1, "support")]
+    assert printed.count("not UTF-8") == 2
+
+
 def test_text_behind_a_command_is_stored(tmp_path: Path) -> None:
     path = drawn(tmp_path, n=4)
     printed = talk(path, ["+ odd news", "! wrong claim", "-", "# 1"])
