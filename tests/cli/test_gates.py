@@ -48,7 +48,7 @@ def test_the_lower_bound_is_compared_where_it_is_asked_for(judge: Judge) -> None
     failed = judge("score", *ZERO, "--system", "good", *limit, code=5)
     assert "the lower bound of accuracy_zero is 0.2924 < 0.3" in failed.err
     assert (
-        "needs intervals"
+        "--interval none"
         in judge("score", *ZERO, "--system", "good", *limit, "--interval", "none", code=2).err
     )
 

@@ -422,7 +422,7 @@ def test_a_study_that_is_locked_says_so(judge: Judge, monkeypatch: pytest.Monkey
     other.execute("BEGIN IMMEDIATE")
     done = judge(*HASH, code=1)
     other.close()
-    assert "study.db: another program has locked the study" in done.err
+    assert "study.db: the study is still locked" in done.err
 
 
 def test_two_processes_do_not_run_the_same_thing(judge: Judge, tmp_path: Path) -> None:
