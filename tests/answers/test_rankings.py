@@ -159,7 +159,7 @@ def test_bm25_ranks_what_shares_words(judge: Judge, items: None) -> None:
     with Store.open("study.db") as store:
         assert dump(store) == before
     assert "--name" in judge("retrieve", "-k", "1", code=1).err
-    assert "a name without spaces" in judge("retrieve", "--name", "a b", code=2).err
+    assert "--name 'a b'" in judge("retrieve", "--name", "a b", code=2).err
     assert "no data set 'z'; available: rag" in judge("retrieve", "--dataset", "z", code=2).err
     judge("retrieve", "-k", "1", "--name", "one")
     assert column("SELECT max(rank) FROM rankings WHERE name = 'one'") == [1]
