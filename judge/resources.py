@@ -17,7 +17,18 @@ def resource_dir(name: str) -> Path:
     for folder in (here / f"_{name}", here.parent / name):
         if folder.is_dir():
             return folder
-    raise AdjudgeError(f"the installation lacks the folder '{name}' folder: install adjudge again")
+    raise AdjudgeError(f"the installation lacks the folder '{name}': install adjudge again")
+
+
+LATEX_DELIMITERS: dict[str, Any] = {
+    "block_start_string": "<%",
+    "block_end_string": "%>",
+    "variable_start_string": "<<",
+    "variable_end_string": ">>",
+    "comment_start_string": "<#",
+    "comment_end_string": "#>",
+}
+"""Options of Jinja for LaTeX, which is full of the braces that are Jinja's own delimiters."""
 
 
 def page(template: str, **values: Any) -> str:
@@ -44,13 +55,7 @@ def text_page(template: str, escape: Callable[[str], str], **values: Any) -> str
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        # LaTeX is full of braces, with which Jinja marks its own parts.
-        block_start_string="<%",
-        block_end_string="%>",
-        variable_start_string="<<",
-        variable_end_string=">>",
-        comment_start_string="<#",
-        comment_end_string="#>",
+        **LATEX_DELIMITERS,
     )
     return made.from_string(_source(template)).render(**values)
 

@@ -17,6 +17,7 @@ from annotate.report.cells import Shown, grid
 from annotate.report.model import CaseLabel, Document, Figure, Section, Table
 from annotate.report.render.environment import environment
 from judge.console import visible
+from judge.resources import LATEX_DELIMITERS
 from judge.types import Json
 
 LINE = 75
@@ -147,16 +148,7 @@ def short(document: Document) -> str:
 
 @cache
 def _environment() -> Environment:
-    # Jinja's default delimiters are braces, which are common in LaTeX.
-    made = environment(
-        block_start_string="<%",
-        block_end_string="%>",
-        variable_start_string="<<",
-        variable_end_string=">>",
-        comment_start_string="<#",
-        comment_end_string="#>",
-        keep_trailing_newline=True,
-    )
+    made = environment(keep_trailing_newline=True, **LATEX_DELIMITERS)
     made.filters |= {
         "text": text,
         "label": _label,
