@@ -280,7 +280,7 @@ def get(model: str, settings: Settings | None = None) -> Provider:
     if not is_model(model):
         known = [*vendors(), *plugins.names("providers")]
         raise UsageError(
-            f"model '{model}' is not vendor/name with a vendor of: {', '.join(known)} "
+            f"model '{model}' must have the form vendor/name, and vendor must be one of: {', '.join(known)} "
             "(for example openai/gpt-5-mini, or llamacpp/smollm2)"
         )
     module, given = _module(vendor), settings or Settings()

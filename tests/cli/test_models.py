@@ -38,7 +38,7 @@ def test_check(judge: Judge) -> None:
     ("args", "code", "words"),
     [
         (["nobody/x"], 2, "openai, openai-decisions, scripted"),
-        (["openai"], 2, "is not vendor/name"),
+        (["openai"], 2, "must have the form vendor/name"),
         (["openai/m"], 3, "OPENAI_API_KEY"),
         (["openai/m", "--base-url", "http://127.0.0.1:9"], 3, "127.0.0.1:9"),
         (["llamacpp/no-such-file.gguf"], 2, "no-such-file.gguf"),

@@ -385,8 +385,8 @@ def test_derived_labels_and_a_note_where_there_is_no_gold(judge: Judge, tmp_path
     ("args", "code", "words"),
     [
         (["nothing", "-m", "scripted/hash"], 2, "no task 'nothing'"),
-        (["stance", "-m", "nobody/x"], 2, "is not vendor/name"),
-        (["stance", "-m", "scripted"], 2, "is not vendor/name"),
+        (["stance", "-m", "nobody/x"], 2, "must have the form vendor/name"),
+        (["stance", "-m", "scripted"], 2, "must have the form vendor/name"),
         (["stance", "-m", "scripted/x"], 2, "no script 'x'"),
         (["stance", "-m", "scripted/file"], 2, "needs --option script=FILE"),
         (["stance", "-m", "scripted/file", "--option", "script=gone"], 2, "gone: No such file"),
