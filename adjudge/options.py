@@ -44,9 +44,6 @@ class ImproveArguments(CommonArguments, total=False):
     timeout: float
     repeats: int
     seed: int | None
-    workers: int | None
-    worker_gpus: float
-    worker_command: str | None
     allow: str | Sequence[str]
 
 

@@ -25,7 +25,7 @@ from typing import Any, Literal
 from judge.errors import UsageError
 from judge.types import Json
 
-Part = Literal["units", "judge", "limits", "calls", "server", "workers", "permissions"]
+Part = Literal["units", "judge", "limits", "calls", "server", "permissions"]
 Kind = Literal[
     "text",
     "whole",
@@ -235,13 +235,6 @@ class RunOptions:
         },
     )
     timeout: float = option(120.0, "number", "server", "Timeout of a call, in seconds.", metavar="SECONDS")
-    workers: int | None = option(
-        None, "whole", "workers", "Number of workers on a Ray cluster (RAY_ADDRESS).", least=1
-    )
-    worker_gpus: float = option(0.0, "number", "workers", "Number of GPUs per worker.", least=0, metavar="N")
-    worker_command: str | None = option(
-        None, "text", "workers", "Command to start each worker's server on {port}.", metavar="COMMAND"
-    )
     allow: tuple[str, ...] = option(
         (), "several", "permissions", "Allow this HOST or env:NAME in a recipe or study.", metavar="WHAT"
     )

@@ -70,12 +70,6 @@ def _bm25s() -> Path | None:
     return Path(found.origin) if found and found.origin else None
 
 
-def _ray() -> Path | None:
-    """The cluster's library, an optional package."""
-    found = importlib.util.find_spec("ray")
-    return Path(found.origin) if found and found.origin else None
-
-
 def _label_studio() -> Path | None:
     """The annotation server in an environment of its own: ADJUDGE_LABEL_STUDIO names its program, or it is in
 
@@ -104,7 +98,6 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
     "embedded-model": _embedded_model,
     "minilm": _minilm,
     "bm25s": _bm25s,
-    "ray": _ray,
     "chromium": _chromium,
     "tmux": _tmux,
     "pdflatex": _pdflatex,
@@ -114,7 +107,7 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
 """Name of a part -> how to find it."""
 
 SECOND_JOB = frozenset(
-    {"uv", "embedded-model", "minilm", "chromium", "tmux", "pdflatex", "ray", "label-studio", "argilla"}
+    {"uv", "embedded-model", "minilm", "chromium", "tmux", "pdflatex", "label-studio", "argilla"}
 )
 """Programs and models: slow to start, so their tests are marked `real` and are no part of the fast job."""
 

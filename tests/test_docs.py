@@ -46,8 +46,10 @@ STAND_INS = {
         "gemini-test-key",
     ),
     "https://openrouter.ai/api/v1": ("openrouter", "OPENROUTER_API_KEY", "or-test-key"),
+    "http://node1:8000/v1": ("openai --logprobs none", "OPENAI_API_KEY", "sk-test"),
+    "http://node2:8000/v1": ("openai --logprobs none", "OPENAI_API_KEY", "sk-test"),
 }
-"""Address -> the server of tests.loopback that stands for it, and the key that it takes."""
+"""Address -> the server of tests.loopback that stands for it, the variable of its key, and the key."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 _BLOCK = re.compile(
     r"(?:^<!--(?P<note>[^\n]*)-->\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -245,13 +247,14 @@ Shell = Callable[[str, Path], Done]
 
 @pytest.fixture(scope="module")
 def stand_in() -> Iterator[Callable[[str], str]]:
-    """The base URL of a vendor's server on the loopback, which is there until the last page is read."""
+    """The URL of the loopback server that stands for an address. It runs until the last page is read."""
     running: dict[str, ServerProcess] = {}
 
-    def start(vendor: str) -> str:
-        if vendor not in running:
-            running[vendor] = ServerProcess(vendor).start()
-        return running[vendor].url
+    def start(address: str) -> str:
+        if address not in running:
+            server, *_ = STAND_INS[address]
+            running[address] = ServerProcess(*server.split()).start()
+        return running[address].url
 
     yield start
     for server in running.values():
@@ -270,10 +273,10 @@ def shell(
 
     def run(command: str, folder: Path) -> Done:
         monkeypatch.chdir(folder)
-        for address, (vendor, variable, key) in STAND_INS.items():
+        for address, (_, variable, key) in STAND_INS.items():
             if address in command:
                 monkeypatch.setenv(variable, key)
-                command = command.replace(address, stand_in(vendor))
+                command = command.replace(address, stand_in(address))
         if needs_shell(command):
             path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
             done = subprocess.run(

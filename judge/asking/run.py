@@ -174,22 +174,14 @@ def provider_of(model: str, options: RunOptions, source: Path | None = None) -> 
     `source` is the file that sets the server and the provider options, or None if the user sets them. Raises UsageError for
     invalid options, and for options that a file is not allowed to set.
     """
-    from judge import engines
-    from judge.engines.worker import Workers
     from judge.providers import base
+    from judge.providers.replicas import replicated
 
     vendor, allowed = model.partition("/")[0], Allowed.of(options.allow)
     url, *replicas = options.base_url or (None,)
     # A file from somebody else must not choose the server that receives a key.
     given = check_server(source, vendor, url, options.settings, allowed)
-    settings = base.Settings(url, options.timeout, given, tuple(map(str, replicas)))
-    # Without workers these options would be silently ignored.
-    if options.workers is None and (options.worker_gpus or options.worker_command is not None):
-        raise UsageError("--worker-gpus and --worker-command require --workers N")
-    workers = (
-        Workers(options.workers, options.worker_gpus, options.worker_command) if options.workers else None
-    )
-    return engines.provider(model, settings, workers)
+    return replicated(model, base.Settings(url, options.timeout, given, tuple(map(str, replicas))))
 
 
 def estimated(store: Store, asking: Asking) -> Forecast:

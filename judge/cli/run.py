@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,9 +65,6 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
     """
     given = RunOptions.of(options)
     _check_ways(options)
-    if options["is_estimate"]:
-        # The estimate is made in this process, whoever is asked later.
-        given = dataclasses.replace(given, workers=None, worker_gpus=0.0, worker_command=None)
     # A recipe may name a panel, whose members are runs of their own.
     if given.recipe is not None and (code := run_panel(task_name, model, given, options)) is not None:
         return code

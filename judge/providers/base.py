@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 from judge import plugins
 from judge.errors import AdjudgeError, UsageError
 from judge.providers.conformance import lack, lack_of_class
-from judge.types import Json, Reply, Request, Usage
+from judge.types import Json, Reply, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,19 +171,13 @@ class Purse(Protocol):
 
 
 class NoLimits:
-    """A purse without limits. `took` contains the usage of each reply."""
-
-    def __init__(self) -> None:
-        self.took: list[Usage] = []
+    """A purse without limits."""
 
     async def pay(
         self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
         """Return the result of `send`."""
-        reply = await send() if is_needed() else None
-        if reply is not None:
-            self.took.append(reply.usage)
-        return reply
+        return await send() if is_needed() else None
 
 
 @runtime_checkable

@@ -169,8 +169,7 @@ def test_words_are_read_back_as_they_were_given(judge: Judge) -> None:
         "temperature": None, "seed": 0, "answers": "json", "rationale": "none",
         "label_order": "reversed*2", "guidelines": True, "asked_as": "strict", "same_model": True,
         "recipe": Path("how.yaml"), "prompts": None, "base_url": ("http://a", "http://b"), "settings": {"a": "b=c"},
-        "timeout": 3.0, "workers": 3, "worker_gpus": 1.0, "worker_command": "x {port}",
-        "allow": ("h", "env:A"),
+        "timeout": 3.0, "allow": ("h", "env:A"),
     }  # fmt: skip
     assert list(values) == list(WRITTEN)
     given = RunOptions(**values)
