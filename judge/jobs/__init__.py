@@ -1,9 +1,10 @@
 """Provider batches: a run's requests are written to files and uploaded once, and their results are read into
 the same run.
 
-write.write_job(store, plan, provider) write pending units as JSONL files, which reserve them
-post.submit(store, job, service) post each file, after storing that it will be posted follow.look(...) ·
-follow.fetch(...) get the state of the batches; download their results read.read_results(store, job, paths)
-store the results as judgements of the run, each only once whole.run_batches(store, plan, provider) all of
-these steps, repeated until no unit is pending
+    write.write_job         writes the pending units as JSONL files, and reserves the units
+    post.submit             posts each file, after storing that it will be posted
+    follow.poll             requests the state of the batches
+    follow.fetch            downloads their results
+    read.read_results       stores each result once, as a judgement of the run
+    whole.run_batches       repeats these steps until no unit is pending
 """

@@ -31,8 +31,7 @@ SECONDS = 600.0
 class BatchState:
     """The state of a batch.
 
-    `status` is the vendor's own term. `done` out of `total` requests are finished, as far as the vendor
-    counts them.
+    `status` is the vendor's own term. According to the vendor, `done` of `total` requests are finished.
 
     `failed` is the reason if the vendor accepted none of the requests. `results` names the files to fetch
     after the end, and `answered` is the number of lines in them that are answers.
@@ -128,7 +127,9 @@ class BatchService(ABC):
         """Write one file of results. The file is empty if there are no results."""
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
-        """Yield the custom ids in the results of an ended batch; none if a mark identifies the batches."""
+        """Yield the custom ids in the results of an ended batch. If a mark identifies the batches, yield
+        nothing.
+        """
         return iter(())
 
     @abstractmethod
@@ -146,7 +147,7 @@ class BatchService(ABC):
         with self.errors_as_ours():
             body = http.decoded(call().http_response.content)
         if not isinstance(body, dict):
-            raise ServerFault(f"{self.who}: the answer is not a JSON object")
+            raise ServerFault(f"{self.who}: the response is not a JSON object")
         return body
 
     def listed(self, call: Callable[..., Any], cursor: str) -> Iterator[tuple[str, dict[str, Json]]]:
@@ -189,7 +190,7 @@ class BatchService(ABC):
         """Return the id of a new upload or batch. Raises ServerFault if it has no id that can be stored."""
         name = self.id_in(entry)
         if name is None:
-            raise ServerFault(f"{self.who}: the answer has no 'id'")
+            raise ServerFault(f"{self.who}: the response has no 'id'")
         return name
 
     def clean(self, text: str) -> str:

@@ -51,7 +51,9 @@ class AnthropicBatches(BatchService):
         return self.begun(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """Yield all later batches of the account, newest first, because they do not show which job they belong to."""
+        """Yield all batches of the account created since then, newest first. They do not show which job they
+        belong to.
+        """
         for name, row in self.listed(self._batches.with_raw_response.list, "after_id"):
             if _time(row.get("created_at")) < since:
                 return
@@ -95,7 +97,7 @@ class AnthropicBatches(BatchService):
         if url.netloc and url.netloc != urlsplit(self.at.url).netloc:
             # The client would send the key along.
             raise ServerFault(
-                f"{self.who}: the address of the results is at another server, which must not receive the key; not fetched"
+                f"{self.who}: the results were not fetched, because they are on another server, which must not receive the key"
             )
         with (
             self.errors_as_ours(),

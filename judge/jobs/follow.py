@@ -18,8 +18,8 @@ from judge.store.jobs import Job, JobFile
 from judge.store.study import Store
 
 EARLY_SECONDS = 900.0
-"""For this long, a vendor's other servers may not know a new batch."""
-MISSING = "the batch ended without a line for it"
+"""The time in seconds for which a new batch may be unknown to a vendor's other servers."""
+MISSING = "the batch ended without a result for this request"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _polled(
         if _age(file) < EARLY_SECONDS:
             return None, "the vendor does not know the batch yet"
         release = command("judge jobs cancel", job.job_id, "--release")
-        return None, f"not known to the vendor; release its units: {release}"
+        return None, f"unknown to the vendor; release its units: {release}"
     if state.failed is not None:
         # In one transaction, so that a kill leaves no unit reserved by a file that was read.
         with store.transaction() as conn:
@@ -138,7 +138,7 @@ def _check_complete(
         for path in paths:
             path.unlink(missing_ok=True)
         raise ServerFault(
-            f"{service.who}: the results of {file.file} have {n_answers:,} answers of {state.answered:,}; fetch "
+            f"{service.who}: the results of {file.file} have only {n_answers:,} of {state.answered:,} answers; fetch "
             "them again, or release the missing units: "
             + command("judge jobs cancel", job.job_id, "--release")
         )

@@ -30,7 +30,9 @@ class BatchReader(Protocol):
         """Return the request's body, which is the same as in a single call."""
 
     def parse_answer(self, body: Json, request: Request) -> Reply:
-        """Return the reply in the JSON of a successful answer. Raises ValueError if it has none."""
+        """Return the reply in the JSON of a successful answer. Raises ValueError if the JSON contains no
+        reply.
+        """
 
     def refusal(self, complaint: http.Complaint) -> Reply | None:
         """Return a reply if the error means that the model refused, otherwise None."""
@@ -61,8 +63,8 @@ def request_line(vendor: str, custom_id: str, body: bytes) -> bytes:
 
 
 def custom_id(request_sha: str, attempt: int) -> str:
-    """Return the first 40 hex digits of the request's hash and the attempt number, because Anthropic allows
-    64 characters.
+    """Return the first 40 hex digits of the request's hash and the attempt number, because Anthropic limits
+    ids to 64 characters.
     """
     # With the attempt, so that a late result of an earlier job is not taken for that of a retry.
     return f"{request_sha[:40]}-{attempt}"

@@ -16,8 +16,8 @@ class Offline(BaseProvider):
 
     `label_codes` is True if the answers will have probabilities.
 
-    There is no server to probe for the way in which it restricts answers to the labels, so `--option mask=`
-    must name the method. Raises UsageError for a bias, which needs token ids from a server.
+    No server can be probed for its method of restricting answers to the labels, so `--option mask=` must name
+    the method. Raises UsageError for `logit_bias`, which needs token ids from a server.
     """
 
     def __init__(self, inner: Provider, label_codes: bool) -> None:

@@ -24,7 +24,9 @@ from judge.store.jobs import Job, JobFile
 from judge.store.study import Store, now
 
 SETTLE_SECONDS = 120.0
-"""By this time, most lost batches appear in the vendor's list. Until then, the user is not asked to decide."""
+"""The time in seconds after which most lost batches appear in the vendor's list. Until then, the user is not
+asked to decide.
+"""
 SLACK = timedelta(minutes=10)
 """Because clocks differ, batches created up to this long before the job are also checked."""
 PEEKED = 100
@@ -35,8 +37,8 @@ PEEKED = 100
 class PostReport:
     """The files of a job for which it is unknown whether they were posted.
 
-    `unsure` describes each of them; the vendor's batches will show whether it was posted. `undecided`
-    describes a file in none of the vendor's lists, which may never show whether it was posted.
+    `unsure` describes each of these files; the vendor's batches will show whether it was posted. `undecided`
+    describes a file whose batch the vendor does not list, so the vendor may never show whether it was posted.
     """
 
     unsure: list[str] = field(default_factory=list)

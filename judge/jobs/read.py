@@ -102,13 +102,15 @@ class JobTally:
             sentences.append(f"{n:,} requests were not processed ({reason}); they can be sent again")
         if self.free:
             sentences.append(
-                f"{self.free:,} answers were not restricted to the labels, although the run requires it: the batch ignored the "
-                "mask, and their probabilities are those of free answers (for a run of free answers: --option mask=none --as NAME)"
+                f"{self.free:,} answers were not restricted to the labels, although the run requires it, because the batch "
+                "ignored the mask; to start a run with unrestricted answers, use --option mask=none --as NAME"
             )
         if self.late:
             sentences.append(f"{self.late:,} answers were dropped: their units have a newer attempt")
         for name, n in self.derived.items():
-            sentences.append(f"{n:,} answers gave no '{name}': no gold label, or no row in the task's table")
+            sentences.append(
+                f"{n:,} answers have no '{name}', because it has no gold label or no row in the task's table"
+            )
         return sentences
 
 
@@ -210,7 +212,7 @@ class _Reading:
         golds: Mapping[str, Mapping[str, str]],
         tally: JobTally,
     ) -> Iterator[Entry]:
-        """Yield an entry for each unit of the line. The first entry carries the cost of their shared request."""
+        """Yield an entry for each unit of the line. The first entry has the cost of their shared request."""
         reply = line.reply
         parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self.asker.parse(reply)
         attempt = Attempt(record, parsed, reply)

@@ -15,7 +15,9 @@ from judge.jobs.lines import raw_lines
 from judge.types import Json
 
 SHORTEST_KEY = 8
-"""Shorter keys are placeholders (EMPTY, none, ollama), which are also ordinary words in answers."""
+"""Minimum length of a key that is removed. Shorter keys are placeholders (EMPTY, none, ollama), which are
+also ordinary words in answers.
+"""
 _MOST_BACKSLASHES = 7
 
 
@@ -42,7 +44,7 @@ def keep(path: Path, parts: Iterable[bytes], key: str, who: str, size: int | Non
 
 
 def masked(parts: Iterable[bytes], key: str) -> Iterator[bytes]:
-    """Replace the key with `[key]` in every JSON spelling, even if it is split between two parts."""
+    """Replace the key with `[key]`, however JSON escapes it, and even if it is split between two parts."""
     if len(key) < SHORTEST_KEY:
         yield from parts
         return
@@ -82,8 +84,8 @@ def answers_in(vendor: str, path: Path) -> int:
 
 
 def _is_answer(vendor: str, row: dict[str, Json]) -> bool:
-    """Return whether the vendor counts the line as answered. This is the case for all lines in OpenAI's
-    output and for some in Anthropic's.
+    """Return whether the vendor counts the line as answered. OpenAI counts all lines of its output file, and
+    Anthropic counts some lines of its results.
     """
     if vendor != "anthropic":
         return True

@@ -17,12 +17,12 @@ SUFFIXES = {"openai": ("output", "errors"), "anthropic": ("results",)}
 def service_of(study: Path, job: Job, allowed: Allowed = NOTHING_ALLOWED) -> BatchService:
     """Return the client for the batches at the job's server. The key is only used if that server may receive it.
 
-    Raises KeyProblem, and UsageError if the study may not choose that server (`judge.permissions`).
+    Raises KeyProblem, and UsageError if the study is not allowed to choose that server (`judge.permissions`).
     """
     base_url = job.base_url
     if base_url is None:
         raise UsageError(
-            f"this job is for another program; run its files there, then: {command('judge jobs read', job.job_id, 'RESULTS')}"
+            f"this job is for another program; process its files with that program, then type: {command('judge jobs read', job.job_id, 'RESULTS')}"
         )
     vendor = "anthropic" if job.vendor == "anthropic" else "openai"
     # The address comes from the study, which may be somebody else's.

@@ -35,7 +35,7 @@ POLL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How to wait: the seconds between two polls, and a callback for state changes."""
+    """Settings for waiting: the seconds between two polls, and a callback for state changes."""
 
     poll: float = field(default_factory=lambda: POLL_SECONDS)
     notify: Callable[[str], None] = lambda text: None
@@ -208,7 +208,7 @@ class _Batched:
         if (limit is None or tokens <= limit) and (most is None or cost <= most * (1 + 1e-9)):
             return False
         report.stopped = (
-            f"job {unposted[0].job_id} was written with higher limits and is not posted within these; release its units: "
+            f"job {unposted[0].job_id} was written with higher limits and is not posted under the current limits; release its units: "
             + command("judge jobs cancel", unposted[0].job_id)
         )
         return True
@@ -248,7 +248,7 @@ class _Batched:
         return ", ".join(parts)
 
     def _only_undecided_files(self, run_id: str) -> bool:
-        """Return whether all remaining files are in doubt, i.e. may have been posted, for longer than the
+        """Return whether it is unknown for all remaining files whether they were posted, for longer than the
         tolerated outage.
         """
         unread = [

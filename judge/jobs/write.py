@@ -129,7 +129,7 @@ def _check(plan: Plan, settled: Settled) -> None:
     """Raise UsageError for plans in which a unit takes several calls."""
     if plan.sampling.orders > 1:
         raise UsageError(
-            "--label-order K takes several calls per unit, which batches do not support; leave it out"
+            "--label-order K takes several calls per unit, which batches do not support; omit it"
         )
     if settled.asker.reasons_first:
         raise UsageError(
@@ -137,7 +137,7 @@ def _check(plan: Plan, settled: Settled) -> None:
         )
     if plan.task.spec.rationale == "quote":
         raise UsageError(
-            "--rationale quote: the replies of a batch arrive without the passages, so quotes cannot be checked; leave out --batch or --rationale"
+            "--rationale quote: the replies of a batch arrive without the passages, so quotes cannot be checked; omit --batch or --rationale"
         )
 
 
@@ -264,7 +264,7 @@ class _Files:
 
     def __init__(self, folder: Path, most_lines: int, most_bytes: int) -> None:
         if folder.exists():
-            raise UsageError(f"{folder}: exists already; choose a new folder")
+            raise UsageError(f"{folder}: already exists; choose a new folder")
         self.folder, self.partial = folder, folder.with_name(folder.name + ".part")
         self.most_lines, self.most_bytes = most_lines, most_bytes
         self.files: list[_JobStream] = []

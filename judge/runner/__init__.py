@@ -1,4 +1,4 @@
-"""Run a task: units in, judgements in the study, with retries, budgets and rate limits."""
+"""Run a task: call a model for each unit and store its judgements, with retries, budgets and rate limits."""
 
 from judge.runner.opening import open_patiently
 from judge.runner.plan import Live, Plan, RunReport

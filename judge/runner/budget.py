@@ -32,8 +32,8 @@ LEAST_DIFFERENCE = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """The reserve for one call: at most `tokens` tokens, of which `output` are in the reply, and their `cost`
-    in US dollars.
+    """The maximum use that is reserved for one call. `tokens` counts the request and the reply, `output`
+    counts the reply alone, and `cost` is in US dollars.
 
     `estimate` is the expected number of tokens, which the rate controller uses.
     """
@@ -58,9 +58,9 @@ class Spent:
     """The tokens and money that an invocation has used. `tokens` and `cost` (US dollars) count lost calls at
     their maximum.
 
-    `uncounted` is the number of replies without token counts, which also count at their maximum. The server
-    reported a cost for `reporting` replies: `reported` is the sum of these costs, and `computed` is what the
-    same replies cost by the price list.
+    Replies without token counts also count at their maximum, and `uncounted` is their number. `reporting` is
+    the number of replies for which the server reported a cost, and `reported` is the sum of these costs.
+    `computed` is the cost of the same replies according to the price list.
     """
 
     tokens: int = 0
@@ -72,8 +72,8 @@ class Spent:
     computed: float = 0.0
 
     def charge(self, usage: Usage, price: Price | None, most_tokens: int, most_cost: float) -> float:
-        """Count a reply. Return its cost: the amount by the price list or the amount that the server
-        reported, whichever is larger.
+        """Count a reply and return its cost, which is the larger of the list price and the cost that the
+        server reported.
 
         Unless both token counts are known, the reply counts at its upper bound (`Reserve.most`).
         """
@@ -97,14 +97,14 @@ class Spent:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def remarks(self, is_counted: bool) -> list[str]:
-        """Return remarks on the bill. `is_counted` is True if token counts matter because there is a price or
+        """Return remarks on the cost. `is_counted` is True if token counts matter because there is a price or
         a limit.
         """
         said = []
         if self.uncounted and is_counted:
             said.append(
-                f"{self.uncounted:,} replies came without usable counts of tokens (missing, negative or no numbers): each "
-                "is charged the most that the call could have taken"
+                f"{self.uncounted:,} replies have no usable token counts (missing, negative or not numeric); each of "
+                "them counts as the maximum that its call could have used"
             )
         difference = self.reported - self.computed
         if self.reporting and self.computed and abs(difference) > LEAST_DIFFERENCE * self.computed:
@@ -135,8 +135,8 @@ class Opened:
     rates: dict[str, tuple[RateState, float]] = field(default_factory=dict)
 
     def as_json(self, priced: bool) -> dict[str, Json]:
-        """Return the document to store with a run. A lost call counts at the maximum number of tokens that it
-        can have used.
+        """Return the usage in the form that is stored with a run. A lost call counts as the maximum number of
+        tokens that it could have used.
         """
         return {
             "calls": self.calls,
@@ -151,7 +151,8 @@ class Budget:
     """Counts calls against limits (None = no limit). `usage` counts the tokens of replies; `spent` also
     counts lost calls.
 
-    `before` are the tokens and US dollars of earlier invocations of the run, which count against the same limits.
+    `before` contains the tokens and US dollars that earlier invocations of the run used. They count against
+    the same limits.
     """
 
     def __init__(
@@ -169,8 +170,8 @@ class Budget:
         self._reserved_cost = 0.0
         self._n_reserved = 0
         self._over = self._over_cost = 1.0
-        """The largest factor by which a server's count exceeded a reserve, in tokens and in money. A server that counts too
-        much once may do so again, so every other reserve is multiplied by it."""
+        """The largest factor by which a server's count has exceeded a reserve, in tokens and in money. The other reserves are
+        multiplied by this factor, because the server may exceed them too."""
         self._ended = asyncio.Event()
         self._schema: tuple[Mapping[str, Json] | None, int] = (None, 0)
 
@@ -178,11 +179,11 @@ class Budget:
     def reason(self) -> str:
         """The reason why no more calls are sent."""
         tokens, cost = self.before
-        earlier = f" ({tokens:,} of them used before)" if tokens else ""
+        earlier = f" ({tokens:,} were used by earlier commands)" if tokens else ""
         limits = [] if self.max_tokens is None else [f"{self.max_tokens:,} tokens{earlier}"]
-        earlier = f" (${cost:.4f} of it used before)" if cost else ""
+        earlier = f" (${cost:.4f} was used by earlier commands)" if cost else ""
         limits += [] if self.max_cost is None else [f"${self.max_cost:g}{earlier}"]
-        return f"another call could cross the limit of {' and '.join(limits)}"
+        return f"another call could exceed the limit of {' and '.join(limits)}"
 
     def claim(self, request: Request) -> Reserve:
         """Return the tokens and cost to reserve for a request."""
@@ -205,7 +206,9 @@ class Budget:
         return self._schema[1]
 
     def fits(self, claim: Reserve | None = None) -> bool:
-        """Return whether the use so far, all reserves and one more call stay within the limits."""
+        """Return whether one more call fits within the limits, in addition to the current use and all
+        reserves.
+        """
         tokens = math.ceil(self._over * (self._reserved_tokens + (claim.tokens if claim else 0)))
         cost = self._over_cost * (self._reserved_cost + (claim.cost if claim else 0.0))
         return (self.max_tokens is None or self._all_tokens + tokens <= self.max_tokens) and (
@@ -221,8 +224,8 @@ class Budget:
         return self.before[1] + self.spent.cost
 
     async def room(self, claim: Reserve) -> bool:
-        """Wait while calls in flight may still turn out to use less than their reserves. Return whether the
-        call then fits within the limits.
+        """Wait as long as calls in flight may still release part of their reserves. Return whether the call
+        then fits within the limits.
         """
         # Without a call in flight nothing will be released, and the wait would never end.
         while not self.fits(claim) and self._n_reserved:
@@ -231,7 +234,7 @@ class Budget:
         return self.fits(claim)
 
     async def again(self, claim: Reserve) -> bool:
-        """Return whether a lost call can be sent once more. Its reserve is kept in either case."""
+        """Return whether a lost call can be sent again. Its reserve is kept in either case."""
         if self.fits():
             return True
         # Two calls that wait for each other's reserves would wait forever.
@@ -242,7 +245,7 @@ class Budget:
             self.reserve(claim)
 
     def reserve(self, claim: Reserve) -> None:
-        """Reserve the maximum of a call that is about to be sent."""
+        """Reserve the maximum use of a call that is about to be sent."""
         self._n_reserved += 1
         self._reserved_tokens += claim.tokens
         self._reserved_cost += claim.cost
@@ -301,8 +304,8 @@ class Budget:
         if not said:
             return None
         return (
-            f"the limit is crossed by {' and '.join(over)} ({' and '.join(said)}): the server billed {factor:.1f} times what a "
-            "call can take, and calls were in flight"
+            f"the limit is exceeded by {' and '.join(over)} ({' and '.join(said)}): the server billed {factor:.1f} times the "
+            "maximum use of a call while other calls were in flight"
         )
 
 

@@ -1,4 +1,6 @@
-"""Make the calls of one unit: with retries, one repair of an unreadable reply, and rules for giving up."""
+"""Make the calls for one unit, with retries and one repair of an unreadable reply, and decide when to give
+up.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -24,8 +26,8 @@ from judge.store.judgements import RequestRecord
 from judge.types import Reply, Request, Status
 
 UNKNOWN_MODEL = 3
-"""The run stops after this many units with HTTP 404 and no answer in between, because the address or the
-model is wrong.
+"""The run stops when this many units in a row have failed with HTTP 404, because the address or the model is
+wrong.
 """
 HOPELESS_REFUSALS = 30
 """The run stops after this many refused requests (4xx) if the server has not answered any request."""
@@ -46,7 +48,7 @@ class Attempt:
 
 @dataclass(slots=True)
 class ModelNames:
-    """The model names that the replies of a run may carry.
+    """The model names that are accepted in the replies of a run.
 
     `compared` contains the addresses whose reported names were compared when the run began. The first reply
     from each address may add a name, because some servers list a model under a different name from the one in
@@ -85,9 +87,9 @@ class Caller:
     async def judge(
         self, request: Request, record: RequestRecord, claim: Reserve, slot: Slot
     ) -> list[Attempt]:
-        """Return all attempts on one unit; the last one counts.
+        """Return all attempts for one unit. The last attempt is the result.
 
-        The caller has already taken the slot and made the reserve. An unreadable reply is followed by one
+        The caller must have taken the slot and reserved the budget. An unreadable reply is followed by one
         repair. If the model reasons first, the reasoning is one attempt and the answer is the next. With
         several label orders, each order is an attempt, and the last attempt has the averaged label. Raises
         CancelledError if the run stops before the unit is finished.
@@ -163,8 +165,8 @@ class Caller:
     ) -> tuple[Reply, float, str | None]:
         """Send a request, with retries. Return the reply, its latency in seconds, and the server's address.
 
-        The slot is given back before every wait. Tries are not counted while a server is down or overloaded,
-        because they then reveal nothing about the unit.
+        The slot is released before every wait. Tries are not counted while a server is down or overloaded,
+        because their failure is then not due to the unit.
         """
         tries, begun = 0, slot.at
         first_call = slot.server.first_call()
@@ -207,7 +209,7 @@ class Caller:
             slot = await self.dispatcher.enter(claim.estimate)
 
     async def _complete(self, server: ModelServer, request: Request, claim: Reserve) -> Reply:
-        """Make one call and count it, however it ends. A server may finish and bill even a cancelled call."""
+        """Make one call, and count it even if it fails or is cancelled, because the server may still bill it."""
         assert server.provider is not None
         try:
             reply = await server.provider.complete(request)
@@ -235,8 +237,8 @@ class Caller:
             named.names.add(name)
         elif named.names and name not in named.names:
             raise UsageError(
-                f"{server.url} answers as '{name}', but the run has answers of {', '.join(sorted(named.names))}. That "
-                "reply was not stored. --same-model resumes the run, --as NAME begins another judge"
+                f"{server.url} reports the model '{name}', but the run has answers from {', '.join(sorted(named.names))}; "
+                "the new reply was not stored. Add --same-model to resume the run, or --as NAME to start another run"
             )
 
     def _note(self, slot: Slot, begun: float, unit: str, error: ProviderError) -> bool:

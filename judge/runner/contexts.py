@@ -1,24 +1,25 @@
-"""Which passages a run shows with each item: `--context` for a system under test, `--relevant` for a judge.
+"""Select the passages that a run shows with each item: `--context` for a system under test, `--relevant` for
+a judge.
 
 `--context` selects the passages that a system answers from:
 
-none                nothing
-oracle              the passages that gold calls evidence: MIRAGE's oracle chunk, else support = supported,
-                    relevance = ANSWER-THE-QUESTION, stance = support or refute, else every document with a
-                    raguard.role (the claim's associated documents); the first of these that an item has
-oracle:FIELD=A,B    passages whose gold FIELD is A or B
-misleading          passages whose gold raguard.role is misleading (misleading:FIELD=A,B: as above)
+none                no passages
+oracle              the passages that gold labels mark as evidence. The first of these kinds that an item has is
+                    used: MIRAGE's oracle chunk, support = supported, relevance = ANSWER-THE-QUESTION,
+                    stance = support or refute, any raguard.role (the documents associated with the claim)
+oracle:FIELD=A,B    passages whose gold FIELD is A or B (misleading:FIELD=A,B is the same selection)
+misleading          passages whose gold raguard.role is misleading
 all                 all of the item's passages
 fixed5              the item's first five passages
 top:K               the first K of the item's list in a ranking
-...+noise:N         and N passages of other questions of the data set, in a seeded order
+...+noise:N         in addition, N passages from other questions of the data set, drawn with a fixed seed
 
-`--relevant` selects what the input `relevant_passages` of a task shows:
+`--relevant` selects the passages for the input `relevant_passages` of a task:
 
-answer              gold labels them ANSWER-THE-QUESTION
-answer+related      these, and the passages that gold labels RELATED-INFORMATION
-marked              the data set marks them as relevant (GaRAGe's evidence_relevant is YES)
-RUN:answer          a judge's run of garage_relevance labels them so; RUN:answer+related likewise
+answer              passages with the gold label ANSWER-THE-QUESTION
+answer+related      passages with the gold label ANSWER-THE-QUESTION or RELATED-INFORMATION
+marked              passages that the data set marks as relevant (GaRAGe's evidence_relevant is YES)
+RUN:answer          passages with this label in RUN, a run of garage_relevance; also RUN:answer+related
 """
 
 import random
@@ -58,7 +59,7 @@ _NOISE = re.compile(r"(.*)\+noise:([1-9]\d{0,2})")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A parsed `--context`. `name` is the condition under which its answers are stored."""
+    """A parsed value of `--context`. `name` is the condition under which its answers are stored."""
 
     name: str
     kind: str
@@ -69,14 +70,16 @@ class Context:
 
 
 def parse(store: Store, text: str, *, ranking: str | None = None, stage: str | None = None) -> Context:
-    """Parse a `--context`. Raises UsageError if it is invalid, or if it does not match exactly one ranking."""
+    """Parse a value of `--context`. Raises UsageError if it is invalid, or if it does not match exactly one
+    ranking.
+    """
     noisy = _NOISE.fullmatch(text)
     base, noise = (noisy[1], int(noisy[2])) if noisy else (text, 0)
     match = _SPEC.fullmatch(base)
     if match is None:
         raise UsageError(
-            f"--context '{text}': write none, all, oracle, fixed5, top:K or misleading (oracle and misleading also with "
-            ":FIELD=LABEL,LABEL), and +noise:N after any of them"
+            f"--context '{text}': must be none, all, oracle, fixed5, top:K or misleading (oracle and misleading may be followed "
+            "by :FIELD=LABEL,LABEL); +noise:N may follow any of these"
         )
     name, chosen = base, None
     kind = match["plain"] or match["gold"] or "top"
@@ -120,9 +123,7 @@ def _by_gold(store: Store, context: Context) -> dict[str, list[str]]:
 
 
 def marked(store: Store, name: str, value: str | int) -> dict[str, list[str]]:
-    """Return a mapping from each item to those of its passages that the data set marks with this value in
-    their `meta`.
-    """
+    """Return a mapping from each item to the passages that the data set marks with this value in `meta`."""
     query = (
         "SELECT item_id, passage_id FROM passages WHERE json_extract(meta, ?) = ? ORDER BY item_id, position"
     )
@@ -130,7 +131,7 @@ def marked(store: Store, name: str, value: str | int) -> dict[str, list[str]]:
 
 
 def called(store: Store, annotator: str, field: str, values: Sequence[str]) -> dict[str, list[str]]:
-    """Return a mapping from each item to those of its passages to which an annotator gave one of these labels."""
+    """Return a mapping from each item to the passages that an annotator labelled with one of these values."""
     query = (
         f"SELECT p.item_id, p.passage_id FROM {label_rows.FIRST} JOIN passages AS p ON p.passage_id = l.unit_id "
         f"WHERE l.annotator_id = ? AND l.field = ? AND l.value IN ({','.join('?' * len(values))}) "
@@ -150,7 +151,7 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
     """Add passages from other questions, in random order.
 
     A passage is not used as noise if its text is among the item's passages or in its context. Raises
-    UsageError if a data set is too small.
+    UsageError if a data set has too few passages.
     """
     questions = dict(store.conn.execute("SELECT item_id, question_id FROM items"))
     pools: dict[str, list[tuple[str, str, str]]] = {}
@@ -179,8 +180,8 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
                 noise.append(passage)
         if len(noise) < context.noise:
             raise UsageError(
-                f"+noise:{context.noise}: '{item.partition(':')[0]}' has only {len(noise)} passages that are not "
-                f"about '{item}'"
+                f"+noise:{context.noise}: the data set '{item.partition(':')[0]}' has only {len(noise)} passages from other "
+                f"questions that can be added to '{item}'"
             )
         mixed = [*passages, *noise]
         # Otherwise noise would always be last.
@@ -190,8 +191,8 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
 
 
 def _shuffled(draw: random.Random, size: int) -> Iterator[int]:
-    """Yield 0 ... size-1 in random order (lazy Fisher-Yates), so that a large pool is not shuffled for a few
-    draws.
+    """Yield the numbers from 0 to size - 1 in random order. A lazy Fisher-Yates shuffle does not visit a
+    large pool for a few draws.
     """
     moved: dict[int, int] = {}
     for n in range(size):
@@ -211,11 +212,11 @@ class RelevantPassages:
 
 
 def relevant(store: Store, text: str) -> RelevantPassages:
-    """Parse a `--relevant`. Raises UsageError if it is invalid or if no passage is relevant."""
+    """Parse a value of `--relevant`. Raises UsageError if it is invalid or if no passage is relevant."""
     of, colon, kind = text.rpartition(":")
     if kind not in (*RELEVANT_LABELS, "marked") or (colon and (kind == "marked" or not of)):
         raise UsageError(
-            f"--relevant '{text}': write answer, answer+related, marked, RUN:answer or RUN:answer+related"
+            f"--relevant '{text}': must be answer, answer+related, marked, RUN:answer or RUN:answer+related"
         )
     who, name = GOLD, kind
     if of:
@@ -228,5 +229,5 @@ def relevant(store: Store, text: str) -> RelevantPassages:
         else called(store, who, RELEVANCE, RELEVANT_LABELS[kind])
     )
     if not passages:
-        raise UsageError(f"--relevant {text}: no passage of the study has such a label or mark")
+        raise UsageError(f"--relevant {text}: no passage in the study has this label or mark")
     return RelevantPassages(name, passages)

@@ -19,7 +19,9 @@ from judge.runner.rate import MOST
 from judge.runner.server import End, ModelServer, Slot
 
 EARLY_SECONDS = 0.001
-"""The event loop's timers may fire this late. The last part of a wait is therefore spent polling the clock."""
+"""The maximum delay of the event loop's timers, in seconds. The last part of a wait is therefore spent
+polling the clock.
+"""
 
 
 class Timer(Protocol):
@@ -48,11 +50,11 @@ class _Precise:
 
 
 class Dispatcher:
-    """Admits calls in order of arrival, each to the server with the lowest share of its slots in use.
+    """Admits calls in order of arrival. Each call goes to the server with the lowest share of slots in use.
 
     `concurrency` is the number of concurrent calls to each server that the user set (None = not set); `most`
-    is the largest number that the provider supports. `known` maps each address to the concurrency that the
-    study last sustained there. `patience` is the longest time in seconds for which all servers may be down.
+    is the largest number that the provider supports. `known` maps each address to the concurrency that its
+    server last sustained. `patience` is the longest time in seconds for which all servers may be down.
     """
 
     def __init__(
@@ -106,7 +108,7 @@ class Dispatcher:
         return any(server.answered_at > -math.inf for server in self.servers)
 
     def feed_is_empty(self) -> None:
-        """Record that no unit is left to send, so that calls still open are stragglers."""
+        """Record that no unit is left to send. Calls that are still open are stragglers from now on."""
         for server in self.servers:
             server.rate.feeding = False
 
@@ -150,7 +152,7 @@ class Dispatcher:
             raise
 
     def leave(self, slot: Slot, end: End) -> None:
-        """Give the slot back."""
+        """Release the slot."""
         self.refused += end is End.REFUSED
         slot.server.leave(slot, self._clock(), end)
         if self._waiting:
@@ -204,7 +206,7 @@ class Dispatcher:
         return (None if best is None else best.take(now, tokens)), soonest
 
     def _admit(self) -> None:
-        """Admit waiting calls in order while there are slots, and set a timer for the rest."""
+        """Admit waiting calls in order while there are slots, and set a timer for the remaining calls."""
         self._stop_timer()
         while self._waiting and not self.paused:
             ticket, tokens = self._waiting[0]

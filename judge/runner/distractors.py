@@ -1,8 +1,8 @@
 """Generate distractors for questions, check them, and generate new ones for questions that are not challenging.
 
 Each slot of each iteration is a separate run of the task `distractor`, whose prompt shows the existing options. Each
-iteration is followed by a run of `distractor_check`. All of it is stored in the study, so the same command resumes
-where it stopped.
+iteration is followed by a run of `distractor_check`. Everything is stored in the study, so the same command
+resumes after an interruption.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,9 +50,9 @@ class MadeDistractors:
 
 
 async def make(flow: Flow, check: Flow, making: Making, selection: Selection) -> MadeDistractors:
-    """Generate and check until every question is challenging or all iterations are used.
+    """Generate and check distractors until every question is challenging or all iterations are used.
 
-    `flow` writes the distractors, `check` judges them. Raises UsageError if no item is selected, and Halted
+    `flow` generates the distractors, and `check` judges them. Raises UsageError if no item is selected, and Halted
     if a run was stopped.
     """
     store = flow.store
@@ -60,7 +60,7 @@ async def make(flow: Flow, check: Flow, making: Making, selection: Selection) ->
     items = selected_units(store)
     if not n:
         raise UsageError(
-            f"no item fits: {making.task.name} needs {' and '.join(making.task.required_inputs)}"
+            f"no item has the inputs of {making.task.name}: {' and '.join(making.task.required_inputs)}"
         )
     kept = Kept(0, 0, [])
     documents = originals(store, items) if "context" in making.task.input_names else {}

@@ -15,7 +15,7 @@ from judge.types import Json, Status
 
 
 async def close(store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]) -> None:
-    """Store the end of the run, and retry while the study is locked. All judgements have been stored by then."""
+    """Store the end of the run, with retries while the study is locked. All judgements are already stored."""
     begun = time.monotonic()
     # Somebody who interrupts a run does not wait for a locked study.
     patience = 0.0 if report.interrupted else plan.patience.outage

@@ -41,10 +41,10 @@ class Entries:
         gold: Mapping[str, str],
         call: CallFacts | None = None,
     ) -> Entry:
-        """Return the entry of an attempt at `place` (unit, repeat, number of the attempt).
+        """Return the entry for an attempt. `place` is the unit, the repeat and the number of the attempt.
 
-        `gold` contains the unit's gold labels, from which fields are derived. If `call` is not given, the
-        answer is that of an identical request and cost nothing.
+        `gold` contains the unit's gold labels, from which fields are derived. If `call` is None, the answer
+        was copied from an identical request at no cost.
         """
         parsed, reply, labels = attempt.parsed, attempt.reply, attempt.parsed.labels
         if labels and self.task.spec.derive:

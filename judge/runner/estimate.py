@@ -1,6 +1,6 @@
-"""Estimate the units, tokens, cost and duration of a run before it begins, without judging anything.
+"""Estimate the units, tokens, cost and duration of a run before it begins, without calling its server.
 
-Input tokens are counted over a seeded sample of the units still to be judged: four characters a token. Output
+Input tokens are estimated from a random sample of the pending units, at four characters per token. Output
 tokens are the mean of earlier replies or, if there are none, the length of an answer in the task's format.
 """
 
@@ -22,7 +22,7 @@ from judge.store.study import Store
 from judge.types import Request
 
 SAMPLE = 1000
-"""At most this many prompts are rendered. Their mean length is the estimate for all units."""
+"""Maximum number of prompts that are rendered. Their mean length is the estimate for all units."""
 LEAST_CACHED = 1024
 """Minimum length in tokens of a constant prefix that the vendors' prompt caches accept."""
 FREE_TEXT = 80
@@ -34,7 +34,8 @@ class Forecast:
     """The remaining work of a plan and its cost. Costs are in US dollars (None if no price is known); times
     are in seconds.
 
-    `prefix_tokens` is the length of the constant part of each prompt. `basis` says how token counts were estimated.
+    `prefix_tokens` is the length of the constant part of each prompt. `basis` describes how token counts were
+    estimated.
     """
 
     units: int
@@ -63,7 +64,7 @@ class _Measured:
 
 
 def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
-    """Estimate a plan without calling its server. Raises the same UsageError as `select`."""
+    """Estimate a plan without calling its server. Raises UsageError for the same reasons as `select`."""
     model = plan.asked_as or plan.model
     facts = provider.describe()
     units, left_out = selection.select(store, plan.task, plan.selection)
@@ -84,13 +85,13 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
     requests = _sample(store, plan, run, asker)
     plain = sum(_characters(r) for r in requests) / CHARACTERS_PER_TOKEN / max(1, len(requests))
     measured = _measured(store.conn, plan)
-    basis = [f"input: {len(requests)} prompts at {CHARACTERS_PER_TOKEN} characters a token"]
+    basis = [f"input: {len(requests)} prompts at {CHARACTERS_PER_TOKEN} characters per token"]
     out = (
         measured.output if measured else min(_answer_tokens(plan.task, mode), plan.sampling.max_output_tokens)
     )
     basis.append(
         f"output: {measured.calls} earlier replies" if measured
-        else "output: an answer in the task's format; a model that reasons first uses more, up to the limit"
+        else "output: an answer in the task's format; a model that reasons first uses more tokens, up to the limit"
     )  # fmt: skip
     latency = (measured.latency if measured else None) or 1.0
     concurrency = plan.concurrency or MOST
@@ -121,7 +122,7 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
 
 
 def _sample(store: Store, plan: Plan, run: str, asker: Asker) -> list[Request]:
-    """Render the prompts for a seeded sample of the units that have not been judged yet."""
+    """Render the prompts for a random sample of the units that have not been judged yet."""
     chosen = plan.selection
     if chosen.limit is None:
         # Drawn at random, because the first units of a study may be shorter or longer than the others.

@@ -1,4 +1,4 @@
-"""Few-shot examples from the study: labelled items that a run shows in its prompt and does not judge.
+"""Few-shot examples from the study: labelled items that a run shows in its prompts instead of judging them.
 
 For a task on items, an example has the context that the run gives to the item, if any. For a task on
 passages, it has the item's first passage with the gold label `supporting` or, if there is none, its first
@@ -24,9 +24,9 @@ def showing(
     store: Store, task: Task, items: Sequence[str], contexts: Mapping[str, Sequence[str]] | None = None
 ) -> Task:
     """Return the task with these items as its examples, in this order. `contexts` maps each item to the
-    passages that it is given.
+    passages that are shown with it.
 
-    Raises UsageError for an unknown item, and for one without a usable gold label or without an input of the task.
+    Raises UsageError if an item is unknown, or if it lacks a usable gold label or an input of the task.
     """
     return task.showing([_example(store, task, item, (contexts or {}).get(item, ())) for item in items])
 
@@ -35,7 +35,7 @@ def _example(store: Store, task: Task, item: str, context: Sequence[str]) -> Exa
     row = store.conn.execute("SELECT claim, question FROM items WHERE item_id = ?", [item]).fetchone()
     if row is None:
         raise UsageError(
-            f"--examples: there is no item '{item}' in the study; list its items: {command('judge items show')}"
+            f"--examples: there is no item '{item}' in the study; list the items: {command('judge items show')}"
         )
     inputs: dict[str, str | list[str] | dict[str, str]] = {
         name: value for name, value in zip(("claim", "question"), row, strict=True) if value is not None
@@ -49,11 +49,11 @@ def _example(store: Store, task: Task, item: str, context: Sequence[str]) -> Exa
     answer = _gold(store, item, field) or _gold(store, item, VERDICT)
     # The gold label answers one field. With several questions the example would show an incomplete answer.
     if len(task.spec.questions) != 1 or answer not in task.domain(field):
-        raise UsageError(f"--examples: '{item}' has no gold label that answers {task.name}")
+        raise UsageError(f"--examples: '{item}' has no gold label for {task.name}")
     # A prompt shows the inputs of its task and nothing else of the item.
     shown = {name: value for name, value in inputs.items() if name in task.input_names}
     if lacking := [name for name in task.required_inputs if name not in shown]:
-        raise UsageError(f"--examples: '{item}' lacks {', '.join(lacking)}, which {task.name} shows")
+        raise UsageError(f"--examples: '{item}' lacks {', '.join(lacking)}, which {task.name} needs")
     return Example(inputs=shown, answers={field: answer}, rationale="", item_id=item)
 
 

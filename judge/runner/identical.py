@@ -1,7 +1,7 @@
 """Send identical requests only once: units with the same request share its answer.
 
-A request is known from the moment it is sent. It is in flight (other units wait for its outcome), answered and not
-yet committed, or stored in the study.
+A request that was sent is in one of three states: it is in flight (other units wait for its outcome),
+answered but not yet committed, or stored in the study.
 """
 
 import sqlite3
@@ -17,7 +17,7 @@ from judge.types import Reply, Request, Unit
 
 @dataclass(frozen=True, slots=True)
 class UnitRequest:
-    """A unit with the request that asks for its labels."""
+    """A unit and the request for its labels."""
 
     unit: Unit
     request: Request
@@ -100,7 +100,7 @@ class Identical:
         self.waiting -= len(self._in_flight.pop(question.sha).waiting)
 
     def saved(self, sha: str) -> None:
-        """Record that the request is now stored, because an earlier look-up did not find it."""
+        """Record that the request is now stored. Earlier look-ups did not find it."""
         self._in_flight.pop(sha, None)
         if not self._fresh:
             self._stored.add(sha)

@@ -1,7 +1,7 @@
-"""Find the run of the study that a plan resumes. Only what changes the meaning of an answer identifies a run.
+"""Find the stored run that a plan resumes. Only settings that change the meaning of an answer identify a run.
 
-That is the task, the model (or its name by `--as`), temperature, seed, answer mode, label order and the
-provider's own options; examples, rationale and wording are part of the task's text. Address, token limit and
+These settings are the task, the model (or its name from `--as`), temperature, seed, answer mode, label order
+and the provider's own options. Examples, rationale and wording are part of the task's text. Address, token limit and
 time-out are stored with each attempt. The answer mode is fixed when the run begins: the run remains the same
 even if a server later reports different support for label probabilities.
 """
@@ -47,7 +47,7 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     if not provider.label_codes and (wants.answers == "words" or wants.orders > 1):
         setting = "--answers words" if wants.answers == "words" else f"--label-order {wants.orders}"
         raise UsageError(
-            f"{setting} needs label probabilities, which {plan.model} does not give: --answers json"
+            f"{setting} needs label probabilities, which {plan.model} does not return; use --answers json"
         )
     probed = mode_of(plan.task, provider, plan.sampling)
     if not plan.same_model:
@@ -59,8 +59,8 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
         notes += _same_model(store.conn, plan, run_ids, facts)
         if mode is not probed:
             notes.append(
-                f"run {run_ids.run_id} began with --answers {mode} and is resumed in that mode, although the model "
-                f"{'gives' if provider.label_codes else 'gives no'} label probabilities now"
+                f"run {run_ids.run_id} began with --answers {mode} and is resumed in that mode, although the model now "
+                f"{'returns' if provider.label_codes else 'does not return'} label probabilities"
             )
     mask = _mask(provider, mode)
     # Under another mask the probabilities are those of another judge, so a resumed run keeps its own.
@@ -76,8 +76,8 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
 
 
 def matching_runs(store: Store, plan: Plan, provider: Provider, url: Json = None) -> list[str]:
-    """Return the ids of the runs that the plan could resume. With `url`, return only runs at that server or
-    without a server.
+    """Return the ids of the runs that the plan could resume. If `url` is given, return only runs at that
+    server or without a server.
     """
     run_ids = runs.begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
     there = url is None or plan.same_model
@@ -128,13 +128,13 @@ def _mask_of(run: Begun, provider: Provider, now: str | None, notes: list[str]) 
     began = run.options.get("mask")
     if began is None and now is not None:
         notes.append(
-            f"run {run.run_id} began without a mask and is resumed without one, although the server supports "
-            f"mask={now} now"
+            f"run {run.run_id} began without a mask and is resumed without one, although the server now "
+            f"supports mask={now}"
         )
     if began is not None and began != now:
         raise UsageError(
             f"run {run.run_id} began with mask={began}, which was not detected on this server: require it with --option "
-            f"mask={began}, or begin another judge with --as NAME"
+            f"mask={began}, or start another run with --as NAME"
         )
     return None if began is None else str(began)
 
@@ -160,8 +160,8 @@ def _check_replica_names(facts: Mapping[str, Json]) -> None:
     if len(set(named.values())) > 1:
         models_of = ", ".join(f"{url} '{name}'" for url, name in named.items())
         raise UsageError(
-            f"--base-url: the servers report different model names ({models_of}); leave out those with another model, or "
-            "add --same-model"
+            f"--base-url: the servers report different model names ({models_of}); omit the servers with a different "
+            "model, or add --same-model"
         )
 
 
@@ -180,12 +180,12 @@ def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping
         return []
     if _is_among(url, addresses) and facts.get("own_server"):
         # A vendor's alias moves on to newer models, and the earlier one cannot be requested any more.
-        return [f"run {run.run_id} has answers of {_listed(known)}; {plan.model} is '{name}' now"]
-    before = f"called its model {_listed(known)}" if known else "did not name its model"
-    now = f"calls its model '{name}'" if name else "does not name it"
+        return [f"run {run.run_id} has answers from {_listed(known)}; {plan.model} now reports '{name}'"]
+    before = f"reported the model {_listed(known)}" if known else "reported no model name"
+    now = f"now reports '{name}'" if name else "now reports no model name"
     raise UsageError(
-        f"run {run.run_id} ({plan.task.name}, {plan.model}) was made at {next(iter(addresses))}, which {before}; {url} {now}: "
-        "--same-model resumes the run, --as NAME starts another judge"
+        f"run {run.run_id} ({plan.task.name}, {plan.model}) was made at {next(iter(addresses))}, which {before}; {url} {now}. "
+        "Add --same-model to resume the run, or --as NAME to start another run"
     )
 
 

@@ -1,4 +1,4 @@
-"""How a task is presented to a model: the answer mode, and the orders in which the labels are shown."""
+"""Choose how a task is presented to a model: the answer mode, and the orders in which the labels are shown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mode_of(task: Task, provider: Provider, sampling: Sampling) -> Mode:
 
 
 def check_pair(task: Task, sampling: Sampling) -> None:
-    """Raise UsageError for settings that have no meaning for a model without a prompt."""
+    """Raise UsageError for settings that have no effect on a model without a prompt."""
     refused = {
         f"--answers {sampling.answers}": sampling.answers != "auto",
         "--label-order": sampling.label_order != "declared" or sampling.orders > 1,
@@ -33,7 +33,7 @@ def check_pair(task: Task, sampling: Sampling) -> None:
     }
     if wrong := [option for option, given in refused.items() if given]:
         raise UsageError(
-            f"{wrong[0]} has no effect on a model that reads two texts and no prompt: leave it out"
+            f"{wrong[0]} has no effect on a model that reads two texts instead of a prompt; omit it"
         )
 
 
@@ -41,10 +41,10 @@ def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
     """Return the answer mode: codes if the model returns their probabilities and the task is a single choice,
     otherwise JSON.
 
-    A raw task is answered in free text, whatever `answers` says, except for the letters of options. With
-    codes, a rationale before the choice takes two calls; that is chosen if the rationale or the codes were
-    requested explicitly. Raises UsageError for codes or words if there are several questions or a rationale
-    after the label, and for words if two labels begin alike.
+    A raw task is answered in free text, whatever the value of `answers`, unless its labels are the letters of
+    options. With codes, a rationale before the choice takes two calls. Codes are then used only if the
+    rationale or the codes were requested explicitly. Raises UsageError for codes or words if there are
+    several questions or a rationale after the label, and for words if two labels begin with the same word.
     """
     if task.spec.raw:
         # No list of codes can be added to a raw prompt. The letters of options are part of its text already.
@@ -70,13 +70,13 @@ def _check_words(task: Task) -> None:
         other = first.setdefault(token.group() if token else label, label)
         if other is not label:
             raise UsageError(
-                f"{task.name}: '{other}' and '{label}' begin alike, so that --answers words cannot tell them "
-                "apart: --answers codes"
+                f"{task.name}: '{other}' and '{label}' begin with the same word, so --answers words "
+                "cannot distinguish them; use --answers codes"
             )
     for label, other in permutations(first.values(), 2):
         if label.casefold().startswith(other.casefold()):
             raise UsageError(
-                f"{task.name}: '{label}' begins with '{other}', so that --answers words cannot tell them apart: "
+                f"{task.name}: '{label}' begins with '{other}', so --answers words cannot distinguish them; use "
                 "--answers codes"
             )
 
@@ -91,8 +91,7 @@ def takes_codes(task: Task) -> bool:
 
 
 def label_orders(task: Task, order: str) -> dict[str, list[str]]:
-    """Return each question's labels in the order declared, reversed or shuffled:SEED.
-
+    """Return each question's labels in the given order, which is `declared`, `reversed` or `shuffled:SEED`.
     Raises UsageError for any other order.
     """
     orders = {q.field: task.domain(q.field) for q in task.spec.questions}
@@ -104,22 +103,22 @@ def label_orders(task: Task, order: str) -> dict[str, list[str]]:
         return {field: labels[::-1] for field, labels in orders.items()}
     if order == "declared":
         return orders
-    raise UsageError(f"--label-order '{order}': write declared, reversed or shuffled:SEED")
+    raise UsageError(f"--label-order '{order}': must be declared, reversed or shuffled:SEED")
 
 
 def several_orders(first: Sequence[str], orders: int) -> list[list[str]]:
     """Return `orders` different orders of the labels. The first one is the given order.
 
     If two orders are requested, they are the given order and its reverse. If more are requested, they are the
-    rotations of the given order, so that n orders of n labels show each label once at each position (a Latin
-    square), followed by the rotations of its reverse. Raises UsageError if there are more than twice as many
+    rotations of the given order, followed by the rotations of its reverse. Thus n orders of n labels show
+    each label once at each position (a Latin square). Raises UsageError if there are more than twice as many
     orders as labels.
     """
     n = len(first)
     # With two labels the only rotation is the reverse.
     most = 2 if n == 2 else 2 * n
     if orders > most:
-        raise UsageError(f"--label-order {orders}: {n} labels are shown in at most {most} orders")
+        raise UsageError(f"--label-order {orders}: {n} labels allow at most {most} orders")
     if orders == 2:
         return [list(first), list(first)[::-1]]
     turns = [[*part[i:], *part[:i]] for part in (list(first), list(first)[::-1]) for i in range(n)]

@@ -1,6 +1,8 @@
-"""Open a provider: reuse the stored facts about its server, and probe only a server that the study does not know.
+"""Open a provider: reuse the stored facts about its server, or probe the server if the study has no facts
+about it.
 
-Start-up probes are ordinary calls: they count against the limits of the run and are retried by its policy.
+Start-up probes are ordinary calls: they count against the limits of the run and are retried under its retry
+policy.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ _log = logging.getLogger(__name__)
 async def open_or_finished(
     store: Store, provider: Provider, plan: Plan, watch: Callable[[Live], None] | None = None
 ) -> Plan | RunReport:
-    """Open the provider as `open_patiently`. If no unit is left to judge, return the finished run's report instead.
+    """Open the provider with `open_patiently`. If no unit is left to judge, return the report of the finished
+    run instead.
 
     In that case nothing is sent, and `watch` is called once with the report.
     """
@@ -99,7 +102,7 @@ async def open_patiently(
         if not limit.expired():
             raise
         raise LimitReached(
-            f"the time limit of {plan.max_time:g} s is reached before the server has said what it can do; no unit was asked"
+            f"the time limit of {plan.max_time:g} s was reached during the start-up probes, so no unit was sent"
         ) from error
     if opened.begun is not None:
         opened.seconds = time.monotonic() - opened.begun
@@ -126,7 +129,9 @@ async def _opened(provider: Provider, patience: Patience, opened: Opened) -> Non
                 raise
             if tries == WARN_AFTER:
                 # There is no run yet whose progress could be shown.
-                _log.warning("%s. The server is asked again for %g s (--patience)", error, patience.outage)
+                _log.warning(
+                    "%s. The start-up probes are retried for %g s (--patience)", error, patience.outage
+                )
             await asyncio.sleep(wait)
 
 
@@ -137,7 +142,7 @@ class _Purse:
         self.budget, self.opened, self.url = budget, opened, url
         self._room = asyncio.Semaphore(concurrency or START)
         self._is_over = False
-        """Whether a probe has exceeded a limit. The other probes are useless without it."""
+        """Whether the limits left no room for a probe. The other probes are then useless."""
 
     async def pay(
         self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
@@ -154,8 +159,8 @@ class _Purse:
         if not has_room:
             self._is_over = True
             raise LimitReached(
-                f"{self.budget.reason}: the next of the short questions with which the server is probed takes up to "
-                f"{claim.tokens:,} tokens, {self.budget.spent.tokens + self.budget.before[0]:,} are used; no unit was asked: raise the limit"
+                f"{self.budget.reason}: the next start-up probe may use {claim.tokens:,} tokens, and "
+                f"{self.budget.spent.tokens + self.budget.before[0]:,} are already used; no unit was sent. Raise the limit"
             )
         self.budget.reserve(claim)
         self.opened.calls += 1

@@ -23,10 +23,10 @@ STATUSES = tuple(map(str, Status))
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a run: what to judge, how, and within which limits.
+    """The plan of a run: the units, the settings and the limits.
 
-    `max_tokens` (in and out), `max_cost` (US dollars) and `max_time` (seconds) bound this invocation; `prices`
-    are those of the user's file, by model.
+    `max_tokens` (input and output), `max_cost` (US dollars) and `max_time` (seconds) limit this invocation.
+    `prices` contains the prices from the user's file, by model.
     """
 
     task: Task
@@ -43,15 +43,15 @@ class Plan:
     prices: Mapping[str, Mapping[str, Json]] | None = None
     patience: Patience = field(default_factory=Patience)
     extra: Mapping[str, Json] = field(default_factory=dict)
-    """Options that are part of the run's identity in addition to task, model and sampling (the context of
-    generated answers).
+    """Options that are part of the run's identity in addition to task, model and sampling, such as the
+    context of generated answers.
     """
     fresh: bool = False
-    """Send every request: no stored answer to an identical request is reused."""
+    """Whether every request is sent. Otherwise, stored answers to identical requests are reused."""
     same_model: bool = False
-    """Treat the model at another address as the same, even if it reports a different name."""
+    """Whether the model at another address counts as the same model even if it reports a different name."""
     asked_as: str | None = None
-    """The model as typed, when `model` is the name that `--as` gave the judge."""
+    """The model that the user typed, if `model` is a name from `--as`."""
     typed: Mapping[str, Json] = field(default_factory=dict)
     """Facts that a command needs to resume the run (see `judge.run_options.typed`)."""
 
@@ -73,7 +73,9 @@ class Plan:
         return price if self.max_cost is None else wanted(model, price)
 
     def after(self, reports: Iterable[RunReport]) -> Plan:
-        """Return the plan with its limits reduced by what these runs, made one after the other, have used."""
+        """Return the plan with its limits reduced by the use of these runs, which were made one after the
+        other.
+        """
         done = list(reports)
         # That a provider was opened is counted in the first report after it.
         is_counted = any(report.opened is self.opened for report in done)
@@ -81,7 +83,7 @@ class Plan:
         return replace(left, opened=None) if is_counted else left
 
     def less(self, *done: RunReport | Opened) -> Plan:
-        """Return the plan with its limits reduced by what these runs and openings have used."""
+        """Return the plan with its limits reduced by the use of these runs and openings."""
         tokens, cost, seconds = self.max_tokens, self.max_cost, self.max_time
         # Never below 0: a server can bill more than a call can cost, and so exceed what was left.
         return replace(
@@ -96,8 +98,8 @@ class Plan:
 class RunReport:
     """The state of a run.
 
-    `ended` counts this invocation's units by status. Together with `reused` (judged before, or answered by an identical
-    request) and `pending` they sum to `units`. In a run over millions of units, `units` is 0 until they are counted.
+    `ended` counts this invocation's units by status. These counts, `reused` (judged before, or answered by an
+    identical request) and `pending` sum to `units`. In a run over millions of units, `units` is 0 until they are counted.
     """
 
     run_id: str
@@ -108,7 +110,7 @@ class RunReport:
     reused: int = 0
     labelled: int = 0
     reserved: int = 0
-    """How many of the pending units are in an open provider batch (`judge jobs show`)."""
+    """Number of pending units that are in an open provider batch (`judge jobs show`)."""
     seconds: float = 0.0
     usage: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
@@ -142,7 +144,8 @@ class RunReport:
         return self.error or (self.last_failure if nothing else None)
 
     def as_json(self, plan: Plan) -> dict[str, Json]:
-        """Return the documented counts: ok, unparsed, refused, truncated, failed, reused (and pending) sum to units.
+        """Return the counts in their documented form: ok, unparsed, refused, truncated, failed, reused and
+        pending sum to units.
 
         `cost` is in US dollars. It is an upper bound if calls were lost or their tokens were not counted, and
         None if there is neither a price nor a cost reported by the server (`reported_usd`, summed over the
@@ -185,7 +188,9 @@ class RunReport:
                 f"{self.reserved} units are in open batches and were not sent again; show the jobs: {command('judge jobs show')}"
             )
         for name, n in self.derived.items():
-            said.append(f"{n} answers gave no '{name}': no gold for it, or no row in the task's table")
+            said.append(
+                f"{n} answers have no '{name}', because it has no gold label or no row in the task's table"
+            )
         return said
 
 
@@ -197,7 +202,7 @@ class Live:
     dispatcher: Dispatcher
     started: float
     stalled: tuple[float, AdjudgeError] | None = None
-    """Since when (`time.monotonic`) commits have failed, and why; None = they succeed."""
+    """The time of the first failed commit (`time.monotonic`) and its error. None if commits succeed."""
 
 
 class RunDisplay(Protocol):

@@ -30,7 +30,8 @@ class Price:
     """Prices in US dollars per million tokens: input, output, read from the cache, written to the cache.
 
     `source` names the price list and its version. If a price depends on the size of the call, `exact` computes the cost
-    of a call from its (input, output, cached, written) tokens, and the numbers are those of a small call.
+    of a call from its (input, output, cached, written) tokens, and the other fields are the prices of a small
+    call.
     """
 
     input: float
@@ -41,7 +42,7 @@ class Price:
     exact: Callable[[int, int, int, int], float] | None = None
 
     def cost(self, usage: Usage) -> float | None:
-        """Return the cost of one call in US dollars, or None if the server did not count its tokens."""
+        """Return the cost of one call in US dollars, or None if the server did not report its token counts."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         into, cached, written = usage.input_tokens, usage.cached_tokens or 0, usage.written_tokens or 0
@@ -73,8 +74,8 @@ class Price:
 
 
 def charged(price: Price | None, usage: Usage) -> float | None:
-    """Return the cost to count for a call: the amount by the price list or the amount that the server
-    reported, whichever is larger. Return None if both are unknown.
+    """Return the larger of a call's list price and the cost that the server reported, or None if both are
+    unknown.
     """
     computed = None if price is None else price.cost(usage)
     known = [cost for cost in (computed, usage.cost) if cost is not None]
@@ -84,8 +85,8 @@ def charged(price: Price | None, usage: Usage) -> float | None:
 def find(
     model: str, facts: Mapping[str, Json], file: Mapping[str, Mapping[str, Json]] | None, batch: bool = False
 ) -> Price | None:
-    """Return the price of a model (`vendor/name`) from the file or, if it is not there, from the vendor's
-    list. Return None if neither has it.
+    """Return the price of a model (`vendor/name`) from the file or, if the file lacks the model, from the
+    vendor's list. Return None if neither contains the model.
 
     `facts` comes from `Provider.describe`; `batch` selects the price for provider batches.
     """
@@ -111,7 +112,7 @@ def read_prices(path: Path) -> dict[str, Mapping[str, Json]]:
     except (ValueError, RecursionError) as e:
         raise BadInput(not_json(e), path=str(path)) from e
     if not isinstance(price_table, dict):
-        raise BadInput("not a JSON object of models", path=str(path))
+        raise BadInput("must be a JSON object whose keys are models", path=str(path))
     for model, price in price_table.items():
         _check(price, path, str(model))
     return price_table
@@ -120,19 +121,21 @@ def read_prices(path: Path) -> dict[str, Mapping[str, Json]]:
 def _check(price: Any, path: Path, where: str) -> None:
     if not isinstance(price, dict) or not {"input", "output"} <= set(price):
         raise BadInput(
-            "a price needs 'input' and 'output', in US dollars for a million tokens",
+            "a price needs 'input' and 'output', in US dollars per million tokens",
             path=str(path),
             field=where,
         )
     for name, value in price.items():
         field = f"{where}.{name}"
         if name not in _KNOWN:
-            raise BadInput(f"unknown (known: {', '.join(sorted(_KNOWN))})", path=str(path), field=field)
+            raise BadInput(
+                f"unknown field; available: {', '.join(sorted(_KNOWN))}", path=str(path), field=field
+            )
         if name == "batch":
             _check(value, path, field)
         # `true` is an int in Python, and NaN fails the comparison.
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise BadInput("not a number from 0", path=str(path), field=field)
+            raise BadInput("must be a number of at least 0", path=str(path), field=field)
 
 
 def _of_file(price: Mapping[str, Json], batch: bool) -> Price | None:
@@ -195,7 +198,7 @@ def wanted(model: str, price: Price | None) -> Price:
     price = price or free(model)
     if price is None:
         raise UsageError(
-            f"no price is known for {model}: give one with --prices FILE, as in "
-            f'{{"{model}": {{"input": 0.25, "output": 2.0}}}} (US dollars for a million tokens)'
+            f"no price is known for {model}; write one to a file and pass it with --prices FILE: "
+            f'{{"{model}": {{"input": 0.25, "output": 2.0}}}} (US dollars per million tokens)'
         )
     return price

@@ -3,7 +3,7 @@
     result = await probe(store, scratch, plan, provider, Wanted(field="stance"))
 
 The copies are judged in another study, `scratch`, so that their labels never count in the probed study. If
-that file is kept, a later call resumes there.
+the file of that study is kept, a later call resumes the probe.
 """
 
 import json
@@ -35,9 +35,10 @@ KINDS = ("passage", "item")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The request: probe the labels of `field` with these probes (from PROBES).
+    """The settings: the field whose labels are probed, and the names of the probes (from PROBES).
 
-    `nothing` is the correct label for an empty passage (None: the label that the judge gives most often).
+    `nothing` is the correct label for an empty passage. None stands for the label that the judge gives most
+    often.
     `paraphrases` maps claims or questions to rewordings.
     """
 
@@ -55,7 +56,7 @@ class ProbeOutcome:
 
     `towards` is the number of these units that get the label requested by an injected instruction or, on
     empty passages, keep the label that they had with the passage. `lost` is the number of units with a label
-    before the change and none after it. `why` is the reason if the probe was left out.
+    before the change and no label after it. `why` is the reason if the probe was not run.
     """
 
     probe: str
@@ -68,7 +69,7 @@ class ProbeOutcome:
 
 @dataclass(slots=True)
 class Probed:
-    """The results. `reports` contains the reports of the runs in the scratch study. The last run may have
+    """The results of all probes. `reports` contains the reports of the runs in the scratch study. The last run may have
     been stopped.
     """
 
@@ -97,17 +98,17 @@ async def probe(
 ) -> Probed:
     """Judge the plan's units and their changed copies, with an open provider.
 
-    Raises UsageError if the task is not on passages or items, if a label or probe is unknown, or if there are
+    Raises UsageError if the task does not label passages or items, if a label or probe is unknown, or if there are
     no units.
     """
     task, name = plan.task, wanted.field
     if task.spec.unit not in KINDS:
         raise UsageError(
-            f"{task.name} labels units of kind {task.spec.unit}: only tasks on passages and items can be probed"
+            f"{task.name} labels units of kind {task.spec.unit}: only tasks that label passages or items can be probed"
         )
     domain = task.domain(name)
     if len(domain) < 2:
-        raise UsageError(f"'{name}' of {task.name} has no labels that could flip")
+        raise UsageError(f"the field '{name}' of {task.name} has fewer than two labels, so none can flip")
     if wanted.nothing is not None and wanted.nothing not in domain:
         raise UsageError(f"'{wanted.nothing}' is not a label of '{name}'; its labels are {', '.join(domain)}")
     if unknown := [p for p in wanted.probes if p not in PROBES]:
@@ -117,7 +118,9 @@ async def probe(
         raise UsageError(f"{store.path}: no unit has the inputs of {task.name}")
     # In a study with items of its own, the labels of the copies would count there.
     if scratch.conn.execute("SELECT 1 FROM imports WHERE format <> ? LIMIT 1", [FORMAT]).fetchone():
-        raise UsageError(f"{scratch.path}: a study with other items; name another file")
+        raise UsageError(
+            f"{scratch.path}: this study has items that were not written by a probe; choose another file"
+        )
     probed = Probed(n_units=len(items))
     _add(scratch, (replace(item, dataset=BASE) for item in items))
 
@@ -143,7 +146,7 @@ async def probe(
             continue
         if probe_name == "order":
             if isinstance(provider, PairReader):
-                probed.rows.append(units.none("order", "the model is shown no labels"))
+                probed.rows.append(units.none("order", "the model is not shown the labels"))
                 continue
             other = "declared" if plan.sampling.label_order == "reversed" else "reversed"
             report = await ask(BASE, sampling=replace(plan.sampling, label_order=other))
@@ -165,7 +168,7 @@ async def probe(
             is not None
         }
         if not copies:
-            reason = units.none(probe_name, "the units have nothing that it could change")
+            reason = units.none(probe_name, "the units contain nothing that this probe changes")
             probed.rows.append(reason if labels else units.flips(probe_name, {}))
             continue
         _add(scratch, (replace(copy, dataset=probe_name) for copy in copies.values()))
@@ -187,7 +190,7 @@ async def probe(
             probed.rows.append(units.flips(probe_name, after, towards=labels, nothing=probed.nothing))
     if "paraphrase" in wanted.probes and not wanted.paraphrases:
         probed.notes.append(
-            "paraphrase: the claims in a frame, not in other words; give those with --paraphrases"
+            "paraphrase: the claims were put into a frame sentence and not reworded; pass rewordings with --paraphrases"
         )
     return probed
 
@@ -208,8 +211,8 @@ class _Units:
         towards: Mapping[int, str] | None = None,
         nothing: str | None = None,
     ) -> ProbeOutcome:
-        """Count the flips. If `nothing` is given, every label that differs from it counts, whatever the label
-        was before.
+        """Count the flips. If `nothing` is given, every label that differs from `nothing` counts, even if it
+        did not change.
         """
         # Only units that have a label before and after can flip. The others are counted as lost.
         chosen = [n for n in self.labels if of is None or n in of]
@@ -235,7 +238,7 @@ class _Units:
         number of units.
         """
         if not units:
-            return self.none(name, "no unit has a label before and after").rate
+            return self.none(name, "no unit has a label both before and after the change").rate
         values = np.isin(units, hit).astype(np.float64)
         _, clusters = np.unique([self.questions[n] for n in units], return_inverse=True)
         # Without judge values, `corrected_mean` is the plain mean with its interval by cluster.
@@ -271,7 +274,9 @@ def _add(scratch: Store, items: Iterable[Item]) -> None:
 
     def bad(error: Exception) -> None:
         # Copies are numbered, so under the same numbers the file has copies of other units.
-        raise UsageError(f"{scratch.path}: a probe of other units ({error}); name another file") from error
+        raise UsageError(
+            f"{scratch.path}: this file has the probe of other units ({error}); choose another file"
+        ) from error
 
     add_items(scratch, rows, ImportInfo(FORMAT, {}), [], bad)
 

@@ -107,5 +107,7 @@ CHANGES: Mapping[str, Change] = {
     "boilerplate": boilerplate,
 }
 NOTHING = ("empty", "boilerplate")
-"""Probes that leave nothing to judge. Every label other than the one for "nothing" counts, not only a flip."""
+"""Probes that leave nothing to judge. Every label other than `nothing` counts as an error, even if it did not
+flip.
+"""
 PROBES = ("repeat", "order", *CHANGES)

@@ -1,17 +1,18 @@
-"""The rate controller: how many concurrent calls one server gets, and how fast they follow each other.
+"""The rate controller of one server: it limits the number of concurrent calls, and the rate at which calls
+are sent.
 
 Calls run at the full concurrency unless there is evidence against it. Without an explicit concurrency the
 limit starts at the concurrency that the study last sustained at this address or, if there is none, at
 `START`. Every good reply admits one more call, up to `MOST`. Four observations lower it, and nothing else
 does:
 
-- The vendors' rate headers: no call goes out before the time that they name. (Retry-After only applies to the
-  refused call, see `judge.runner.calls`. When it held back all calls, a server with a limit of 10 calls a
-  second got 2.)
+- The vendors' rate headers: no call is sent before the time in the headers. (Retry-After applies only to the
+  refused call, see `judge.runner.calls`. When it delayed all calls, a server that allowed 10 calls per second
+  received 2.)
 - Refusals (429, 503) of more than 15 % of the calls: calls are spaced evenly (`judge.runner.spacing`).
 - Time-outs while the other calls are slow too: the limit falls to the number of calls that the server
   answers in half a time-out.
-- A doubling of the limit that raises the latency so much that no more replies come back: it is undone.
+- A doubling of the limit that raises the latency without more replies per second: the doubling is undone.
 
 A straggler does not lower the limit. A straggler is a call that is still open when no unit is left to send,
 or a call that timed out while the median latency is below a quarter of the time-out.
@@ -28,31 +29,31 @@ from judge.runner.spacing import Spacing
 from judge.types import RateState
 
 MOST, START = 100, 16
-"""Without an explicit concurrency: the largest limit, and the initial limit at a server that the study does
-not know.
-"""
+"""If no concurrency is set: the largest limit, and the initial limit for a server without stored facts."""
 RECENT_REPLIES = 256
-"""Replies from which throughput and median latency are computed: more than two rounds of `MOST` calls."""
+"""Number of recent replies from which throughput and median latency are computed: more than two rounds of
+`MOST` calls.
+"""
 SAFE_SHARE = 0.5
-"""Share of the time-out that a call may be expected to take. Above it the limit does not grow, and time-outs lower it to
-this: a server that answers one call at a time would otherwise spend its time on calls that nobody waits for any more."""
+"""Share of the time-out that calls should take at most. Above this share, the limit does not grow, and a time-out lowers it.
+Otherwise, a server that answers one call at a time would spend its time on calls that have already timed out."""
 STRAGGLER_SHARE = 0.25
 """While the median latency is below this share of the time-out, a call that times out is a straggler."""
 LEAST_GAIN = 1.2
 """A doubling of the limit is undone unless it multiplies the replies per second by at least this factor."""
 DOUBLING_REPLIES = 32
-"""Number of replies after which a doubling is evaluated, once. An earlier controller decided on about 16
-calls, took noise for a rise, and never had more than 24 of 100 calls in flight where latencies were
-log-normal.
+"""Number of replies after which a doubling is evaluated, once. An earlier controller decided after about 16
+calls. With log-normal latencies, it mistook noise for a rise and never had more than 24 of 100 calls in
+flight.
 """
 SURE_ERRORS = 2.5
-"""Standard errors by which the mean log-latency must have risen before a doubling is undone."""
+"""Number of standard errors by which the mean log-latency must have risen before a doubling is undone."""
 FORGET_SECONDS = 300.0
 """After this time, a doubling that was undone is tried again, because the server may have gained capacity."""
 
 
 class RateController:
-    """Limits the calls to one server. Times are in seconds, on one clock that the caller reads.
+    """Limits the calls to one server. Times are in seconds on the caller's clock.
 
     `ceiling` is the maximum number of calls in flight, `start` is the initial limit, and `timeout` is the
     time-out of one call.
@@ -86,7 +87,7 @@ class RateController:
         return self.limit if self.most_used >= self.limit else self.most_used
 
     def delay(self, now: float, tokens: int = 0) -> float:
-        """Return the seconds until a call with this many tokens may be sent, provided that the limit has room
+        """Return the seconds until a call with this many tokens may be sent, assuming that the limit has room
         for it.
         """
         waits = (self._requests.wait(1, now), self._tokens.wait(tokens, now))
@@ -150,8 +151,8 @@ class RateController:
         before, self.limit = self.limit, max(1, min(self.limit // 2, served))
         if not self.notes:
             self.notes.append(
-                f"calls timed out after {self.timeout:g} s because the server was slow: concurrency was cut from {before} to "
-                f"{self.limit}. --concurrency {self.limit} or a longer --timeout avoids the lost calls"
+                f"calls timed out after {self.timeout:g} s because the server was slow, so concurrency was reduced from {before} "
+                f"to {self.limit}; to lose no calls, use --concurrency {self.limit} or a longer --timeout"
             )
         self.cuts += 1
         self._begin_again(now)
@@ -183,8 +184,8 @@ class RateController:
         self._undone_above, self._try_again_at = self.ceiling, math.inf
 
     def _throughput(self, now: float, until_now: bool = False) -> float:
-        """Return the replies per second, 0 before the second reply. `until_now` includes the time since the
-        last reply.
+        """Return the replies per second, or 0 before the second reply. If `until_now` is True, the time since
+        the last reply is included.
         """
         if len(self._replies) < 2:
             return 0.0
@@ -234,8 +235,8 @@ class Allowance:
 
     Until the reset, the allowance is the value from the last reply minus the calls in flight, which the
     server may not have counted yet. After the reset, the allowance is unknown until the next reply. Until
-    then calls are spaced at the limit per window: a burst would be refused by every server that rounds its
-    reset down.
+    then, calls are spaced evenly over the window, because a server that rounds its reset down would refuse a
+    burst.
     """
 
     __slots__ = ("in_flight", "left", "limit", "next", "reset", "window")

@@ -43,7 +43,7 @@ def server_notes(servers: Sequence[ModelServer], known: Mapping[str, runs.KnownS
 def names_allowed(
     store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]
 ) -> ModelNames | None:
-    """Return the model names that the run's replies may carry, or None if any name is accepted.
+    """Return the model names that are accepted in the run's replies, or None if any name is accepted.
 
     `facts` comes from `Provider.describe`. If a server is restarted with different weights during a run,
     answers from these weights must not be added to the run. A vendor's own server is exempt, because its

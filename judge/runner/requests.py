@@ -26,12 +26,12 @@ from judge.store.study import canonical
 from judge.types import Answered, Json, LabelDistribution, Message, Reply, Request, Status, Unit, attributes
 
 CHARACTERS_PER_TOKEN = 4
-"""A rough average for English text, for estimates before a server reports its counts."""
+"""A rough average for English text, used for estimates before a server reports its counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The sampling settings. All but `max_output_tokens` are part of a run's identity."""
+    """The sampling settings. All of them except `max_output_tokens` are part of a run's identity."""
 
     temperature: float | None = 0.0
     seed: int | None = None
@@ -57,8 +57,8 @@ class Asker:
     With several label orders, a unit takes one request for each order: `request` makes the first request,
     `in_other_orders` makes the others, and `average` combines their answers into one label.
 
-    `mode` is the answer mode of a resumed run (None: the mode that suits the provider); `mask` is the
-    server's restriction of answers to the choices. `options` contains the options to store with a new run.
+    `mode` is the answer mode of a resumed run; None selects the mode that suits the provider. `mask` is the
+    method by which the server restricts answers to the labels. `options` contains the options to store with a new run.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Asker:
     ) -> None:
         if task.people_only:
             raise UsageError(
-                f"{task.name} shows gold ({', '.join(task.spec.shows_gold)}), so it is for human annotators only"
+                f"{task.name} shows gold labels ({', '.join(task.spec.shows_gold)}), so only human annotators can use it"
             )
         self.task, self.model, self.sampling = task, model, sampling
         self.mode = mode or mode_of(task, provider, sampling)
@@ -93,8 +93,8 @@ class Asker:
         thinking = facts.get("thinking_tokens") or 0
         if thinking >= sampling.max_output_tokens:
             raise UsageError(
-                f"--max-output-tokens {sampling.max_output_tokens} includes the reasoning: with thinking={thinking} "
-                f"give at least {thinking + 256}"
+                f"--max-output-tokens {sampling.max_output_tokens} includes the reasoning: with thinking={thinking}, "
+                f"it must be at least {thinking + 256}"
             )
         timeout = facts.get("timeout")
         self.timeout = timeout if isinstance(timeout, int | float) else None
@@ -122,7 +122,7 @@ class Asker:
         task, sampling = self.task, self.sampling
         if task.spec.raw and self.mode is not Mode.PAIR:
             if sampling.orders > 1 or sampling.label_order != "declared":
-                raise UsageError(f"{task.name} is sent as its file is written (raw): leave --label-order out")
+                raise UsageError(f"{task.name} is a raw task, which is sent unchanged; omit --label-order")
             return [RawRenderer(task, self.mode)]
         if self.mode is Mode.PAIR:
             check_pair(task, sampling)
@@ -131,9 +131,9 @@ class Asker:
         if sampling.orders == 1:
             return [Renderer(task, self.mode, shown)]
         if self.mode is Mode.JSON or task.reasons_first:
-            why = "a rationale comes first" if task.reasons_first else "answers are JSON"
+            why = "the rationale comes first" if task.reasons_first else "answers are JSON"
             raise UsageError(
-                f"--label-order {sampling.orders} averages label probabilities: there are none where {why}"
+                f"--label-order {sampling.orders} averages label probabilities, and there are none if {why}"
             )
         field = task.spec.questions[0].field
         return [
@@ -231,10 +231,10 @@ class Asker:
         ]
 
     def for_one_order(self, parsed: Parsed, number: int) -> Parsed:
-        """Return the result to store for one label order (`number` from 1): its probabilities as the reason,
-        and no label.
+        """Return the result to store for one label order; `number` counts from 1. It has no label, and its
+        reason lists the probabilities.
 
-        Without probabilities there is no average, so the unit does not get a label.
+        If a reply has no probabilities, there is no average, so the unit gets no label.
         """
         if parsed.status is not Status.OK:
             return parsed

@@ -30,7 +30,7 @@ class Patience:
     refused_for: float = 120.0
     outage: float = 1800.0
     draw: random.Random = field(default_factory=random.Random)
-    """The source of jitter: clients that were refused together must not retry together."""
+    """The source of jitter, which prevents clients that were refused together from retrying together."""
 
     def wait(
         self,

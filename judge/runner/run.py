@@ -40,11 +40,13 @@ GRACE_SECONDS = 10.0
 TICK_SECONDS = 0.5
 """Seconds between two updates of the progress line."""
 COUNTED_FIRST = 20_000
-"""In a study with more units than this, they are counted in a thread during the run, so that the first call
-is not delayed.
+"""If a study has more units than this, the units are counted in a thread during the run, so that the first
+call is not delayed.
 """
 AHEAD = 32
-"""Units that are rendered and looked up together, so that the next call is ready when a slot is free."""
+"""Number of units that are rendered and looked up together, so that the next call is ready when a slot is
+free.
+"""
 MOST_UNSAVED = 2000
 """Maximum number of units that wait for a commit or for an identical request: it bounds the memory of a run."""
 MOST_YOUNG = 20_000
@@ -52,7 +54,9 @@ MOST_YOUNG = 20_000
 flight, so Python's default of 700 is too low.
 """
 MOST_RESTING = 256
-"""Maximum number of calls that wait for a retry. With a server that refuses many calls they would pile up."""
+"""Maximum number of calls that wait for a retry. Without a limit, they would pile up if a server refuses many
+calls.
+"""
 
 
 async def run_task(
@@ -60,15 +64,15 @@ async def run_task(
 ) -> RunReport:
     """Judge the plan's pending units with an open provider. Return the report.
 
-    The run ends if the study cannot be written, the key is refused or the server is dead. The report then has
-    the error, and everything that was acknowledged earlier is in the study. `watch` is called at the
+    The run ends if the study cannot be written, the key is refused or the server stays unreachable. The
+    report then contains the error, and all acknowledged judgements are in the study. `watch` is called at the
     beginning, after every commit, and twice a second in between.
     """
     # First of all: units whose answers an earlier run could not store must not be paid for again.
     taken = take_in(store)
     settled = settle(store, plan, provider)
     if taken:
-        said = f"{taken:,} answers that an earlier run could not save are stored now, and were not requested again"
+        said = f"{taken:,} answers that an earlier run could not save were stored now and not requested again"
         settled = replace(settled, notes=(*settled.notes, said))
     if plan.selection.is_all:
         selection.select_all(store, plan.task)

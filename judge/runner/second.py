@@ -2,15 +2,15 @@
 
 RUN is the first pass, whose probabilities are renormalised over the options of each question:
 
-- `--shown RUN:self` shows them as they are.
-- `--shown RUN:wrong` exchanges the probabilities of the most and the least probable option, for every question,
+- `--shown RUN:self` shows the probabilities unchanged.
+- `--shown RUN:wrong` swaps the probabilities of the most and the least probable option, for every question,
   whether or not the first pass was right.
-- `--shown RUN:wrong-second` exchanges those of the two most probable options. The paper exchanges the first with "a
-  lower one" and does not say which.
+- `--shown RUN:wrong-second` swaps the probabilities of the two most probable options. The paper swaps the first
+  option with "a lower one" and does not specify which.
 
 Among options with equal probabilities, the first is used. A question with only one option, or with equal
-probabilities for all options, has nothing to exchange and is left out of both exchanged passes. The correct
-option is never taken into account.
+probabilities for all options, has nothing to swap, so it is left out of both swapped passes. The swap does
+not depend on the correct option.
 """
 
 import json
@@ -43,11 +43,11 @@ class ShownProbabilities:
 
 
 def read_probabilities(store: Store, text: str) -> ShownProbabilities:
-    """Parse a `--shown`. Raises UsageError if it is invalid or if the run has no label probabilities."""
+    """Parse a value of `--shown`. Raises UsageError if it is invalid or if the run has no label probabilities."""
     of, _, kind = text.rpartition(":")
     if kind not in KINDS or not of:
         raise UsageError(
-            f"--shown '{text}': write RUN:self, RUN:wrong or RUN:wrong-second, where RUN is the first pass"
+            f"--shown '{text}': must be RUN:self, RUN:wrong or RUN:wrong-second, where RUN is the first pass"
         )
     run = find_run(store, of)
     # As stored with the run: the file of the task may have changed since.
@@ -69,9 +69,9 @@ def read_probabilities(store: Store, text: str) -> ShownProbabilities:
             texts[item] = as_text(turned)
     if not texts:
         raise UsageError(
-            f"--shown {text}: that run has no probabilities of options to show"
-            + (", or only equal ones" if kind != "self" else "")
-            + "; make the first pass with --answers auto or codes, on a model that gives token probabilities (openai, llamacpp)"
+            f"--shown {text}: the run has no option probabilities"
+            + (", or only equal probabilities" if kind != "self" else "")
+            + "; make the first pass with --answers auto or codes and a model that returns token probabilities (openai, llamacpp)"
         )
     return ShownProbabilities(f"{run['run_id']}:{kind}", texts)
 
@@ -90,7 +90,7 @@ def renormalised(masses: Mapping[str, float], options: Mapping[str, str]) -> dic
 
 
 def exchanged(probabilities: Mapping[str, float], *, second: bool = False) -> dict[str, float] | None:
-    """Exchange the highest probability with the lowest or the second highest. Return None if the two are equal."""
+    """Swap the highest probability with the lowest or the second highest. Return None if the two are equal."""
     ordered = sorted(probabilities, key=lambda letter: -probabilities[letter])
     first = ordered[0]
     # Of options with the same probability the first one counts.

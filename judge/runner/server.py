@@ -1,7 +1,7 @@
 """The state of one model server: its rate controller, and whether it is reachable.
 
-A server that cannot be reached, or that fails or refuses many calls in a row, is down. Then only one call at a time is
-sent, to find out whether it is back.
+A server that cannot be reached, or that fails or refuses many calls in a row, counts as down. Then only one
+call at a time is sent, to find out whether the server is back.
 """
 
 from __future__ import annotations
@@ -20,26 +20,28 @@ from judge.runner.retry import retry_after_of
 
 SUSPECTS, IN_A_ROW = 3, 16
 """A server counts as down when it accepts no connection, or when calls for SUSPECTS new units have failed and at
-least IN_A_ROW calls in a row have failed. With a limit of three calls in a row, a server that closes every second
-connection was considered down: 300 units of 0.5 s then took 14 s, and 3 s without these outages and with shorter
-pauses (simulated).
+least IN_A_ROW calls in a row have failed. In a simulation with a limit of three calls in a row, a server that
+closed every second connection counted as down. Then 300 units of 0.5 s took 14 s, instead of 3 s without
+these outages and with shorter pauses.
 """
 REFUSALS, REFUSED_SECONDS = 64, 5.0
 """A server also counts as down when it has refused this many calls in a row over at least this many seconds.
-With 16 calls, a server that refuses 90 % at random was considered down (0.9 ** 16 = 0.19,
-0.9 ** 64 = 0.001).
+With 16 calls, a server that refused 90 % of calls at random counted as down (0.9 ** 16 = 0.19, but 0.9 ** 64
+= 0.001).
 """
 FLOW = 8
-"""A refused call waits at most as long as the server took for this many of its last answers. With 32 answers,
-600 units against 50 % random refusals took up to 20 s, and with 8 at most 5 s (simulated).
+"""A refused call waits at most as long as the server took for this many of its last answers. In a simulation
+with 50 % random refusals, 600 units took up to 20 s with 32 answers, and at most 5 s with 8 answers.
 """
 RECENT_FLOWS, LEAST_FLOW = 64, 0.5
-"""How many of these times are compared, and the minimum in seconds for the shortest of them."""
+"""The number of these times that are compared, and a lower bound in seconds for the shortest of them."""
 FIRST_CALLS, FEWEST_FIRST_CALLS = 100, 16
-"""The share of units whose first call failed is that of the last 100 units, once there are 16. Retries are left out:
-a few units that always fail would otherwise look like a server that fails often."""
+"""The share of units whose first call failed is computed from the last 100 units, and from at least 16 units. Retries are
+not counted, because a few units that always fail would otherwise look like a server that often fails."""
 FIRST_PROBE, LAST_PROBE = 0.5, 30.0
-"""Seconds between the calls that check whether a server is back: doubled each time, up to the second value."""
+"""Seconds between the calls that check whether a server is back. The first value is doubled after each call,
+up to the second value.
+"""
 
 
 class End(Enum):
@@ -70,7 +72,9 @@ class FirstCall:
 
 
 class ModelServer:
-    """One server: its rate controller, and whether it is down. Times are in seconds of one clock; `now` is its reading."""
+    """One server: its rate controller, and whether it is down. Times are in seconds on the caller's clock,
+    and `now` is the current time.
+    """
 
     def __init__(
         self,
@@ -118,7 +122,7 @@ class ModelServer:
         return not self._probing if self.is_down else self.rate.in_flight < self.rate.limit
 
     def delay(self, now: float, tokens: int = 0) -> float:
-        """Return for how many seconds a call with this many tokens is held back, provided that a slot is free."""
+        """Return for how many seconds a call with this many tokens is delayed, assuming that a slot is free."""
         return max(0.0, self._probe_at - now) if self.is_down else self.rate.delay(now, tokens)
 
     def take(self, now: float, tokens: int = 0) -> Slot:

@@ -1,4 +1,4 @@
-"""Spacing of calls to a server that refuses too many of them (429, 503): a search for its rate limit."""
+"""Space out the calls to a server that refuses too many of them (429, 503), and search for its rate limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ of a fast server.
 WINDOW_CALLS = 200
 """Number of calls after which counting the share of refusals starts again."""
 TRIAL_CALLS = 32
-"""Number of calls after which a slower rate is evaluated. At one call a second that takes half a minute."""
+"""Number of calls after which a slower rate is evaluated. At one call per second, this takes half a minute."""
 FEW_ACCEPTED = 0.1
 """If fewer calls than this share are accepted, the rate is quartered instead of halved."""
 BURST_SECONDS = 0.1
@@ -22,7 +22,7 @@ TARGET_SHARE, TARGET_SHARE_LATE = 0.13, 0.06
 unused. The share is smaller if a refusal arrives too late for its slot to be used again.
 """
 NEAR_SHARE = 0.5
-"""A refusal that arrives within this fraction of the time between two calls is early enough for that."""
+"""A refused slot can be used again if the refusal arrives within this fraction of the time between two calls."""
 STEP = 0.04
 """The amount by which one refusal lowers the logarithm of a rate that follows a limit."""
 SLOWEST_RATE = 1 / 30
@@ -30,7 +30,9 @@ SLOWEST_RATE = 1 / 30
 lifted.
 """
 TIMER_SECONDS = 0.002
-"""How late a timer may fire. If calls are hardly further apart than that, later calls make up for the delay."""
+"""The maximum delay of a timer, in seconds. If the time between calls is not much longer, the next calls make
+up for the delay.
+"""
 
 
 class Spacing:
@@ -40,7 +42,7 @@ class Spacing:
     halved until fewer are refused. From there it rises a little with every call and falls with every refusal,
     and so settles where `TARGET_SHARE` of the calls are refused (the weighted up-down method, Kaernbach 1991,
     Perception & Psychophysics 49, 227-229). If a slower rate does not help, the server refuses at random:
-    that share is tolerated, and calls go out freely again.
+    this share of refusals is then tolerated, and calls are no longer spaced.
     """
 
     def __init__(self, since: float = -math.inf) -> None:

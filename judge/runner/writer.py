@@ -27,7 +27,7 @@ LOOK_SECONDS = 0.05
 """While a commit fails: seconds between two checks for newly received replies."""
 
 Attempts = Sequence[Entry]
-"""Attempts on one unit that belong together (a reply and its repair), in one commit: all or nothing."""
+"""The attempts for one unit that are stored in the same commit, such as a reply and its repair."""
 
 
 class Writer:
@@ -160,9 +160,9 @@ class Writer:
             closing = queued is None
             self._set_aside([] if queued is None else [queued[1]], batch, aside)
         aside.close(committed=False)
-        answers = f"the answers of {len(batch):,} units that were received"
+        answers = f"the received answers of {len(batch):,} units"
         self.left = (
-            f"{answers} are in {aside.path.name} beside it, and the next run on the study stores them"
+            f"{answers} are in {aside.path.name} beside the study, and the next run stores them"
             if aside.lost is None
             else f"{answers} may be lost: {aside.path}: {aside.lost.strerror}"
         )

@@ -70,11 +70,11 @@ def test_noise_comes_from_other_questions_and_is_drawn_with_one_seed(judge: Judg
         again = contexts.contexts(store, contexts.parse(store, "oracle+noise:2"))
         assert {k.removeprefix("rag:"): v for k, v in again.items()} == given_to("oracle+noise:2")
     message = judge(*GENERATE, "none+noise:9", code=2).err
-    assert "+noise:9: 'rag' has only" in message
+    assert "+noise:9: the data set 'rag' has only" in message
 
 
 BAD = [
-    ("every", "--context 'every': write none, all, oracle, fixed5, top:K or misleading"),
+    ("every", "--context 'every'"),
     ("top:0", "--context 'top:0'"),
     ("none+noise:0", "--context 'none+noise:0'"),
     ("top:3 --ranking x", "no ranking fits: choose with --ranking and --stage; available: first (retrieve)"),
@@ -97,7 +97,7 @@ def test_a_task_must_fit(judge: Judge) -> None:
     assert "labels units of kind 'passage'; answers are generated for items" in message
     for context in ("oracle", "none+noise:2"):
         message = judge(*start, "counter_claim", "-m", "scripted/hash", "--context", context, code=2).err
-        assert "takes no input 'context': use --context none" in message
+        assert "'context': use --context none" in message
 
 
 def test_resuming_asks_for_nothing_twice_and_keeps_what_a_kill_left(judge: Judge) -> None:
@@ -123,7 +123,7 @@ def test_answers_of_another_task_are_not_mixed_in(judge: Judge) -> None:
     judge(*GENERATE, "none")
     other = ("answers", "generate", "multiple_choice", "-m", "scripted/hash", "--context", "none")
     message = judge(*other, code=2).err
-    assert "the study has answers of 'scripted/hash' under the condition 'none' from run" in message
+    assert "'scripted/hash' in the condition 'none' from run" in message
     assert column("SELECT count(*) FROM runs") == [1], "nothing was sent"
     judge(*GENERATE, "none", "--temperature", "0.7", code=2)
     judge(*other, "--system", "chooser")

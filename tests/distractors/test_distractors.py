@@ -277,7 +277,7 @@ def test_people_decide_at_export(judge: Judge, study: None, tmp_path: Path) -> N
 
 BAD = [
     (("--system", "a@b"), 2, "'a@b' contains '@' or '#'"),
-    (("--where", "dataset = 'z'"), 2, "no item fits: distractor.v3 needs question and reference_answers"),
+    (("--where", "dataset = 'z'"), 2, "distractor.v3: question and reference_answers"),
     (("--where", "nonsense ("), 2, "--where 'nonsense ('"),
     (("--max", "1tokens"), 4, "the limit of 1 tokens"),
 ]

@@ -301,7 +301,7 @@ def test_limits_hold_before_anything_is_written(db: Path) -> None:
     assert written.lines == 6
     assert job_of(written).most_tokens <= half
     assert written.stopped is not None
-    assert "could cross the limit" in written.stopped
+    assert "could exceed the limit" in written.stopped
     # The rest is for another job.
     assert write_offline(db).lines == UNITS - 6
 
@@ -405,7 +405,7 @@ def test_commands_that_ask_for_what_there_is_not(judge: Callable[..., Done], tmp
     offline = ("run", "stance", "-m", MODEL, "--offline")
     assert "no unit has the inputs of" in judge(*offline, "new", "--where", "0", code=2).err
     (tmp_path / "there").mkdir()
-    assert "exists already" in judge(*offline, "there", code=2).err
+    assert "there: already exists" in judge(*offline, "there", code=2).err
     assert "OPENAI_API_KEY is not set" in judge("run", "stance", "-m", MODEL, "--batch", code=3).err
     judge(*offline, "requests")
     # No provider has results of this job: they are in files.

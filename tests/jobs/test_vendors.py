@@ -287,7 +287,7 @@ def test_limits_hold_before_posting(server: Batching, db: Path, judge: Judge) ->
     # What was set aside and not used goes into further batches: the limit is on what is used.
     assert server.created > 1
     assert 2 < told["ok"] < UNITS
-    assert "could cross the limit" in told["stopped"]
+    assert "could exceed the limit" in told["stopped"]
 
 
 def without_a_line(path: Path) -> None:
@@ -319,7 +319,7 @@ def test_results_elsewhere_are_not_fetched_with_the_key(db: Path, judge: Judge) 
         server.shown = lambda b: {**shown(b), "results_url": "http://127.0.0.2/stolen"}  # type: ignore[method-assign]
         write_batch(db, server)
         submit(db)
-        assert "at another server" in judge("jobs", "read", code=3).err
+        assert "on another server" in judge("jobs", "read", code=3).err
 
 
 def test_money(server: Batching, db: Path, judge: Judge, tmp_path: Path) -> None:

@@ -98,9 +98,7 @@ def asked(task: Task, **sampling: Any) -> Asker:
     ("given", "option"), [({"label_order": "reversed"}, "--label-order"), ({"orders": 2}, "--label-order")]
 )
 def test_options_that_would_change_the_prompt_are_refused(given: dict[str, Any], option: str) -> None:
-    with pytest.raises(
-        UsageError, match=rf"mine\.v1 is sent as its file is written \(raw\): leave {option} out"
-    ):
+    with pytest.raises(UsageError, match=rf"mine\.v1 is .* omit {option}"):
         asked(raw(), **given)
     with pytest.raises(UsageError, match="leave out rewritten instructions"):
         asked(raw().with_instructions("Say no."))

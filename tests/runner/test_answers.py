@@ -99,7 +99,7 @@ def test_a_label_without_probabilities_is_read_from_the_text() -> None:
 @pytest.mark.parametrize(
     ("labels", "says"),
     [
-        (["mostly-true", "mostly-false"], "'mostly-true' and 'mostly-false' begin alike"),
+        (["mostly-true", "mostly-false"], "'mostly-true' and 'mostly-false'"),
         (["support", "supporting"], "'supporting' begins with 'support'"),
         (["True", "truelike"], "'truelike' begins with 'True'"),
     ],
@@ -129,7 +129,7 @@ async def test_a_model_without_probabilities_is_refused(tmp_path: Path) -> None:
     for sampling, option in ((WORDS, "--answers words"), (Sampling(orders=2), "--label-order 2")):
         with pytest.raises(UsageError, match=f"{option} needs label probabilities.* test/model"):
             await run(db, silent, plan(sampling=sampling))
-    with pytest.raises(UsageError, match="none where answers are JSON"):
+    with pytest.raises(UsageError, match="answers are JSON"):
         asker(Sampling(answers="json", orders=2))
     assert select(db, "SELECT count(*) FROM runs") == [(0,)]
 
@@ -146,7 +146,7 @@ def test_several_orders_show_each_label_at_each_place() -> None:
     assert len({tuple(order) for order in six}) == 6
     assert several_orders(list("abcdef"), 3) == [list("abcdef"), list("cdefab"), list("efabcd")]
     for labels, orders, most in ((["a", "b"], 3, 2), (["a", "b", "c"], 7, 6)):
-        with pytest.raises(UsageError, match=f"{len(labels)} labels are shown in at most {most} orders"):
+        with pytest.raises(UsageError, match=f"{len(labels)} labels allow at most {most} orders"):
             several_orders(labels, orders)
 
 

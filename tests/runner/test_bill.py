@@ -101,15 +101,15 @@ async def test_no_more_goes_over_a_limit_than_was_in_flight(
     charged = report.spent.tokens if "max_tokens" in limits else report.spent.cost
     if charged > limit:
         # All that was sent was in flight when the first reply told how much a call takes.
-        assert report.stopped is not None and "the limit is crossed by " in report.stopped
+        assert report.stopped is not None and "the limit is exceeded by " in report.stopped
         over = charged - limit
         shown = f"{over:,} tokens" if "max_tokens" in limits else f"${over:.4f}"
-        assert f"crossed by {shown} (" in report.stopped
+        assert f"exceeded by {shown} (" in report.stopped
         a_call = charged / server.requests
         assert over <= server.most_in_flight * a_call
         assert charged - server.most_in_flight * a_call <= limit
     elif report.pending:
-        assert report.stopped is not None and "another call could cross the limit" in report.stopped
+        assert report.stopped is not None and "another call could exceed the limit" in report.stopped
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ async def test_a_reply_without_counts_is_charged_the_most_and_it_is_said(db: Pat
     assert report.spent.uncounted == replies > 0
     assert report.spent.tokens > replies * (INTO + 512)
     said = report.remarks(plan(max_tokens=20_000))
-    assert f"{replies:,} replies came without usable counts" in said[0]
+    assert f"{replies:,} replies have no usable token counts" in said[0]
     if kind != "text":
         return
     stored = select(db, "SELECT DISTINCT input_tokens, output_tokens FROM judgements")

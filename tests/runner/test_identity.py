@@ -92,7 +92,7 @@ async def test_the_same_address_with_another_model_behind_it_is_not_taken_for_th
             begun = await run(db, provider, plan(selection=half))
         server.reports = "other-weights"
         async with served(server) as provider:
-            with pytest.raises(UsageError, match="calls its model 'other-weights'") as stopped:
+            with pytest.raises(UsageError, match="now reports 'other-weights'") as stopped:
                 await run(db, provider)
             assert begun.run_id in str(stopped.value) and "--same-model" in str(stopped.value)
             assert server.requests == 0
@@ -115,7 +115,7 @@ async def test_an_alias_of_a_vendor_that_has_moved_on_goes_on_and_it_is_said(db:
     again = await run(db, Vendor("gpt-9-2026-09-09"))
     assert (again.run_id, again.reused) == (begun.run_id, UNITS)
     assert again.notes == (
-        f"run {begun.run_id} has answers of 'gpt-9-2026-01-01'; test/model is 'gpt-9-2026-09-09' now",
+        f"run {begun.run_id} has answers from 'gpt-9-2026-01-01'; test/model now reports 'gpt-9-2026-09-09'",
     )
 
 
@@ -155,7 +155,7 @@ async def test_a_replica_that_comes_later_with_another_model_is_found_out(
         report = await run(db, provider)
         await provider.close()
         assert isinstance(report.error, UsageError)
-        assert f"{two.url} answers as 'other-weights'" in str(report.error)
+        assert f"{two.url} reports the model 'other-weights'" in str(report.error)
         names = select(db, "SELECT DISTINCT resolved_model FROM judgements")
         assert set(names) <= {("loopback-2026-01-01",)}, "nothing of it is in the run"
         assert report.pending > 0

@@ -326,7 +326,7 @@ async def test_a_resumed_run_notices_another_model_by_its_first_reply(db: Path, 
     second = await ask(db, server)
     assert second.run_id == first.run_id
     assert isinstance(second.error, UsageError)
-    assert "answers as 'weights-2', but the run has answers of weights-1" in str(second.error)
+    assert "the model 'weights-2', but the run has answers from weights-1" in str(second.error)
     assert questions(server) == 0
     assert select(db, "SELECT DISTINCT resolved_model FROM judgements") == [("weights-1",)]
     third = await ask(db, server, same_model=True)
@@ -347,7 +347,7 @@ async def test_a_server_that_comes_back_with_another_model_ends_the_run(
 
     server.plan.when = restarted
     report = await ask(db, server, concurrency=1)
-    assert "answers as 'weights-2', but the run has answers of weights-1" in str(report.error)
+    assert "the model 'weights-2', but the run has answers from weights-1" in str(report.error)
     assert select(db, "SELECT DISTINCT resolved_model FROM judgements") == [("weights-1",)]
     third = await ask(db, server, same_model=True)
     assert third.labelled == UNITS

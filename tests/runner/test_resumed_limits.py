@@ -46,7 +46,7 @@ def test_the_same_command_again_spends_no_more(judge: Judge, server: OpenAIServe
     n_requests = server.requests
     for _ in range(3):
         done = judge(*words(server, "--max", "6000tokens"), code=4)
-        assert f"the limit of 6,000 tokens ({used:,} of them used before)" in done.err
+        assert f"the limit of 6,000 tokens ({used:,} were used by earlier commands)" in done.err
     assert server.requests == n_requests
     more = judge(*words(server, "--max", f"{used + 2_000}tokens"), code=4)
     assert "raise the limit that was reached" in more.err
@@ -60,7 +60,7 @@ def test_money_counts_on_too(judge: Judge, server: OpenAIServer, tmp_path: Path)
     judge(*limit, code=4)
     n_requests = server.requests
     done = judge(*limit, code=4)
-    assert "the limit of $0.006 ($0.00" in done.err and "of it used before" in done.err
+    assert "the limit of $0.006 ($0.00" in done.err and "by earlier commands" in done.err
     assert server.requests == n_requests
 
 
@@ -74,7 +74,7 @@ def test_lost_calls_of_an_earlier_command_count(judge: Judge, server: OpenAIServ
         charged = json.loads(conn.execute("SELECT provider FROM runs").fetchone()[0])["spent"]["tokens"]
     assert charged > tokens(tmp_path / "study.db") > known
     done = judge(*words(server, "--max", f"{charged + 10}tokens"), code=4)
-    assert f"({charged:,} of them used before)" in done.err
+    assert f"({charged:,} were used by earlier commands)" in done.err
 
 
 def test_the_run_of_another_model_has_its_own_limit(judge: Judge, server: OpenAIServer) -> None:

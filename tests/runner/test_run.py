@@ -123,7 +123,7 @@ async def test_a_repair_is_within_the_budget_too(db: Path) -> None:
     report = await run(db, fake, plan(max_tokens=3000, concurrency=1))
     assert len(fake.requests) == 1, "2,000 are used, and the repair could take as many again"
     assert (report.ended, report.pending) == ({}, UNITS), "a unit is judged to its end or not at all"
-    assert report.stopped == "another call could cross the limit of 3,000 tokens"
+    assert report.stopped == "another call could exceed the limit of 3,000 tokens"
 
 
 # --- a study that cannot be written

@@ -188,7 +188,7 @@ def test_relevant_by_a_judges_run(judge: Judge) -> None:
 def test_what_relevant_cannot_be(judge: Judge) -> None:
     for task, text, message in (
         ("grounding", "marked", "grounding.v2 does not show relevant passages"),
-        ("grounding_relevant", "all", "--relevant 'all': write answer, answer+related, marked, RUN:answer"),
+        ("grounding_relevant", "all", "--relevant 'all'"),
         ("grounding_relevant", "zzz:answer", "no run is called 'zzz'"),
     ):
         assert message in judge("run", task, "-m", "scripted/first", "--relevant", text, code=2).err

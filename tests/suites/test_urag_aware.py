@@ -141,12 +141,12 @@ def test_what_a_second_pass_needs(judge: Judge, study: None) -> None:
         in judge(*generate[:-3], "scripted/hash", *generate[-2:], "--shown", f"{run}:x", code=2).err
     )
     words = ("answers", "generate", "urag_choice", "-m", "scripted/hash", "--context", "all")
-    assert "takes no option probabilities" in judge(*words, "--shown", f"{run}:self", code=2).err
+    assert "does not show option probabilities" in judge(*words, "--shown", f"{run}:self", code=2).err
     words = ("answers", "generate", "urag_aware", "-m", "scripted/hash", "--context", "all")
     assert "--shown RUN:self" in judge(*words, code=2).err
     assert "needs --aware self" in judge("score", *AWARE, code=2).err
     distributed(run, {f"u:{name}": None for name in WITH})
-    assert "no probabilities of options to show" in judge("score", *AWARE, "--aware", "self", code=2).err
+    assert "--shown" in judge("score", *AWARE, "--aware", "self", code=2).err
 
 
 def test_the_second_most_probable_option_is_a_reading_of_its_own(judge: Judge, study: None) -> None:
