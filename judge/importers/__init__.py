@@ -1,3 +1,3 @@
-"""Read files in foreign formats as items. A new format is one new file in `formats` with NAME, HELP and
-`read_rows`.
+"""Import items from files in foreign formats. To add a format, add a module to `formats` that defines NAME,
+HELP and `read_rows`.
 """

@@ -1,21 +1,21 @@
-"""Read answers of systems from JSON Lines, one JSON array or CSV, for `judge systems import`. This is not an
-item format.
+"""Read system answers from JSON Lines, a JSON array or CSV, for `judge systems import`. This is not an item format.
 
     {"id": "q1",                                the item's id, with or without its data set
-     "system": "gpt-4", "condition": "top5",    or once for the file (--system, --condition)
-     "document": "p1",                          the one passage that the output is about (RAGuard's oracle)
-     "text": "Paris [1].",                      may be empty: an answer without text; also true, or a number
-     "cited": ["p2", "cite_3"],                 default: the markers in the text
-     "context": ["p1", "p2"],                   the system's input, in order; default: unknown
+     "system": "gpt-4", "condition": "top5",    per row, or for the whole file with --system, --condition
+     "document": "p1",                          the only passage that the system saw (RAGuard's oracle)
+     "text": "Paris [1].",                      the answer; may be empty, a number or true/false
+     "cited": ["p2", "cite_3"],                 default: the citation markers in the text
+     "context": ["p1", "p2"],                   the passages that the system saw, in order; default: unknown
      "claims": ["text" or {"text", "gold", "votes"}],
-     "probabilities": {"A": 0.7, "B": 0.3},     of the options of a multiple-choice question (URAG); `text` may
-                                                then be missing, and is the most probable letter
+     "probabilities": {"A": 0.7, "B": 0.3},     one per option of a multiple-choice question (URAG); if
+                                                `text` is missing, the most probable letter is used
      "gold": {"FIELD": "label"}, "votes": {"FIELD": {"ANNOTATOR": "label"}},
-     "meta": {...}}                             other plain values are kept in `meta`, other lists are dropped
+     "meta": {...}}                             other strings and numbers are kept in `meta`, other lists are dropped
 
-or several answers per row, under "answers": {SYSTEM: "text" or an object as above without id}, or a
-list of such objects with "system". `--map` reads any key from another path (`answers=model_outputs`;
-`answers.text=output` within the elements). A CSV cell contains lists as JSON or separated by `;`.
+A row may also contain several answers under the key "answers": either {SYSTEM: "text" or an object as above
+without id}, or a list of such objects with a "system" each. `--map` reads a key from another path
+(`answers=model_outputs`, or `answers.text=output` within the elements). In a CSV cell, a list is written as
+JSON, or its elements are separated by `;`.
 """
 
 import re
@@ -60,7 +60,7 @@ def read_answers(
 def of_records(
     records: Records, options: Options, system: str | None, condition: str | None, cells: bool, bad: Bad
 ) -> Iterator[AnswerRow]:
-    """Yield the answers in records. With `cells`, the records are table rows whose cells contain lists as
+    """Yield the answers in records. With `cells`, the records are table rows, in which lists are written as
     text. Raises the same errors as `read_answers`.
     """
     reader = _Reader(options, system, condition, cells)
@@ -80,8 +80,8 @@ class _Reader:
             group = name.removeprefix("answers.").partition(".")
             if name not in allowed and not (group[0] in ("gold", "votes") and group[2]):
                 raise UsageError(
-                    f"--map {name}={where}: '{name}' is not a key; available: {', '.join([*KEYS, 'answers'])}, "
-                    "answers.KEY, gold.FIELD, votes.FIELD"
+                    f"--map {name}={where}: '{name}' is not a key of an answer; available keys: "
+                    f"{', '.join([*KEYS, 'answers'])}, answers.KEY, gold.FIELD, votes.FIELD"
                 )
             if not where:
                 raise UsageError(f"--map {name}=: the path is empty")
@@ -92,7 +92,7 @@ class _Reader:
         self._first: list[str] | None = None
 
     def answers(self, raw: Any) -> list[Answer]:
-        """Return the answers in one row. Raises BadInput, which names the field, if a value is unusable."""
+        """Return the answers in one row. If a value is unusable, raise a BadInput that names its field."""
         row = fields.record(raw)
         if self._first is None:
             self._first = list(row)
@@ -119,7 +119,9 @@ class _Reader:
         return out
 
     def finish(self, path: Path) -> None:
-        """Raise UsageError if no row has the path of a --map, and report label maps that had no effect."""
+        """Raise UsageError if the path in a --map option was not found in any row. Report label maps that had
+        no effect.
+        """
         # Known only after the last row, because a path may be in one row alone.
         unmet = {name: where for name, where in self._maps.items() if where not in self._met}
         if self._first is not None and unmet:
@@ -127,7 +129,7 @@ class _Reader:
         self._labels.finish()
 
     def _check_columns(self, row: Mapping[str, Any]) -> None:
-        """Raise BadInput if columns are missing, and name all of them at once."""
+        """Raise BadInput if columns are missing. The error names all of them."""
         several = "answers" in row or any(name.startswith("answers") for name in self._maps)
         several = several or "probabilities" in row or "probabilities" in self._maps
         wanted = [
@@ -138,9 +140,9 @@ class _Reader:
         if missing:
             # All of them in one message, with the options to type, so that one more try is enough.
             names = " ".join(f"--map {name}=COLUMN" for name in missing)
-            reason = f"no {', '.join(missing)}: {names}; the row has: {', '.join(row)}"
+            reason = f"the row has no {', '.join(missing)}: {names}; its keys are: {', '.join(row)}"
             if "text" in missing:
-                reason += '; put option probabilities in one column named probabilities, for example {"A": 0.7, "B": 0.3}'
+                reason += '; option probabilities must be in one column named probabilities, for example {"A": 0.7, "B": 0.3}'
             raise BadInput(reason, field=missing[0])
 
     def _answer(self, value: str | Mapping[str, Any], item: str, prefix: str, system: str | None) -> Answer:
@@ -230,10 +232,11 @@ class _Reader:
         return claims
 
     def _masses(self, value: Any, place: str) -> dict[str, float]:
-        """Return the probabilities of options, keyed by letter. They must be at least 0, not all 0, and sum
-        to at most 1.
+        """Return the option probabilities, keyed by letter. Each must be at least 0, and their sum must be
+        above 0 and at most 1.
 
-        Probabilities that were rounded to two decimals may sum to slightly more; they are divided by their sum.
+        If rounding to two decimals has made the sum slightly larger than 1, the probabilities are divided by
+        their sum.
         """
         if self._cells and isinstance(value, str):
             value = fields.json_in(value, place)
@@ -253,7 +256,9 @@ class _Reader:
         return masses
 
     def _meta(self, source: Mapping[str, Any], prefix: str, row_meta: Any) -> dict[str, Any]:
-        """Return the plain values that no key or map has used. Values in the row's own `meta` take precedence."""
+        """Return the strings, numbers and booleans that neither a key nor a map has used. If the row has a
+        `meta` object, its values take precedence.
+        """
         used = {*KEYS, "answers"} - {k.removeprefix(prefix) for k in self._maps if k.startswith(prefix)}
         left = {k: v for k, v in source.items() if k not in used and not k.startswith(("gold.", "votes."))}
         paths = [where for name, where in self._maps.items() if name.startswith(prefix)]
@@ -263,8 +268,8 @@ class _Reader:
 
 
 def _names(value: Any, place: str) -> list[str] | None:
-    """Return passage ids from a list, or from text such as `["a"]`, `[1][2]` or `a; b`. Return None if there
-    are none.
+    """Return the passage ids in a list, or in a text such as `["a"]`, `[1][2]` or `a; b`. Return None if the
+    value is missing.
     """
     if not isinstance(value, str):
         return None if value is None else fields.texts(value, place)

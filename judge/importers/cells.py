@@ -1,9 +1,8 @@
-"""Read a table's cells, which may contain lists as JSON or as Python prints them (`['a', "b"]`), and refuse
-unusable cells.
+"""Parse table cells that contain lists or objects, written as JSON or as Python literals (`['a', "b"]`).
+Reject unusable cells.
 
-pandas writes a list into CSV as Python prints it. Nothing is evaluated: the tokens in such a cell are
-rewritten as JSON, which `judge.files.loads` parses. Size and depth are limited, because the file is
-untrusted.
+pandas writes lists to CSV as Python literals. They are not evaluated: the tokens in such a cell are converted
+to JSON, which `judge.files.loads` parses. Size and depth are limited, because the file is untrusted.
 """
 
 import ast
@@ -17,8 +16,8 @@ from judge.errors import BadInput
 from judge.files import loads
 
 MOST_CHARACTERS = 8 * 2**20
-"""Maximum length of a cell in characters. A passage is at most a page of text; anything much longer is an
-unclosed quote or an attack.
+"""Maximum length of a cell in characters. A passage is at most about a page of text, so a much longer cell is
+the result of an unclosed quote or an attack.
 """
 DEEPEST = 20
 """Maximum nesting depth of lists and objects."""
@@ -37,16 +36,16 @@ _TOKEN = re.compile(
 )
 _WORDS = {"True": "true", "False": "false", "None": "null", "nan": "null", "NaN": "null"}
 _MARKS = {"(": "[", ")": "]"}
-# A formula such as =SUM(A1:A3), =A1, =B2+1 or =cmd|... stands where its value should be, and a spreadsheet that opens our
-# export would run it. A wiki heading, which begins with ==, is ordinary text.
+# A formula such as =SUM(A1:A3), =A1, =B2+1 or =cmd|... was saved instead of its value, and a spreadsheet
+# program that opens our export would run it. A wiki heading, which begins with ==, is ordinary text.
 _FORMULA = re.compile(r"=\s*(?:[A-Za-z_][\w.$]*\s*(?:[(|!:]|$)|\$?[A-Z]{1,3}\$?\d+\s*[-+*/^&<>=])")
 
 
 def parsed(cell: str) -> list[Any] | dict[str, Any] | None:
-    """Return the list or object in a cell, or None if the cell is text.
+    """Return the list or object in a cell, or None if the cell contains ordinary text.
 
-    Raises ValueError, with the reason, if a cell begins like a list of strings or objects but cannot be
-    parsed.
+    Raises ValueError, which gives the reason, if a cell begins like a list of strings or objects but cannot
+    be parsed.
     """
     # Most cells are text, and this test is much cheaper than an attempt to parse them.
     if cell.lstrip()[:1] not in _BEGINS and not _MEANT.match(cell):
@@ -59,12 +58,12 @@ def parsed(cell: str) -> list[Any] | dict[str, Any] | None:
         try:
             value = loads("".join(_as_json(cell)))
         except json.JSONDecodeError as error:
-            raise ValueError(f"neither JSON nor a list as Python prints one: {error.msg}") from error
+            raise ValueError(f"neither valid JSON nor a Python list: {error.msg}") from error
     return value if isinstance(value, list | dict) else None
 
 
 def _as_json(text: str) -> Iterator[str]:
-    """Yield the tokens of Python literals, converted to JSON tokens. Raises ValueError if the text is not a
+    """Convert a Python literal to JSON, and yield the JSON tokens. Raises ValueError if the text is not a
     Python literal.
     """
     at = depth = 0
@@ -76,16 +75,16 @@ def _as_json(text: str) -> Iterator[str]:
         kind, part = str(token.lastgroup), token[str(token.lastgroup)]
         if kind == "text" and before == "text":
             raise ValueError(
-                "two texts without a comma between them, as numpy prints an array: it is ambiguous where a passage ends; "
-                "write the table as JSON Lines (to_json) or as Parquet"
+                "there is no comma between two strings, so this is probably a printed numpy array, in "
+                "which the end of a passage is ambiguous; save the table as JSON Lines (to_json) or Parquet"
             )
         closes = kind == "mark" and part in "])}"
-        # Python allows a comma before the closing bracket, JSON does not.
+        # Python allows a comma before the closing bracket, but JSON does not.
         if is_comma and not closes:
             yield ","
         is_comma = part == "," and kind == "mark"
         depth += (part in "[({") - closes if kind == "mark" else 0
-        # A cell of opening brackets only would otherwise exhaust the parser's recursion.
+        # Without a limit, a cell of many opening brackets would exceed the parser's recursion limit.
         if depth > DEEPEST:
             raise ValueError(f"lists are nested more than {DEEPEST} levels deep")
         if kind == "text":
@@ -96,11 +95,12 @@ def _as_json(text: str) -> Iterator[str]:
 
 
 def _unquoted(token: str) -> str:
-    """Return the content of one string literal."""
+    """Return the value of a string literal."""
     if "\\" not in token:
         return token[1:-1]
     with warnings.catch_warnings():
-        # Python keeps an unknown escape as it is and warns; the warning would be about the user's file, not our code.
+        # Python keeps an unknown escape unchanged and emits a warning. The warning would be about the user's
+        # file, not our code.
         warnings.simplefilter("ignore")
         try:
             # A single literal that matched the pattern: neither names nor calls can be in it.
@@ -113,15 +113,18 @@ def _unquoted(token: str) -> str:
 def _strange(text: str, at: int) -> str:
     excerpt = text[at : at + 30].split("\n")[0]
     if re.match(r"\.\.\.", excerpt):
-        return "the list was shortened with ... when it was printed; write the whole column to the file"
+        return "the list was abbreviated with ... when it was printed; save the column in full"
     if re.match(r"[A-Za-z_][\w.]*\(", excerpt):
-        return f"an object of a program ({excerpt.partition('(')[0]}(...)) and no text: write its text, or the column as JSON"
-    return f"neither JSON nor a list as Python prints one: {excerpt!r} at character {at + 1}"
+        return f"a printed Python object ({excerpt.partition('(')[0]}(...)) instead of text; save its text, or save the column as JSON"
+    return f"neither valid JSON nor a Python list: {excerpt!r} at character {at + 1}"
 
 
 def refuse_strange(column: str, value: Any) -> None:
-    """Raise BadInput if a string at any depth of the column's value is too long or contains a NUL character."""
-    # A stack instead of recursion: nesting of an untrusted value must not exhaust Python's stack.
+    """Raise BadInput if the column's value contains, at any depth, a string that is too long or has a NUL
+    character.
+    """
+    # This uses a list instead of recursion, because a deeply nested untrusted value would exceed the
+    # recursion limit.
     left = [value]
     while left:
         part = left.pop()
@@ -129,14 +132,14 @@ def refuse_strange(column: str, value: Any) -> None:
             left += part.values() if isinstance(part, dict) else part
         elif isinstance(part, str):
             if len(part) > MOST_CHARACTERS:
-                reason = f"a text of {len(part):,} characters; at most {MOST_CHARACTERS:,} are allowed"
+                reason = f"the text has {len(part):,} characters; at most {MOST_CHARACTERS:,} are allowed"
                 raise BadInput(reason, field=column)
             if "\0" in part:
-                raise BadInput("contains a NUL character, which text cannot contain", field=column)
+                raise BadInput("contains a NUL character, which is not allowed", field=column)
 
 
 def refuse_formula(column: str, cell: Any, as_text: Collection[str]) -> None:
     """Raise BadInput if a cell from a spreadsheet contains a formula instead of its value."""
     if isinstance(cell, str) and cell[:1] == "=" and _FORMULA.match(cell) and column not in as_text:
-        reason = f"a spreadsheet formula instead of its value; save the values, or pass --as-text {column}"
+        reason = f"the cell contains a spreadsheet formula instead of a value; save the values, or pass --as-text {column}"
         raise BadInput(reason, field=column)

@@ -1,8 +1,9 @@
-"""The conditions in the papers' protocols: each paper's own name for the input that a system gets with a question.
+"""The names that papers use for their conditions. A condition determines which passages a system sees with a
+question.
 
-A stored answer has the condition name from its file. `judge answers generate` names the same conditions after
-the system's input (`judge.runner.contexts`): `CONDITIONS` of a paper maps one to the other. A K stands for a
-number.
+An imported answer keeps the condition name in its file. `judge answers generate` uses different names for the
+same conditions, taken from the system's input (`judge.runner.contexts`). `CONDITIONS` maps each paper's names
+to these names. A K in a name matches any number.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import re
 from collections.abc import Mapping
 
 DOCUMENT = "one document"
-"""Used in place of a context. The system gets one passage at a time, and each output is about that passage."""
+"""Replaces a context in `CONDITIONS` if the system sees only one passage at a time. Each output is then about
+that passage.
+"""
 
 CONDITIONS: Mapping[str, Mapping[str, str]] = {
     "raguard": {"zero-context": "none", "top-K": "top:K", "oracle": DOCUMENT, "misleading": DOCUMENT},
@@ -24,16 +27,18 @@ CONDITIONS: Mapping[str, Mapping[str, str]] = {
         "wrong-aware": "all+wrong-aware",
     },
 }
-"""Maps a paper to a mapping from its name for a condition to the system's input."""
+"""Maps each paper to {its name for a condition: the system's input}."""
 _NUMBER = re.compile(r"(?<=[-:])\d+")
 _CONTEXT = re.compile(r"(none|all|fixed5|top:\d+(:.+)?|oracle(:.+)?|misleading(:.+)?)(\+.+)?")
 
 
 def name_of(paper: str, context: str) -> str:
-    """Return the paper's name for a context, or the context itself if it has none: `top:5` is `top-5` in RAGuard."""
+    """Return the paper's name for a context (`top:5` is `top-5` in RAGuard), or the context itself if the
+    paper has no name for it.
+    """
     plain, _, mark = context.partition("+")
     if plain.startswith("top:"):
-        # `top:5:NAME:STAGE` also names the ranking, which is no part of the paper's condition.
+        # `top:5:NAME:STAGE` also names the ranking, which is not part of the paper's condition.
         plain = ":".join(plain.split(":")[:2])
     whole = f"{plain}+{mark}" if mark else plain
     pattern, number = (
@@ -47,11 +52,11 @@ def name_of(paper: str, context: str) -> str:
 
 
 def is_known(paper: str, condition: str) -> bool:
-    """Return whether a name is one of the paper's conditions or a condition of `judge answers generate`."""
+    """Return whether a name is a condition in the paper or in `judge answers generate`."""
     names = CONDITIONS[paper]
     return _NUMBER.sub("K", condition) in names or _CONTEXT.fullmatch(condition) is not None
 
 
 def known(paper: str) -> str:
-    """Return the paper's names for its conditions, for use in messages."""
+    """Return the paper's condition names as text for messages."""
     return ", ".join(CONDITIONS[paper])

@@ -1,7 +1,7 @@
-"""Check the values of a row before it becomes an item.
+"""Validate the values in a row before it becomes an item.
 
-Each function takes a value and the name of its field, and raises BadInput with that field if the value is
-unusable. The reader of the file adds the path and the line.
+Each function takes a value and the name of its field. If the value is invalid, it raises a BadInput that
+names the field. The function that reads the file adds the path and the line.
 """
 
 import json
@@ -18,7 +18,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def kind(value: Any) -> str:
-    """Return the kind of a JSON value in words, for error messages."""
+    """Return the type of a JSON value in words, for error messages."""
     if value is None:
         return "missing"
     if isinstance(value, bool):
@@ -28,14 +28,14 @@ def kind(value: Any) -> str:
 
 
 def record(value: Any) -> Mapping[str, Any]:
-    """Return a row if it is an object. Raises BadInput otherwise."""
+    """Return the row, or raise BadInput if it is not an object."""
     if not isinstance(value, dict):
         raise BadInput(f"a row must be an object, not {kind(value)}")
     return value
 
 
 def mapping(value: Any, field: str) -> Mapping[str, Any]:
-    """Return an object, or {} if there is none."""
+    """Return the value, which must be an object, or {} if it is None."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -44,7 +44,7 @@ def mapping(value: Any, field: str) -> Mapping[str, Any]:
 
 
 def listing(value: Any, field: str) -> list[Any]:
-    """Return a list, or [] if there is none."""
+    """Return the value, which must be a list, or [] if it is None."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -62,7 +62,7 @@ def json_in(cell: str, field: str) -> Any:
 
 
 def text(value: Any, field: str) -> str | None:
-    """Return text that is not blank, or None if there is none."""
+    """Return the value, which must be text that is not blank, or None."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -74,7 +74,7 @@ def text(value: Any, field: str) -> str | None:
 
 
 def required(value: Any, field: str) -> str:
-    """Return text that is present and not blank."""
+    """Return the value, which must be text that is not blank."""
     got = text(value, field)
     if got is None:
         raise BadInput("missing", field=field)
@@ -82,19 +82,21 @@ def required(value: Any, field: str) -> str:
 
 
 def word(value: Any, field: str) -> str | None:
-    """Return an id, a date or a label as a string. A number or true/false is written as in JSON; "" becomes None."""
+    """Return an id, a date or a label as a string, or None if it is empty. Numbers and booleans are formatted
+    as in JSON.
+    """
     if value is None or value == "":
         return None
     if isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):
-        # As JSON writes them: Python's True would be another label than the file's true.
+        # The format is JSON's, because Python's "True" would be a different label from "true" in the file.
         return json.dumps(value)
     raise BadInput(f"must be text or a number, not {kind(value)}", field=field)
 
 
 def identifier(value: Any, field: str) -> str:
-    """Return a `word` that must be present."""
+    """Return the value as `word` does, but raise BadInput if it is missing."""
     got = word(value, field)
     if got is None or not got.strip():
         raise BadInput("missing", field=field)
@@ -102,7 +104,7 @@ def identifier(value: Any, field: str) -> str:
 
 
 def texts(value: Any, field: str) -> list[str] | None:
-    """Return one string or a list of strings as a list (numbers become strings), or None if there is none."""
+    """Return a string, or each element of a list, as a list of strings. Return None if the value is None."""
     if value is None:
         return None
     if not isinstance(value, list):
@@ -111,13 +113,13 @@ def texts(value: Any, field: str) -> list[str] | None:
 
 
 def choices(value: Any, correct: str | None) -> dict[str, str] | None:
-    """Return answer options: {letter: text}, or a list that gets the letters A, B, ...
+    """Return answer options as {letter: text}. The options in a list get the letters A, B, ...
 
-    Raises BadInput if `correct` is missing or is not one of them.
+    Raises BadInput if `correct` is missing or is not one of the letters.
     """
     if isinstance(value, list):
         if len(value) > len(LETTERS):
-            raise BadInput(f"more than {len(LETTERS)} options", field="options")
+            raise BadInput(f"there are more than {len(LETTERS)} options", field="options")
         value = dict(zip(LETTERS, value, strict=False))
     options = {k: required(v, f"options.{k}") for k, v in mapping(value, "options").items()}
     if options and correct is None:
@@ -136,22 +138,22 @@ def checked(item: Item) -> Item:
         raise BadInput(f"'{item.polarity}' must be original or counter", field="polarity")
     if (item.polarity is None) != (item.pair_id is None):
         missing, other = ("pair_id", "polarity") if item.pair_id is None else ("polarity", "pair_id")
-        raise BadInput(f"missing, although {other} is given", field=missing)
+        raise BadInput(f"this field is missing, but {other} is present", field=missing)
     if item.question is None and item.claim is None and not item.passages:
         raise BadInput("the row has no question, claim or passages", field="question")
     seen: dict[str, int] = {}
     for number, passage in enumerate(item.passages):
-        # The line break keeps a text from being equal to an id.
+        # The line break ensures that a text never equals an id.
         first = seen.setdefault(passage.source_id or f"\n{passage.text}", number)
         if first == number:
             continue
         if passage.source_id:
-            reason = f"the same id '{passage.source_id}' as passage {first}"
+            reason = f"this passage has the same id '{passage.source_id}' as passage {first}"
             raise BadInput(reason, field=f"passages.{number}.id")
         # Without an id the hash of the text is the id. Repeating a passage is harmless, but two passages with equal texts
         # and different titles or labels would silently become one.
         if _rest(passage) != _rest(item.passages[first]):
-            reason = f"the same text as passage {first}, with a different title, date, source or label; give both passages ids"
+            reason = f"this passage has the same text as passage {first}, but a different title, date, source or label; give both passages ids"
             raise BadInput(reason, field=f"passages.{number}.text")
     return item
 
@@ -161,7 +163,7 @@ def _rest(passage: Passage) -> tuple[Any, ...]:
 
 
 class Labels:
-    """Maps a file's labels to ours, and records which --map-label entries had an effect."""
+    """Applies --map-label to the labels in a file, and records which entries had an effect."""
 
     def __init__(self, options: Options) -> None:
         self._maps = options.label_maps
@@ -178,10 +180,10 @@ class Labels:
         return self._maps[field].get(got, got)
 
     def one_of(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> str | None:
-        """Return a label in a format with a fixed set of words. `known` maps the file's words to ours.
+        """Return a label of a format that has a fixed set of labels. `known` maps the file's labels to ours.
 
-        Our own words are accepted too. --map-label may use the file's words or ours. Raises BadInput if the
-        word is unknown.
+        Our own labels are also accepted, in the file and in --map-label. Raises BadInput if the label is
+        unknown.
         """
         got = word(raw, where)
         if got is None or got in self._maps.get(field, {}):
@@ -192,21 +194,22 @@ class Labels:
         return self.value(field, ours, where)
 
     def fixed(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> Iterator[Vote]:
-        """Yield the label from `one_of` as a gold vote, or nothing if there is none."""
+        """Yield the label from `one_of` as a gold vote, or nothing if the value is missing."""
         value = self.one_of(field, raw, where, known)
         if value is not None:
             yield Vote(field, value)
 
     def gold(self, field: str, raw: Any, where: str) -> Iterator[Vote]:
-        """Yield one gold vote, or nothing if there is no label."""
+        """Yield the label as a gold vote, or nothing if it is missing."""
         value = self.value(field, raw, where)
         if value is not None:
             yield Vote(field, value)
 
     def people(self, field: str, raw: Any, where: str) -> Iterator[Vote]:
-        """Yield one vote for each annotator in {annotator: label}."""
+        """Yield the votes in {annotator: label}."""
         for name, label in mapping(raw, where).items():
-            # The labels of a person with the name of the reference would become gold labels.
+            # If a person had the reserved name of the gold annotator, that person's labels would become gold
+            # labels.
             if not name.strip() or name == GOLD:
                 raise BadInput(f"'{name}' cannot be an annotator's name", field=where)
             value = self.value(field, label, f"{where}.{name}")
@@ -214,9 +217,12 @@ class Labels:
                 yield Vote(field, value, name, AnnotatorKind.HUMAN)
 
     def finish(self) -> None:
-        """Report the --map-label entries that had no effect."""
+        """Note each --map-label entry that had no effect."""
         for field, old in sorted(self._idle):
-            self._note(f"--map-label {field}:{old}=... had no effect: {field} has no label '{old}'")
+            self._note(
+                f"--map-label {field}:{old}=... had no effect, because no row has the label '{old}' "
+                f"for {field}"
+            )
 
 
 def no_maps(name: str, options: Options) -> None:
@@ -224,5 +230,6 @@ def no_maps(name: str, options: Options) -> None:
     if options.maps:
         first = next(iter(options.maps))
         raise UsageError(
-            f"{name} has fixed columns, so --map {first}=... does not apply (jsonl and csv take it)"
+            f"--map {first}=... cannot be used with the format {name}, whose columns are fixed; it works "
+            "with jsonl and csv"
         )

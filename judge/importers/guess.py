@@ -1,7 +1,7 @@
 """Guess which columns in a user's file correspond to our fields, by common names.
 
-Names in ROLES are accepted if a table has a question with contexts or an answer (`judge.importers.roles`).
-All other names are only suggested to the user.
+Names in ROLES are recognised in a table that has a question, and contexts or an answer (see
+`judge.importers.roles`). All other names are only used for suggestions to the user.
 """
 
 import re
@@ -18,8 +18,8 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "reference_answers": ("reference_answers", "reference", "ground_truth", "ground_truths", "expected_output"),
     "system": ("system", "model"),
 }  # fmt: skip
-"""Maps our field to its names, ours first: RAGAS before and after 0.2, DeepEval, LangChain's chains,
-LlamaIndex's responses.
+"""Maps each of our fields to its names in RAGAS (before and after version 0.2), DeepEval, LangChain and
+LlamaIndex. Our own name comes first.
 """
 
 NAMES = {
@@ -32,23 +32,23 @@ NAMES = {
     "passages.id": ("doc_id", "docid", "docno", "document_id", "passage_id", "pid", "chunk_id", "id", "_id"),
     "passages.title": ("title", "doc_title", "heading"),
 }  # fmt: skip
-"""Maps our field to other names for it, the most likely first."""
+"""Maps each of our fields to other names for it, the most likely first."""
 
 LABELS = ("label", "labels", "relevance", "relevant", "rel", "relevance_grade", "grade", "stance", "verdict", "support", "judgement", "judgment", "rating", "gold", "gold_label", "score")  # fmt: skip
-"""Names of label columns, the most likely first. A column `score` more often comes from a retriever than from
-a person.
+"""Names of label columns, the most likely first. `score` is last, because such a column is more often a
+retriever's score than a human label.
 """
 NAMED_LABELS = frozenset(LABELS[:-1])
-"""Names that mean a label column, whatever its values are."""
-# Columns such as model_label or label_count contain a label word, but no human label.
+"""Names that identify a label column whatever its values are."""
+# Columns such as model_label or label_count have a label word in their name, but do not contain human labels.
 _NO_LABELS = frozenset(
     ("score", "scores", "rank", "retriever", "id", "model", "judge", "llm", "predicted", "pred", "confidence", "comment", "note", "notes", "count", "n")
 )  # fmt: skip
 
 
 class MissingFields(BadInput):
-    """Raised if no column provides some fields. `maps` are all maps that would help, including the user's
-    maps that fit.
+    """Raised if no column provides a required field. `maps` are all maps to pass next time, including the
+    user's valid maps.
     """
 
     def __init__(self, reason: str, maps: Mapping[str, str], **where: Any) -> None:
@@ -57,10 +57,10 @@ class MissingFields(BadInput):
 
 
 def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
-    """Return a mapping from our field to a column, for fields that neither a key nor a map provides. Known
-    values are checked.
+    """Guess the columns for fields that neither a key nor a map provides. Return {our field: column}.
 
-    A list of objects or texts is `passages`, and the fields of a passage are searched inside its objects.
+    A column with a list of objects or strings can be `passages`. The fields of a passage are then searched in
+    these objects.
     """
     columns = {plain_name(name): name for name in row}
     # A column that the user has mapped is not offered for another field.
@@ -87,7 +87,7 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
             take(field, flat)
     if "passages" not in row and "passages.text" not in row:
         take("passages", columns, only=[name for name in lists if _holds_passages(row[name])])
-    # The passages were found under another name: their objects are searched for the fields of a passage, too.
+    # If the passages have another name, their objects must also be searched for the fields of a passage.
     if inside is None and "passages" in guessed:
         inside = _element(row[guessed["passages"]])
     if inside is not None:
@@ -98,14 +98,14 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
         label = _labels({key: name for key, name in keys.items() if not are_ranking(key, [inside[name]])})
     else:
         if "passages" not in row and "passages" not in guessed:
-            # One column for each passage: context1, context2 ...
+            # There may be one column for each passage: context1, context2 and so on.
             if "passages.text" not in row and not any(name.startswith("passages.text") for name in maps):
                 for number, name in enumerate(_numbered(flat, taken), 1):
                     guessed["passages.text" if number == 1 else f"passages.text.{number}"] = name
                     taken.add(name)
             for field in () if "passages.text.2" in guessed else ("passages.text", "passages.id"):
                 if field not in row:
-                    # In a flat row `id` is the item's, so it cannot be the passage's as well.
+                    # In a flat row, `id` is the item's id, so it cannot also be the passage's id.
                     take(field, {key: name for key, name in flat.items() if key not in ("id", "_id")})
         free = {
             key: name for key, name in flat.items() if name not in taken and not are_ranking(key, [row[name]])
@@ -119,7 +119,7 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
 
 
 def _numbered(names: Mapping[str, str], taken: Collection[str]) -> list[str]:
-    """Return the columns that are numbered passages of a row, such as ctx1 and ctx2, in the order of their numbers."""
+    """Return the columns with numbered passages, such as ctx1 and ctx2, in the order of their numbers."""
     words = {*NAMES["passages.text"], *NAMES["passages"], "ctx"}
     by_word: dict[str, dict[int, str]] = {}
     for key, name in names.items():
@@ -131,8 +131,8 @@ def _numbered(names: Mapping[str, str], taken: Collection[str]) -> list[str]:
 
 
 def _labels(names: Mapping[str, str]) -> str | None:
-    """Return the columns of labels: those named in LABELS, or whose name contains such a word (my_grade,
-    label_ana) and has no other meaning.
+    """Return the most likely label column, or None. It is listed in LABELS, or its name contains a label word
+    (my_grade, label_ana) and no word that suggests another meaning.
     """
     parts = {key: set(key.split("_")) for key in names}
     near = [key for key, words in parts.items() if words & NAMED_LABELS and not words & _NO_LABELS]
@@ -140,7 +140,7 @@ def _labels(names: Mapping[str, str]) -> str | None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the field that the user most likely meant."""
+    """Return the known field that the user most likely meant, or None."""
     listed = list(known)
     for field, words in NAMES.items():
         if plain_name(name) in words and field in listed and field != "passages":
@@ -150,7 +150,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def plain_name(name: str) -> str:
-    """Return a column's name in the spelling used in this module's tables."""
+    """Return a column's name in the spelling of this module's tables: lower case, with underscores."""
     return re.sub(r"[\s.-]+", "_", name.strip().lower())
 
 
@@ -163,7 +163,7 @@ def are_ranking(name: str, values: Iterable[Any]) -> bool:
 
 
 def _field(label: str, is_claim: bool) -> str:
-    """Return the label field, from a shipped task, that best fits a column of labels."""
+    """Return the label field in a built-in task that best matches a column of labels."""
     if {"grade", "score", "rating"} & set(label.split("_")):
         return "relevance_grade"
     if {"stance", "support", "verdict"} & set(label.split("_")) or is_claim:

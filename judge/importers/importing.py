@@ -1,8 +1,8 @@
 """Import files, or rows in memory, into a study.
 
-Each file, or each set of files that belong together, is imported in one transaction; so are rows in memory.
-Rows in memory are a table's rows (read like CSV rows, but with types) or objects (read like those in JSON
-Lines).
+Each file is imported in one transaction. So are files that belong together, and rows in memory. Rows in
+memory are either the rows of a table, which are treated like CSV rows but have typed values, or objects,
+which are treated like objects in JSON Lines.
 """
 
 import hashlib
@@ -28,22 +28,23 @@ from judge.store.listing import names_of_content
 
 T = TypeVar("T")
 FORMAT = "python"
-"""The format that the study records for an import of rows in memory."""
+"""The name that the study stores as the format of rows in memory."""
 
 
 def import_files(
     db: Path, name: str, importer: Importer, paths: Sequence[Path], options: Options, skip_bad: bool
 ) -> list[tuple[list[str], ImportReport]]:
-    """Import the paths and report each transaction with its files.
+    """Import the files. Return, for each transaction, its paths and its report.
 
-    Raises UsageError if a path is not a file, and BadInput for the first bad row unless `skip_bad` is set.
-    Nothing from a file with an error is stored.
+    Raises UsageError if a path is not a file, and BadInput for the first bad row unless `skip_bad` is set. If
+    a file has an error, nothing from this file is stored.
     """
-    # Before the first import, so that a mistyped second path leaves nothing done.
+    # All paths are checked before the first import, so that nothing is imported if a later path is mistyped.
     for path in paths:
         check_file(path)
     together = bool(getattr(importer, "TOGETHER", False))
-    # A file of claims and its corpus are one transaction, because neither is usable alone.
+    # Files that belong together, such as claims and corpus, are one transaction, because one without the
+    # other is unusable.
     groups = [list(paths)] if together else [[p] for p in paths]
     reports = []
     with Store.open(db) as store:
@@ -51,7 +52,7 @@ def import_files(
             skipped, bad = skipping(skip_bad)
             files = {str(p): file_sha(p) for p in group}
             known = names_of_content(store, files[str(group[0])])
-            # A look at the beginning: the file is read again for the import itself.
+            # Only the first rows are read here. The import itself reads the file again.
             rows_seen = islice(file_rows(name, group[0]), LOOKED_AT)
             file_options = understood(group[0], rows_seen, options, known)
             info = ImportInfo(name, files, file_options.dataset, file_options.maps, file_options.label_maps)
@@ -63,12 +64,12 @@ def import_files(
 def understood(
     path: Path, rows: Iterable[Any], options: Options, known: Sequence[tuple[str, str]] = ()
 ) -> Options:
-    """Return the options with the maps for a common table that the user did not give. Each is reported to
-    `options.note`.
+    """If the rows are a common table, add the maps that the user did not give. Return the new options. Each
+    added map is reported to `options.note`.
 
-    `known` contains each (data set, system) under which answers with the same content are stored, because a
-    copy of a file under another name is not another system. Raises MissingFields, with the file, if two
-    columns could be the same field, and UsageError if an option names a missing column.
+    `known` lists each (data set, system) whose answers were imported from a file with the same content,
+    because a renamed copy of a file does not contain the answers of another system. Raises MissingFields,
+    with the file, if two columns could be the same field, and UsageError if an option names a missing column.
     """
     if options.taken is not None:
         return options
@@ -77,7 +78,7 @@ def understood(
     for option, names in (("--as-text", options.as_text), ("--scores", options.scores)):
         if strange := [name for name in names if name not in columns]:
             there = (
-                f"no such column; available: {', '.join(map(str, columns))}"
+                f"there is no such column; available columns: {', '.join(map(str, columns))}"
                 if columns
                 else "this option is only for tables"
             )
@@ -88,21 +89,22 @@ def understood(
         raise placed(error, path, 1) from None
     if table is None:
         if columns and (options.system or options.scores):
-            reason = "--system and --scores require a table with a question and its contexts or an answer"
-            raise UsageError(f"{path}: {reason}; available: {', '.join(map(str, columns))}")
+            reason = "--system and --scores require a table with a question, and contexts or an answer"
+            raise UsageError(f"{path}: {reason}; available columns: {', '.join(map(str, columns))}")
         return options
     # Answers are identified by item, system and condition. A renamed copy of a file would double every answer.
     if known and not options.system and table.has_answers and not table.names_system:
         dataset, system = next((pair for pair in known if pair[1] == system_name(path)), known[0])
         options.note(
-            f"{path}: the same content is already imported as the system '{system}'; pass --system NAME to import it as another system"
+            f"{path}: a file with the same content was already imported as the system '{system}', which is "
+            "used again; to import it as another system, pass --system NAME"
         )
         options = replace(options, system=system, dataset=options.dataset or dataset)
     dataset = options.dataset or (DATASET if table.derives_id else dataset_name(path))
     system = options.system or system_name(path)
     for line in understanding(table, options.maps, dataset, system, options.system is None):
         options.note(line)
-    # The user's maps last: they precede what was recognised.
+    # The user's maps come last, because they take precedence over recognised columns.
     return replace(options, maps={**table.maps, **options.maps}, taken=table)
 
 
@@ -114,7 +116,7 @@ def import_each(
     read_rows: Callable[[Path, Bad], Iterator[T]],
     add: Callable[[Store, Iterable[T], ImportInfo, list[BadInput], Bad], ImportReport],
 ) -> Iterator[tuple[Path, ImportReport]]:
-    """Import files with answers or rankings, one transaction per file: `read_rows` reads the rows and `add`
+    """Import files with answers or rankings, each in one transaction. `read_rows` reads the rows, and `add`
     stores them.
 
     Raises UsageError if a path is not a file, and BadInput for the first bad row unless `skip_bad` is set.
@@ -127,8 +129,8 @@ def import_each(
 
 
 def skipping(skip_bad: bool) -> tuple[list[BadInput], Bad]:
-    """Return the list of skipped rows, and the callback for bad rows, which raises the first error unless
-    `skip_bad` is set.
+    """Return an empty list for skipped rows, and a callback for bad rows. The callback adds errors to the
+    list if `skip_bad` is set; otherwise it raises the first error.
     """
     skipped: list[BadInput] = []
 
@@ -149,12 +151,12 @@ def import_rows(
     columns: Sequence[str] | None = None,
 ) -> ImportReport:
     """Import rows in one transaction. If a row is bad, nothing is stored unless `skip_bad` is set. `columns`
-    are a table's columns.
+    are the names of a table's columns, or None for objects.
 
-    Raises BadInput, with `name` and the row's number from 1, for a bad row, and UsageError if a map does not
-    match anything.
+    Raises BadInput for a bad row, with `name` as the path and the row's number (from 1) as the line. Raises
+    UsageError if the path in a map is not found in any row.
     """
-    # The rows are hashed before they are stored, so an iterator must be read twice.
+    # The rows are needed twice, because they are hashed before they are stored.
     kept = list(rows)
     skipped, bad = skipping(skip_bad)
     options = understood(Path(name), kept[:LOOKED_AT], options)
@@ -192,20 +194,23 @@ def _items(
 
 def check_names(names: Iterable[Any], table: str = "") -> None:
     """Raise BadInput if a column has no name, a name that is not a string, or a name that occurs twice."""
-    # A DataFrame may have two columns of one name, and names that are no text.
+    # A DataFrame may have two columns with the same name, or names that are not strings.
     seen: set[str] = set()
     for place, name in enumerate(names, 1):
         if not isinstance(name, str) or not name.strip():
-            raise BadInput(f"column {place} has a name that is not a string: {name!r}", path=table)
+            raise BadInput(f"the name of column {place} is not a string: {name!r}", path=table)
         if name in seen:
             raise BadInput("two columns have this name", path=table, field=name)
         seen.add(name)
 
 
 def _sha256(rows: list[Mapping[str, Any]]) -> str:
-    """Return the hash of the rows as JSON, so that the same data have one hash whatever their source."""
+    """Return the hash of the rows, which are written as JSON so that equal data have equal hashes, whatever
+    their source.
+    """
     digest = hashlib.sha256()
     for row in rows:
-        # Values without JSON, such as dates, count by their text: only a fingerprint is needed.
+        # Values that JSON cannot represent, such as dates, are written as text, which is sufficient for a
+        # hash.
         digest.update(json.dumps(dict(row), default=str, skipkeys=True).encode("utf-8", "replace") + b"\n")
     return digest.hexdigest()

@@ -1,4 +1,6 @@
-"""Import labels by another program's model as a run in the study. Everything is checked before anything is stored."""
+"""Import labels by a model of another program as a run in the study. All rows are checked before anything is
+stored.
+"""
 
 import dataclasses
 import hashlib
@@ -23,16 +25,16 @@ from judge.store.study import Store, now
 from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Status
 
 UNIT = ("unit", "unit_id", "id")
-"""Names of columns with the unit's id. The first one that is present is used."""
+"""Possible names of the column with the unit's id. The first name in the table is used."""
 EXPORTED = ("labels", "distributions")
-"""Columns of objects (field -> value), which `judge runs export` writes in JSON Lines."""
+"""Columns with objects ({field: value}), as `judge runs export` writes them in JSON Lines."""
 SILENT = tuple(s for s in Status if s is not Status.OK)
 
 
 @dataclass(frozen=True)
 class Given:
-    """The description of the table. `maps` maps unit, label, a field, probabilities, rationale, status or
-    repeat to a column.
+    """The user's description of the table. `maps` maps unit, label, a field, probabilities, rationale, status
+    or repeat to a column.
     """
 
     path: Path
@@ -45,7 +47,7 @@ class Given:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """The run, whether it was already stored, and the number of units by status."""
+    """The imported run. `known` says whether it was already stored, and `statuses` counts its units by status."""
 
     run_id: str
     known: bool
@@ -56,17 +58,17 @@ def import_run(store: Store, task: Task, given: Given) -> KeptRun:
     """Store a table with a model's labels as a run of the task.
 
     A row without a label counts as a missing label. Its status is taken from the column `status`, or from the
-    label itself if that is refused, unparsed, truncated or failed; otherwise it is unparsed. The same table,
-    model, task and maps give the same run again. Raises BadInput with file, line and column if a row is bad,
-    and stores nothing in this case.
+    label itself if that is refused, unparsed, truncated or failed; otherwise it is unparsed. If the same
+    table is imported again with the same model, task and maps, the stored run is returned. If a row is bad,
+    raises a BadInput that names the file, line and column, and stores nothing.
     """
     label_table = table(given.path, [*UNIT, "label", *task.fields])
     given_table = _Table(store, task, given, label_table)
-    # All rows are checked before anything is stored, so that a bad row leaves no half of a run.
+    # All rows are checked before anything is stored, so that a bad row never leaves a partial run.
     judgements = list(given_table.judgements())
     if not judgements:
         raise BadInput("the file has a header but no rows", path=label_table.path)
-    # The content and not the name, so that a copy of the file is the same run.
+    # The content is hashed, not the name, so that a copy of the file gives the same run.
     digest = hashlib.sha256(given.path.read_bytes()).hexdigest()
     how = {"field": given.field, "dataset": given.dataset, "maps": given.maps, "label_maps": given.label_maps}
     options = {"imported": digest, **{name: value for name, value in how.items() if value}}
@@ -78,7 +80,7 @@ def import_run(store: Store, task: Task, given: Given) -> KeptRun:
 
 
 class _Table:
-    """One table during its import."""
+    """A table during its import."""
 
     def __init__(self, store: Store, task: Task, given: Given, rows: TableRows) -> None:
         self.task, self.given, self.rows = task, given, rows
@@ -89,7 +91,7 @@ class _Table:
         self.golds = {name: relation.values(store.conn, GOLD, name) for name in golds}
         self.first: dict[tuple[str, int], int] = {}
         self.fitted: set[str] = set()
-        """Units for whose questions the judge was fitted on labels, according to the export."""
+        """Units whose questions the judge was fitted on, according to the export."""
 
     def judgements(self) -> Iterator[Judgement]:
         places = dict(zip(self.columns, self.rows.places(list(self.columns.values())), strict=True))
@@ -109,12 +111,12 @@ class _Table:
         if not selected:
             names = ", ".join(q.field for q in questions)
             raise UsageError(
-                f"--field {self.given.field}: not a field of {self.task.name}; its fields are: {names}"
+                f"--field {self.given.field}: {self.task.name} has no such field; its fields are: {names}"
             )
         return selected
 
     def _columns(self) -> dict[str, str]:
-        """Return a mapping from our name for a column to the table's name."""
+        """Return {our name for a column: its name in the table}."""
         there, maps = self.rows.columns, self.given.maps
         fields = [q.field for q in self.questions]
         single = len(fields) == 1
@@ -142,7 +144,9 @@ class _Table:
         return columns
 
     def _cell_of(self, name: str, cell: Json) -> Json:
-        """Return a cell, or the field's part of it if the cell is an object with all fields."""
+        """Return the value of a cell. If the cell is an object with all fields, return only the value of this
+        field.
+        """
         several = self.columns[name] in EXPORTED and isinstance(cell, dict)
         return cell.get(name.partition(".")[0]) if several else cell
 
@@ -150,7 +154,7 @@ class _Table:
         unit = self.units.find(_word(row["unit"], "unit"))
         repeat = _whole(row.get("repeat"))
         if (before := self.first.setdefault((unit, repeat), line)) != line:
-            raise BadInput(f"a second label for unit '{unit}' (the first is on line {before})", field="unit")
+            raise BadInput(f"unit '{unit}' already has a label on line {before}", field="unit")
         why = _word(row["rationale"], "rationale") or None if "rationale" in row else None
         if _true(row.get(FITTED)):
             self.fitted.add(unit)
@@ -172,9 +176,9 @@ class _Table:
         for name, cell in cells.items():
             known = {q.value.casefold() for question in self.questions for q in question.labels}
             word = str(cell).strip().casefold()
-            # A task may itself have a label called "failed"; then the word is an answer and no status.
+            # A task may have a label called "failed". In this case, the word is a label and not a status.
             if word in [str(s) for s in SILENT] and word not in known:
-                return Status(word), f"'{word}' is given in place of a label for {name}"
+                return Status(word), f"the row has '{word}' instead of a label for {name}"
         if not said:
             said = str(Status.UNPARSED if empty else Status.OK)
         if said == Status.OK and empty:
@@ -182,7 +186,7 @@ class _Table:
         if said != Status.OK and len(empty) < len(cells) and "status" in row and row["status"]:
             filled = next(name for name in cells if name not in empty)
             raise BadInput(f"there is a label, but the status is {said}", field=filled)
-        return Status(said), "the table has no column with labels"
+        return Status(said), "the table has no column of labels"
 
     def _answers(self, row: Mapping[str, Json], why: str | None) -> Iterator[Answered]:
         for question in self.questions:
@@ -199,7 +203,7 @@ class _Table:
             yield Answered(name, value, masses, why)
 
     def _mapped(self, name: str, cell: Json) -> Json:
-        # --map-label is typed as text, while a cell of Parquet may be a number.
+        # A --map-label value is always text, whereas a Parquet cell may be a number.
         label = cell if isinstance(cell, str) else json.dumps(cell)
         return self.given.label_maps.get(name, {}).get(label, cell)
 
@@ -215,7 +219,7 @@ class _Table:
 
 
 class _Units:
-    """The units of one kind, keyed by every name that a table may use for them."""
+    """The units of one kind, keyed by all ids that a table may use for them."""
 
     def __init__(self, store: Store, kind: str, dataset: str | None) -> None:
         self.kind, self.dataset = kind, dataset
@@ -229,7 +233,7 @@ class _Units:
             if dataset is not None and of != dataset:
                 continue
             self.known.add(unit)
-            # Other programs export the ids of their own files, which have no data set.
+            # Other programs export the ids in their own files, which do not include the data set.
             names = {unit.removeprefix(f"{of}:"), item, item.removeprefix(f"{of}:")}
             if unit.startswith(f"{item}/"):
                 names.add(unit.removeprefix(f"{item}/"))
@@ -238,7 +242,8 @@ class _Units:
         if not self.known:
             where = f" of data set '{dataset}'" if dataset else ""
             raise UsageError(
-                f"{store.path}: there is no unit of kind {kind}{where} to label; see {command('judge items show')}"
+                f"{store.path}: there are no units of kind {kind}{where} to label; to list the items: "
+                f"{command('judge items show')}"
             )
 
     def find(self, name: str) -> str:
@@ -247,7 +252,7 @@ class _Units:
         if name in self.known:
             return name
         units = self.named.get(name, [])
-        # A guess would put the label on another unit, and nothing would show it.
+        # If the unit were guessed, the label could silently be attached to the wrong unit.
         if len(units) > 1:
             examples = ", ".join(units[:3]) + (" ..." if len(units) > 3 else "")
             raise BadInput(f"'{name}' matches {len(units):,} units: {examples}", field="unit")
@@ -278,8 +283,8 @@ def _true(cell: Json) -> bool:
 
 
 def _raw(question: Question, cell: Json) -> Json:
-    """Return a cell's value in the form that it would have in a model's JSON."""
-    # A CSV file has numbers and lists as text only.
+    """Convert a cell to the type that the value would have in a model's JSON reply."""
+    # In a CSV file, numbers and lists are text.
     if isinstance(cell, str) and (question.level == "interval" or question.many):
         try:
             return loads(cell)

@@ -1,4 +1,6 @@
-"""Turn a user's row into an item, using our own keys, `--map` and `--map-label`. The remaining keys become `meta`."""
+"""Turn a user's row into an item. Values are found under our own keys, or with `--map` and `--map-label`. All
+other keys become `meta`.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,15 @@ _IDS = ("id", "question_id", "pair_id")
 class RowReader:
     """Turns the rows of one file into items.
 
-    A row's passages may be a list (or one object) under `passages`; the paths of `passages.*` are then
-    relative to each element. Otherwise the row is flat: the paths are relative to the row, and they make one
-    passage. Unused keys are kept as the item's `meta`, or in a flat row as its passage's, because several
-    flat rows may make up one item. `is_csv` says that values are CSV cells, whose lists and objects are JSON
-    text.
+    A row's passages may be a list (or one object) under `passages`. The paths of `passages.*` are then
+    relative to each element, and unused keys are kept in the item's `meta`. Otherwise the row is flat and has
+    one passage: the paths are relative to the row, and unused keys are kept in the passage's `meta`, because
+    several flat rows may be merged into one item. With `is_csv`, values are CSV cells, in which lists and
+    objects are JSON text.
 
-    In a common table (`Options.taken`, see `judge.importers.roles`), a row has an answer as well. The
-    system's context belongs to that answer, and a row without an id is named by its question and reference.
+    In a common table (`Options.taken`, see `judge.importers.roles`), a row may also have an answer. The row's
+    passages are then the context of this answer. If the row has no id, the item's id is a hash of its
+    question and reference.
 
     Call `item` (or `items`) for each row and `finish` once at the end.
     """
@@ -54,18 +57,20 @@ class RowReader:
         answer_names = ANSWER_FIELDS if self._taken is not None and self._taken.has_answers else ()
         names = (*ITEM_FIELDS, *answer_names, "passages", "meta")
         inner_names = (*PASSAGE_FIELDS, "meta")
-        # The user's own passage ids are kept. A retriever's id may name another text tomorrow, so its passages are named
-        # by their content.
+        # Passage ids that the user has mapped are kept. A retriever may later reuse its id for a different
+        # text, so the ids of retrieved passages are hashes of their content.
         self._by_text = (
             self._taken is not None and item_maps.get("passages") is not None and "id" not in inner
         )
-        # A map to an id copies a value (question_id=claim), so its column remains usable; any other map renames a key.
+        # A map to an id copies the value (question_id=claim), so other fields can still use the column. Any
+        # other map renames the key.
         renamed = {f: p for f, p in options.maps.items() if f.rpartition(".")[2] not in _IDS}
         taken = set(renamed.values())
         as_text = options.as_text
-        # In JSON, too, a list may be text: pandas writes it so after reading it from CSV.
+        # Lists can also be text in JSON: pandas writes them as text if it has read them from CSV.
         decodes = is_csv or self._taken is not None
-        # Paths into passages are relative to each element, so in a row with a list they hide no key of the row itself.
+        # If the passages are a list, the paths of `passages.*` are relative to each element, so they do not
+        # hide keys of the row.
         self._nested = RowLevel(
             item_maps, names, shadow=taken & set(item_maps.values()), cells=decodes, as_text=as_text
         )
@@ -73,7 +78,7 @@ class RowReader:
         self._flat = RowLevel(
             inner, inner_names, shadow=taken, cells=decodes, as_text=as_text, prefix="passages."
         )
-        # Each column of text is a passage of its own, so it has no other fields.
+        # Each further text column is a separate passage without other fields.
         self._further = [
             RowLevel({"text": path}, ("text",), shadow=set(), cells=decodes, as_text=as_text)
             for path in further
@@ -93,13 +98,11 @@ class RowReader:
         self._repeats: Counter[tuple[str, str, str]] = Counter()
 
     def items(self, raw: Any) -> list[Item]:
-        """Return `item` as a list, the form that `records.each` expects."""
+        """Return the item in one row as a list, which `records.each` expects."""
         return [self.item(raw)]
 
     def item(self, raw: Any) -> Item:
-        """Return the item in one row. Raises BadInput, which names the field or the column used for it, if a
-        value is unusable.
-        """
+        """Return the item in one row. If a value is invalid, raise a BadInput that names the field or its column."""
         try:
             return self._item(raw)
         # It names our fields, for which there is no column yet.
@@ -123,7 +126,8 @@ class RowReader:
             # An empty cell is not a value, whereas an empty text in JSON is an error of its row.
             row = {name: None if cell == "" else cell for name, cell in row.items()}
         if self._first is None:
-            # What is missing is reported once, for the first row, and not again for every row of a large file.
+            # Missing fields are reported only for the first row, so that a large file does not give the same
+            # error for every row.
             self._first = list(row)
             self._offered = guess(row, self._maps)
             self.check_columns(row)
@@ -141,7 +145,8 @@ class RowReader:
         if flat:
             item.passages = self._flat_passages(row, passages)
             if item.passages and self._taken is None:
-                # Several flat rows may be one item, whose meta must then be equal in all of them.
+                # The rows cannot be kept in the item's meta: several flat rows may be one item, and its meta
+                # must then be equal in all of them.
                 for passage in item.passages:
                     keep_rest(passage.meta, rest)
                 rest = {}
@@ -156,14 +161,14 @@ class RowReader:
         return fields.checked(item)
 
     def _flat_passages(self, row: Mapping[str, Any], body: Any) -> list[Passage]:
-        """Return the passage of a flat row, and one for each further column of text with a text that is not empty."""
+        """Return the passage in a flat row, and one passage for each further text column that is not empty."""
         parts = [self._passage_of(row, body, self._flat, "passages.")]
         for level in self._further:
             text = fields.text(level.value(row, "text"), "passages.text")
             parts.append(None if text is None else Passage(text))
         if not self._further:
             return [passage for passage in parts if passage is not None]
-        # A retriever may return one text twice: the row has this passage once.
+        # A retriever may return the same text twice, but the row gets this passage only once.
         return list({passage.text: passage for passage in reversed(parts) if passage is not None}.values())[
             ::-1
         ]
@@ -184,7 +189,7 @@ class RowReader:
             self._passages_are_lists = is_list
         if self._passages_are_lists is not is_list:
             kinds = ("one text", "a list") if self._passages_are_lists else ("a list", "one text")
-            reason = f"{kinds[0]} here and {kinds[1]} in earlier rows; pass --as-text {column} if each is one passage"
+            reason = f"{kinds[0]} in this row, but {kinds[1]} in earlier rows; pass --as-text {column} if each cell is one passage"
             raise BadInput(reason, field=column)
 
     def _add_answer(
@@ -196,30 +201,31 @@ class RowReader:
         *,
         knows_context: bool,
     ) -> None:
-        """Add the parts of a common table's row that an item does not have: an answer with its context,
-        scores, and the item's id.
-        """
+        """Add to the item what only a common table has: an answer with its context, scores, and a derived item id."""
         get = level.getter(row)
         system = fields.word(get("system"), "system") if self._taken and self._taken.has_answers else None
         system = system or self._options.system or system_name(self._path)
         words = item.question or item.claim
         if self._taken and not words:
             raise BadInput(
-                "missing; every row must have a question", field=self._maps.get("question", "question")
+                "the question is missing; every row must have one",
+                field=self._maps.get("question", "question"),
             )
         if self._taken and self._taken.derives_id:
             named = hashed([words, item.reference_answers])
-            # Repeated questions of one system are several calls of it, and each has an answer of its own.
+            # If the same system answers a question repeatedly, each answer belongs to a separate item.
             self._repeats[item.dataset, named, system] += 1
             repeat = self._repeats[item.dataset, named, system]
             item.source_id = named if repeat == 1 else f"{named}-{repeat}"
-        # Rows with equal questions are not independent, whichever reference or system they have: they are one cluster.
+        # Rows with equal questions are not independent, whatever their reference or system, so they form one
+        # cluster.
         item.question_id = item.question_id or hashed([words])
         if self._by_text:
             for passage in item.passages:
                 name_by_content(passage)
         context = [passage_id(item, passage) for passage in item.passages]
-        # A retriever may return a text twice: the answer's context keeps both positions, the item has the passage once.
+        # A retriever may return a text twice. The answer's context keeps both positions, but the item gets
+        # the passage only once.
         first: dict[str, Passage] = {}
         for name, passage in zip(context, item.passages, strict=True):
             first.setdefault(name, passage)
@@ -230,14 +236,15 @@ class RowReader:
             if row.get(column) not in (None, "")
         ]
         text = fields.word(get("answer"), "answer") if self._taken and self._taken.has_answers else None
-        # An empty cell is an answer without text: the system failed, and that counts.
+        # An empty cell is an answer without text: the system failed, which must count in its scores.
         if text is None and not (self._cells and self._taken and self._taken.has_answers):
             keep_rest(item.meta, rest)
             item.scores += scores
             return
         condition = fields.word(get("condition"), "condition") or DEFAULT_CONDITION
-        # Without a contexts column the system's input is unknown: passages of another file are not its context. Only
-        # where several rows make up one item, with a passage each, all of them are its context (None).
+        # Without a contexts column, the system's input is unknown, because passages from another file are not
+        # its context. If several rows with one passage each make up an item, all its passages are the context
+        # (None).
         given = None if item.passages and not knows_context else context
         item.answers.append(
             Answer(item.item_id, system, condition, text or "", context=given, meta=dict(rest), scores=scores)
@@ -245,10 +252,10 @@ class RowReader:
         self._answers += 1
 
     def check_columns(self, row: Mapping[str, Any], *, all_rows: bool = False) -> None:
-        """Raise MissingFields if the first row lacks fields, naming all of them and the maps that would help.
+        """Raise MissingFields if the first row lacks fields. The error names all of them, and the maps to pass.
 
-        With `all_rows`, the row is a table's header (its values are unknown), so a --map to an absent column
-        is always an error. If this is the only error, raises UsageError.
+        With `all_rows`, `row` is a table's header without values, so a --map to a missing column is always an
+        error. If this is the only error, UsageError is raised.
         """
         there = {*row, *self._maps}
         if self._taken is not None and self._taken.derives_id:
@@ -262,7 +269,8 @@ class RowReader:
             first = roles.document(first)
         if isinstance(first, dict) and follow(first, self._maps.get("passages.text", "text")) is MISSING:
             missing.append("passages.text")
-        # A header has no values, so a path into a JSON cell or into the elements of passages cannot be checked yet.
+        # A header has no values, so paths into JSON cells or into the elements of passages cannot be checked
+        # yet.
         inside = first if isinstance(first, dict) else row
         unmet = {
             field: path
@@ -276,23 +284,23 @@ class RowReader:
         usable = {field: path for field, path in self._maps.items() if field not in unmet}
         offered = guess(row, usable)
         if all_rows and missing == ["id"] and not unmet and not offered:
-            raise BadInput(f"no such column; available: {', '.join(row)}", field="id")
+            raise BadInput(f"there is no such column; available columns: {', '.join(row)}", field="id")
         if not missing or not (len(missing) + len(unmet) > 1 or offered.keys() & set(missing)):
             return
-        reason = f"no {', '.join(missing)}"
+        reason = f"the row has no {', '.join(missing)}"
         reason += " (or claim, or passages.text)" if "question" in missing else ""
-        reason += "".join(f"; --map {f}={p}: no '{p}'" for f, p in unmet.items())
-        reason += f"; available: {', '.join(row)}"
-        reason += f"; in its passages: {', '.join(first)}" if isinstance(first, dict) else ""
+        reason += "".join(f"; --map {f}={p}: there is no '{p}'" for f, p in unmet.items())
+        reason += f"; available keys: {', '.join(row)}"
+        reason += f"; keys in its passages: {', '.join(first)}" if isinstance(first, dict) else ""
         either = {"claim", "passages.text", "passages"} & offered.keys()
         placeholders = {name: "COLUMN" for name in missing if not (name == "question" and either)}
         raise MissingFields(reason, usable | placeholders | offered, field=missing[0])
 
     def finish(self, *, notes_unused: bool = True) -> None:
-        """Raise UsageError if no row has the path of a --map, and MissingFields if no row has passages but
-        some columns could be passages.
+        """Raise UsageError if the path in a --map was not found in any row. Raise MissingFields if no row has
+        passages, but some columns could be passages.
 
-        Label maps that had no effect are reported and, with `notes_unused`, columns that no field uses.
+        Note the label maps that had no effect and, with `notes_unused`, the columns that are not used.
         """
         met = set().union(*(level.met for level in self._levels))
         unmet = {field: path for field, path in self._maps.items() if path not in met}
@@ -301,26 +309,27 @@ class RowReader:
         if self._first is not None and not self._passages and not self._answers:
             inner = {f: p for f, p in self._offered.items() if f.startswith("passages")}
             if {"passages", "passages.text"} & inner.keys():
-                reason = f"no row has passages or an answer; available: {', '.join(self._first)}"
+                reason = f"no row has passages or an answer; available columns: {', '.join(self._first)}"
                 raise MissingFields(reason, {**self._maps, **inner}, path=str(self._path))
         if notes_unused:
             self._note_unused()
         self._labels.finish()
 
     def _note_unused(self) -> None:
-        """Report the columns that no field uses, if the user may have expected them to be used.
+        """Note the unused columns, if the user may have expected that they are used.
 
-        Rows in our own format, with passages and without maps, keep other keys as `meta` on purpose.
+        If rows have passages and there are no maps, the rows are in our own format, in which other keys
+        become `meta` on purpose.
         """
         lacks_units = not self._passages and not self._answers
-        # `roles.understanding` has listed the unused columns of a common table before the import.
+        # For a common table, `roles.understanding` has already listed the unused columns.
         if self._taken is not None or not self._unused or not (self._maps or lacks_units):
             return
         self._note(roles.not_used(self._unused))
         if lacks_units:
             self._note(
-                "no row has passages; if one of these columns has their text, import the file again with "
-                "--map passages.text=COLUMN"
+                "no row has passages; if one of these columns contains the text of passages, import the "
+                "file again with --map passages.text=COLUMN"
             )
 
     def _head(self, row: Mapping[str, Any], level: RowLevel) -> Item:
@@ -343,13 +352,14 @@ class RowReader:
             votes=level.votes(row, self._labels, ""),
         )
         item.options = fields.choices(get("options"), item.correct)
-        # --dataset takes precedence over the row; the name in the row is kept, because it is the user's data.
+        # --dataset takes precedence over the row's data set. The row's name is kept in `meta`, because it is
+        # the user's data.
         if named is not None and named != item.dataset:
             item.meta["dataset"] = named
         return item
 
     def _inside(self, value: Any, place: str) -> Passage:
-        """Return a passage from a list. It is given as text or as an object."""
+        """Return an element of a list of passages, which may be text or an object, as a passage."""
         if isinstance(value, str):
             return Passage(fields.required(value, place[:-1]))
         if not isinstance(value, dict):
@@ -369,7 +379,9 @@ class RowReader:
     def _passage_of(
         self, source: Mapping[str, Any], body: Any, level: RowLevel, place: str
     ) -> Passage | None:
-        """Return the passage in `source` (its text may be given as `body`), or None if there is none."""
+        """Return the passage in `source`, or None if it has none. `body` is the passage's text if it is
+        already known.
+        """
         get = level.getter(source)
         passage = Passage(
             text="",
@@ -386,16 +398,19 @@ class RowReader:
         elif passage == Passage(""):
             return None
         else:
-            raise BadInput("missing, although the row has other parts of a passage", field=f"{place}text")
+            raise BadInput(
+                "the text is missing, but the row has other fields of a passage", field=f"{place}text"
+            )
         return passage
 
 
 def _refuse_parts(maps: Mapping[str, str], further: Sequence[str]) -> None:
-    """Raise UsageError for a map to another part of a passage beside several columns of text."""
+    """Raise UsageError if other fields of a passage are mapped together with several text columns."""
     parts = [f for f in maps if f.startswith("passages.") and not f.startswith("passages.text")]
     if further and parts:
         columns = ", ".join(f"'{path}'" for path in (maps.get("passages.text"), *further) if path)
         raise UsageError(
-            f"--map {parts[0]}={maps[parts[0]]}: each of the columns {columns} is a passage of its own, and a row cannot say to "
-            "which of them this belongs; omit it, or write one row for each passage"
+            f"--map {parts[0]}={maps[parts[0]]}: each of the columns {columns} is a separate passage, so it "
+            "is unclear to which of them this field belongs; omit this map, or write one row for each "
+            "passage"
         )

@@ -1,4 +1,4 @@
-"""Derive names that a file does not give, for data sets, systems, questions and passages."""
+"""Derive names for data sets, systems, questions and passages that are not named in a file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from judge.types import Passage
 
 
 def dataset_name(path: Path) -> str:
-    """Return the default data set: the file's name without its endings."""
+    """Return the default name of a data set: the file's name without suffixes."""
     name = path.name
-    # In this order, so that `.jsonl.gz` loses both endings.
+    # .gz is first, so that both suffixes of `.jsonl.gz` are removed.
     for ending in (".gz", ".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".txt", ".parquet"):
         name = name.removesuffix(ending)
     # A colon separates the data set from the id.
@@ -21,7 +21,9 @@ def dataset_name(path: Path) -> str:
 
 
 def system_name(path: Path) -> str:
-    """Return the default system of a file's answers: the file's name, without the characters that join ids."""
+    """Return the default system name for the answers in a file: the file's name, without the characters that
+    join ids.
+    """
     return without_joints(dataset_name(path))
 
 
@@ -31,17 +33,18 @@ def without_joints(name: str) -> str:
 
 
 def hashed(parts: list[Any]) -> str:
-    """Return a name for something that has none: the first 16 hex digits of the sha256 of the parts as JSON."""
+    """Return an id derived from content: the first 16 hex digits of the sha256 of the parts as JSON."""
     return content_sha(parts)[:16]
 
 
 def name_by_content(passage: Passage) -> None:
-    """Name a retriever's passage by a hash of the parts that a judge is shown, and keep its own id as meta.
+    """Set the id of a retrieved passage to a hash of the fields that a judge sees. Its original id is kept in
+    its meta.
 
-    A passage that has only text gets its name in the store, like every passage without an id.
+    If the passage has only text, its id is left empty, and the store derives one from the text.
     """
     if passage.source_id:
         passage.meta["id"] = passage.source_id
-    # The same text with another date is other evidence: GaRAGe's class OUTDATED depends on it.
+    # The same text with a different date is different evidence; GaRAGe's class OUTDATED depends on the date.
     shown = [passage.title, passage.date, passage.source]
     passage.source_id = hashed([passage.text, *shown]) if any(shown) else ""

@@ -1,5 +1,5 @@
-"""List the parts that a paper's data set still lacks after an import: a system's conditions, its ranking,
-human answers.
+"""List what a paper's data set still lacks after an import: conditions or the ranking of a system, or human
+answers.
 """
 
 from collections.abc import Iterable
@@ -15,17 +15,20 @@ NEEDED = {
     "raguard": ("zero-context", "top-", "oracle", "ranking"),
     "urag": ("llm-only", "plain"),
 }
-"""Maps a data set's format to the conditions that its paper requires, given by name or by the start of a name."""
+"""Maps a data set's format to the conditions that its paper requires. A condition is given by its name or the
+start of its name.
+"""
 _INSTEAD = {"mixed": "retrieved-", "plain": "top:"}
 _SHOWN = {"top-": "top-1 or top-5"}
 
 
 def lacks_human_answers(dataset: str) -> str:
-    """Return a message that says what GaRAGe cannot score without human answers, with the command that
-    imports the released ones.
+    """Return a message that says what GaRAGe cannot score without human answers, and which command imports
+    the published answers.
     """
     return (
-        f"'{dataset}' has no human answers: eligibility has no baseline and attribution no reference: "
+        f"'{dataset}' has no human answers, so eligibility has no baseline and attribution has no "
+        "reference; to import the published answers: "
         + command(
             "judge systems import FILE --map id=sample_id --map text=answer_generate --system human",
             "--dataset",
@@ -35,7 +38,7 @@ def lacks_human_answers(dataset: str) -> str:
 
 
 def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
-    """Return one line for each missing part."""
+    """Return one message for each missing part of these data sets."""
     missing_parts = []
     for dataset in sorted(set(datasets)):
         formats = formats_of(store, dataset)
@@ -48,12 +51,13 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
             for system, conditions in there.items():
                 paper_names = [_name(name, condition) for condition in conditions]
                 missing = [_SHOWN.get(c, c) for c in NEEDED[name] if not _has(c, paper_names)]
-                # People answered once, without the conditions of a system.
+                # Human answers do not have the conditions of a system.
                 if missing and system != "human":
                     if "ranking" in missing and (others := _of_no_system(store, dataset, set(there))):
                         named = ", ".join(f"'{name}'" for name in others)
                         missing[-1] += (
-                            f" (no system is called {named}; use --system to name the system of a ranking)"
+                            f" (there is no system called {named}; use --system to give a ranking the name "
+                            "of its system)"
                         )
                     missing_parts.append(
                         f"'{system}' lacks {', '.join(missing)} for {name}; it has {', '.join(dict.fromkeys(paper_names))}"
@@ -62,19 +66,19 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
 
 
 def _of_no_system(store: Store, dataset: str, systems: set[str]) -> list[str]:
-    """Return a data set's imported rankings that are not named after a system. Unlike a system's name, a TREC
-    tag has no spaces.
+    """Return the names of a data set's imported rankings that are not names of systems. A ranking is named
+    after its TREC tag, which cannot contain spaces, so it may differ from the system's name.
     """
     query = "SELECT DISTINCT name FROM rankings WHERE name <> ? AND item_id IN (SELECT item_id FROM items WHERE dataset = ?)"
     return [str(row[0]) for row in store.conn.execute(query, [NAME, dataset]) if row[0] not in systems]
 
 
 def _name(paper: str, condition: str) -> str:
-    """Return the paper's name for a listed condition. Outputs about one document at a time are RAGuard's oracle."""
+    """Return the paper's name for a listed condition. RAGuard's oracle has one output per document."""
     return "oracle" if condition == DOCUMENT else name_of(paper, condition)
 
 
 def _has(wanted: str, conditions: list[str]) -> bool:
-    # MIRAGE and URAG can also be scored with what the system's own retriever found.
+    # MIRAGE and URAG can also be scored with the passages from the system's own retriever.
     starts = (wanted, _INSTEAD.get(wanted, wanted))
     return any(c.startswith(starts) for c in conditions)

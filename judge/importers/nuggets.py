@@ -1,14 +1,14 @@
-"""Read nuggets of questions, with assignments if the file has them, for `judge nuggets import`. This is not
-an item format.
+"""Read nuggets and their assignments, if there are any, for `judge nuggets import`. This is not an item format.
 
-JSON Lines as the package `nuggetizer` writes them (castorini/nuggetizer), before and after the assignment:
+The file may be JSON Lines from the package `nuggetizer` (castorini/nuggetizer), before or after the
+assignment:
 
     {"qid": "q1", "query": "...", "nuggets": [{"text": "...", "importance": "vital"}]}
     {"qid": "q1", "run_id": "system", "answer_text": "...",
      "nuggets": [{"text": "...", "importance": "okay", "assignment": "partial_support"}]}
 
-A table (CSV) has one row per nugget, or per nugget and system: id (or qid), nugget, importance, and, where answers were
-assigned, system (or run_id) and assignment.
+It may also be a table (CSV) with one row per nugget, or per nugget and system. The columns are id (or qid),
+nugget and importance and, if there are assignments, system (or run_id) and assignment.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,13 +27,15 @@ SYSTEMS = ("system", "run_id")
 
 
 def read_nuggets(path: Path, bad: Bad) -> Iterator[NuggetRow]:
-    """Yield the nuggets in one file, in order."""
+    """Yield the nuggets in a file, in order."""
     records, _ = table_or_json(path, bad, ("nugget", "importance"))
     yield from of_records(records, bad)
 
 
 def of_records(records: Records, bad: Bad) -> Iterator[NuggetRow]:
-    """Yield the nuggets in `nuggetizer` records (which have a list `nuggets`) or in table rows."""
+    """Yield the nuggets in records. A record from `nuggetizer` has a list `nuggets`, and a table row has one
+    nugget.
+    """
     for number, record in records.rows:
         where = Where(str(records.path), number)
         try:
@@ -46,7 +48,9 @@ def of_records(records: Records, bad: Bad) -> Iterator[NuggetRow]:
 
 
 def _of_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
-    """Return the nuggets in a `nuggetizer` record. Raises BadInput if it has no nuggets or the same nugget twice."""
+    """Return the nuggets in a record from `nuggetizer`. Raises BadInput if there are none, or if two of them
+    are equal.
+    """
     rows = []
     for place, entry in enumerate(fields.listing(row.get("nuggets"), "nuggets")):
         nugget = fields.mapping(entry, f"nuggets.{place}")
@@ -54,7 +58,8 @@ def _of_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
             rows.append(_nugget(row, {**nugget, "nugget": nugget.get("text")}, where))
         except BadInput as error:
             inside = error.field in ("nugget", "importance", "assignment")
-            # A table calls it nugget, and a record text: the error names the file's own key.
+            # The text has the key "nugget" in a table and "text" in a record. The error must name the key in
+            # the file.
             field = {"nugget": "text"}.get(error.field, error.field)
             raise BadInput(error.reason, field=f"nuggets.{place}.{field}" if inside else field) from None
     if not rows:
@@ -67,7 +72,7 @@ def _of_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
 
 
 def _nugget(row: Mapping[str, Any], nugget: Mapping[str, Any], where: Where) -> NuggetRow:
-    """Return one nugget; `row` names the question and the system."""
+    """Return one nugget. `row` contains the ids of the question and the system."""
     return NuggetRow(
         item=fields.identifier(_first(row, IDS), "id"),
         text=fields.required(nugget.get("nugget"), "nugget").strip(),
@@ -75,7 +80,7 @@ def _nugget(row: Mapping[str, Any], nugget: Mapping[str, Any], where: Where) -> 
         where=where,
         system=fields.word(_first(row, SYSTEMS), "system"),
         assignment=fields.word(nugget.get("assignment"), "assignment"),
-        # With its text, it can be checked that the assignments are of the stored answer.
+        # The answer's text is used to check that the assignments are for the stored answer.
         answer=row.get("answer_text") if isinstance(row.get("answer_text"), str) else None,
     )
 

@@ -1,4 +1,6 @@
-"""Suggest the maps to type if columns have other names, checked against the values of the label columns."""
+"""Suggest the --map and --map-label options for columns with other names. Suggestions are checked against the
+values in label columns.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +12,7 @@ from judge.importers.base import ignore
 from judge.importers.guess import NAMED_LABELS, are_ranking, plain_name
 
 YES, NO = ("yes", "true", "1", "y", "pos", "positive"), ("no", "false", "0", "n", "neg", "negative")
-"""Common spellings for the first and the second of two labels."""
+"""Common spellings of the first and of the second label in a binary field."""
 MOST_LABELS = 10
 LOOKED_AT = 1000
 """Number of rows whose labels are inspected."""
@@ -19,7 +21,9 @@ GRADED = ("relevance_grade", "relevance_0_3")
 
 
 def file_rows(format_name: str, path: Path) -> Iterable[Any]:
-    """Return the rows of a CSV or JSONL file, or no rows for other formats, whose columns are never guessed."""
+    """Return the rows of a CSV or JSONL file. For other formats, return no rows, because their columns are
+    never guessed.
+    """
     from judge.importers import records
 
     if format_name == "jsonl":
@@ -32,12 +36,13 @@ def file_rows(format_name: str, path: Path) -> Iterable[Any]:
 def offered(
     maps: Mapping[str, str], rows: Iterable[Any], given: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Return the maps to type and, for each label field, {label in the rows: label in the field's task} if
-    they differ.
+    """Return (the maps to pass, {label field: {label in the rows: label in the task}}). Labels that do not
+    differ are not included.
 
-    The user's own maps are kept. A guessed label column is left out if it has a retriever's scores. Grades
-    are mapped to the field with the same number of grades. A column with a similar name is used only if all
-    its values are labels. If a label is ambiguous, all of the task's labels are listed, as A|B.
+    `given` are the user's own maps, which are kept. A guessed label column is omitted if it contains a
+    retriever's scores. Grades are mapped to the field with the same number of grades. A column whose name is
+    only similar to a label column's is used only if all its values are labels. If a label is ambiguous, all
+    labels of the task are listed, as in A|B.
     """
     domains, values = _domains(), _values(rows, maps)
     out: dict[str, str] = {}
@@ -65,7 +70,9 @@ def offered(
 
 
 def _values(rows: Iterable[Any], maps: Mapping[str, str]) -> dict[str, list[str]]:
-    """Map each column mapped to gold to its distinct values as strings, in the first rows and in their passages."""
+    """Return {column: its distinct values as strings} for the columns mapped to gold, from the first rows and
+    their passages.
+    """
     columns = [column for name, column in maps.items() if "gold." in name]
     inside = maps.get("passages", "passages")
     values: dict[str, dict[str, None]] = {column: {} for column in columns}
@@ -84,7 +91,7 @@ def _all_meant(values: Sequence[str], known: Sequence[str]) -> bool:
 
 
 def _meant(value: str, known: Sequence[str]) -> str:
-    """Return the label that `value` stands for."""
+    """Return the label that `value` most likely means, or all labels, joined with "|"."""
     # Spreadsheets and pandas write 3 as 3.0 if the column has empty cells.
     folded = re.sub(r"\.0+$", "", value.strip().lower().replace(" ", "_").replace("-", "_"))
     same = [label for label in known if label.lower().replace("-", "_") == folded]
@@ -94,7 +101,9 @@ def _meant(value: str, known: Sequence[str]) -> str:
 
 
 def _domains() -> dict[str, list[str]]:
-    """Map each label field in the shipped tasks to its labels in order, from the first task with that field."""
+    """Return {label field: its labels in order} for all fields in the built-in tasks. If tasks share a field,
+    the first task is used.
+    """
     from judge.prompts import find_tasks, load_task
 
     domains: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Define the fields for `--map field=path`, and follow dotted paths."""
+"""Define the fields that `--map FIELD=PATH` accepts, and look up dotted paths."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GRAMMAR = (
 
 
 class _Missing:
-    """The type of MISSING."""
+    """The type of MISSING, which marks a path without a value."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -35,7 +35,7 @@ MISSING: Final = _Missing()
 
 
 def is_field(name: str) -> bool:
-    """Return whether `name` is one of our fields, as in GRAMMAR."""
+    """Return whether `name` is one of the fields in GRAMMAR."""
     inner = name.removeprefix("passages.")
     if _FURTHER_TEXT.fullmatch(name):
         return True
@@ -46,7 +46,9 @@ def is_field(name: str) -> bool:
 
 
 def further_texts(maps: Mapping[str, str]) -> list[str]:
-    """Return the paths of `passages.text.2`, `passages.text.3` ..., the texts of the row's further passages, in order."""
+    """Return the paths mapped to `passages.text.2`, `passages.text.3` and so on, in order. They are the texts
+    of further passages in a row.
+    """
     numbered = {
         int(match[1]): path for field, path in maps.items() if (match := _FURTHER_TEXT.fullmatch(field))
     }
@@ -54,7 +56,9 @@ def further_texts(maps: Mapping[str, str]) -> list[str]:
 
 
 def numbered_texts(values: Sequence[str]) -> list[str]:
-    """Return `FIELD=PATH` options in which the second, third ... `passages.text` is `passages.text.2`, `passages.text.3` ..."""
+    """Number repeated `passages.text=PATH` options: the second becomes `passages.text.2=PATH`, the third
+    `passages.text.3=PATH`.
+    """
     out: list[str] = []
     n = 0
     for value in values:
@@ -66,12 +70,12 @@ def numbered_texts(values: Sequence[str]) -> list[str]:
 
 
 def check(maps: Mapping[str, str], extra: Iterable[str] = ()) -> None:
-    """Raise UsageError if maps have an unknown field or an empty path, and name all of them."""
+    """Raise UsageError if a map has an unknown field or an empty path. The error names all such maps."""
     strange = [field for field in maps if not is_field(field) and field not in extra]
-    wrong = [f"--map {field}={maps[field]}: '{field}' is not a field{_meant(field)}" for field in strange]
+    wrong = [f"--map {field}={maps[field]}: there is no field '{field}'{_meant(field)}" for field in strange]
     wrong += [f"--map {field}=: the path is empty" for field, path in maps.items() if not path]
     if wrong:
-        raise UsageError("; ".join(wrong) + (f"; available: {GRAMMAR}" if strange else ""))
+        raise UsageError("; ".join(wrong) + (f"; available fields: {GRAMMAR}" if strange else ""))
 
 
 def _meant(name: str) -> str:
@@ -84,9 +88,9 @@ def _meant(name: str) -> str:
 def follow(value: Any, path: str) -> Any:
     """Return the value at `path`, or MISSING.
 
-    A complete key wins over its parts, and the longest leading key over shorter ones, so keys with
-    dots or spaces need no quoting; in a list a part is an index from 0. Text that contains JSON
-    (a CSV cell) is parsed and searched.
+    A key that equals the whole path is tried first, then the longest key at the start of the path, so keys
+    with dots or spaces need no quoting. In a list, a part of the path is an index from 0. Text that contains
+    JSON (in a CSV cell) is parsed.
     """
     if isinstance(value, dict):
         if path in value:
@@ -114,17 +118,17 @@ def follow(value: Any, path: str) -> Any:
 
 
 def value_at(row: Any, path: str) -> Any:
-    """Return the value at `path`, or None."""
+    """Return the value at `path`, or None if there is no value."""
     value = follow(row, path)
     return None if value is MISSING else value
 
 
 def no_such_path(unmet: Mapping[str, str], columns: Iterable[str]) -> str:
-    """Return an error that lists all maps whose path is not in any row."""
+    """Return the error message for maps whose path was not found in any row."""
     maps = " ".join(f"--map {field}={path}" for field, path in unmet.items())
     listed = list(columns)
     named = ", ".join(f"'{path}'{_like(path, listed)}" for path in unmet.values())
-    return f"{maps}: no row has {named}; the first has: {', '.join(listed)}"
+    return f"{maps}: no row has {named}; the keys of the first row are: {', '.join(listed)}"
 
 
 def _like(path: str, columns: Iterable[str]) -> str:
@@ -133,7 +137,7 @@ def _like(path: str, columns: Iterable[str]) -> str:
 
 
 def without(value: Any, paths: Iterable[str]) -> Any:
-    """Return a copy of an object without the values at `paths`. List elements are not removed."""
+    """Return a copy of an object without the values at `paths`. Elements of lists are not removed."""
     if not isinstance(value, dict):
         return value
     left = dict(value)
@@ -150,10 +154,11 @@ def _drop(target: dict[str, Any], path: str) -> None:
     while end > 0:
         inner = target.get(path[:end])
         if isinstance(inner, dict) and follow(inner, path[end + 1 :]) is not MISSING:
-            # The row itself must not change, because other maps still read it.
+            # The row itself must not be changed, because other maps still read it.
             copy = dict(inner)
             _drop(copy, path[end + 1 :])
-            # An object of which every value was used would otherwise stay in `meta` as an empty object.
+            # An object is removed if all its values were used; otherwise an empty object would remain in
+            # `meta`.
             if copy:
                 target[path[:end]] = copy
             else:

@@ -1,9 +1,10 @@
 """Read rankings from TREC run files: `item Q0 passage rank score tag`, six columns separated by white space.
 
-Not a format of items: `judge systems import` reads it. Ids are the study's own or the source's (see
-`judge.store.rankings.Ids`). An item's lines need not be adjacent. Its list is ordered by descending score, as in
-trec_eval and ir_measures. Passages with equal scores keep the order of the rank column, then that of the file;
-trec_eval orders them by document id. The tag is the ranking's name unless one is given.
+This is not an item format; the rankings are read by `judge systems import`. Ids are either the study's ids or
+the ids in the source (see `judge.store.rankings.Ids`). The lines of an item need not be adjacent. Its list is
+ordered by descending score, as in trec_eval and ir_measures. Passages with equal scores are ordered by the
+rank column, then by their order in the file, whereas trec_eval orders them by document id. The ranking's name
+is the tag, unless another name is given.
 """
 
 import math
@@ -24,9 +25,9 @@ _Entry = tuple[int, str, float, int]
 def read_rankings(
     path: Path, stage: str, name: str | None, ids: Ids, bad: Bad, note: Note = lambda _: None
 ) -> Iterator[Ranked]:
-    """Yield one list per item (and tag), in the order in which the items first occur.
+    """Yield one list per item and tag, in the order in which the items first occur.
 
-    Notes how many lists have another order by score than by rank.
+    Notes for how many lists the order by score differs from the order by rank.
     """
     lists: dict[tuple[str, str], list[_Entry]] = {}
     seen: dict[tuple[str, str], dict[str, int]] = {}
@@ -39,12 +40,13 @@ def read_rankings(
             known = seen.setdefault((tag, item), {})
             if entry[1] in known:
                 raise BadInput(
-                    f"'{entry[1]}' occurs twice for '{item}' (line {known[entry[1]]})", field="document"
+                    f"passage '{entry[1]}' occurs twice for '{item}' (first on line {known[entry[1]]})",
+                    field="document",
                 )
         except BadInput as error:
             bad(placed(error, path, number))
             continue
-        # Only after the check: a bad line leaves nothing.
+        # The entry is added after the check, so that a bad line has no effect.
         known[entry[1]] = number
         lists.setdefault((tag, item), []).append(entry)
     if not number:
@@ -53,11 +55,12 @@ def read_rankings(
     for (tag, item), entries in lists.items():
         ranks = [rank for rank, *_ in entries]
         if len({score for _, _, score, _ in entries}) == 1 and (again := _repeated(entries)):
-            # Passages with one score and one rank have no order, and measures such as nDCG depend on it.
-            reason = f"rank {again[0]} occurs twice for '{item}', and all its scores are equal: the list has no order"
+            # Passages with equal scores and equal ranks have no defined order, and measures such as nDCG
+            # depend on the order.
+            reason = f"rank {again[0]} occurs twice for '{item}', and all scores of this item are equal, so its list has no defined order"
             bad(placed(BadInput(reason, field="rank"), path, again[3]))
             continue
-        # The sort is stable, so entries with one score and one rank stay in the order of the file.
+        # The sort is stable, so entries with equal scores and equal ranks keep the order in the file.
         entries.sort(key=lambda entry: (-entry[2], entry[0]))
         ordered = [rank for rank, *_ in entries]
         differ += ordered != sorted(ranks)
@@ -65,12 +68,13 @@ def read_rankings(
         yield Ranked(tag, stage, item, [(pid, score) for _, pid, score, _ in entries], where)
     if differ:
         note(
-            f"{path}: the lists are ordered by score; for {differ} of {len(lists)} queries, the rank column has another order"
+            f"{path}: lists are ordered by score; for {differ} of {len(lists)} queries, the rank column "
+            "gives a different order"
         )
 
 
 def _repeated(entries: list[_Entry]) -> _Entry | None:
-    """Return the first entry whose rank an earlier entry has."""
+    """Return the first entry with the same rank as an earlier entry, or None."""
     ranks: set[int] = set()
     for entry in entries:
         if entry[0] in ranks:
@@ -82,14 +86,17 @@ def _repeated(entries: list[_Entry]) -> _Entry | None:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     with opened(path) as handle:
         for number, line in enumerate(handle, 1):
-            # An id that is not UTF-8 is the id of no item, and is reported with its line like any other unknown id.
+            # No item has an id that is not UTF-8, so such an id is reported with its line, like any unknown
+            # id.
             yield number, line.decode("utf-8", "surrogateescape")
 
 
 def _line(text: str, name: str | None, number: int, ids: Ids) -> tuple[tuple[str, str], _Entry]:
     parts = text.split()
     if len(parts) != 6:
-        raise BadInput(f"{len(parts)} columns; a line of a TREC run has six: {COLUMNS}")
+        raise BadInput(
+            f"the line has {len(parts)} columns, but a line of a TREC run must have six: {COLUMNS}"
+        )
     item = ids.item(parts[0])
     passage = ids.passage(parts[2], item)
     try:
@@ -99,7 +106,7 @@ def _line(text: str, name: str | None, number: int, ids: Ids) -> tuple[tuple[str
     try:
         score = float(parts[4])
     except ValueError:
-        # Refused below, together with nan and inf, which `float` accepts.
+        # This value is rejected below, together with nan and inf, which `float` accepts.
         score = math.nan
     if not math.isfinite(score):
         raise BadInput(f"'{parts[4]}' is not a number", field="score")

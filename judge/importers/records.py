@@ -1,8 +1,8 @@
-"""Read users' files as records of a data set: one at a time, each with its line or number, and errors with a place.
+"""Read users' files record by record. Each record has its line or number, and each error names its place.
 
-`judge.files` reads bytes; this module adds what data sets need. Every function streams, except for Parquet:
-at most one record is in memory. If a file cannot be read any further, BadInput is raised. A bad record is
-passed to `bad`, and reading continues if `bad` returns.
+`judge.files` reads bytes, and this module turns them into records. Except for Parquet, every function
+streams, so at most one record is in memory. A bad record is passed to `bad`, and reading continues if `bad`
+returns. If the file cannot be read any further, BadInput is raised.
 """
 
 import re
@@ -22,24 +22,26 @@ from judge.types import Item, Where
 
 T = TypeVar("T")
 DEEPEST = 200
-"""Maximum nesting depth of lists and objects. ijson keeps the path of each, so memory grows with the square
-of the depth.
+"""Maximum nesting depth of lists and objects. ijson stores the path of each level, so memory use grows with
+the square of the depth.
 """
 LONGEST_NUMBER = 4000
-"""Maximum number of digits in a number. Python converts at most 4,300 digits into an integer, and ijson's C
-parser crashes on more.
+"""Maximum number of digits in a number. Python converts at most 4,300 digits to an integer, and ijson's C
+parser crashes on longer numbers.
 """
 _LONG = re.compile(rb"[0-9]{%d}" % (LONGEST_NUMBER + 1))
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _REST = re.compile(rb'(?:[^"\\]+|\\.)*', re.DOTALL)
-# `bytes.translate` deletes all other bytes in one step, so that the loop in Python sees the brackets only.
+# `bytes.translate` deletes all other bytes in one step, so that the loop in Python processes only brackets
+# and quotes.
 _PLAIN = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class Noting(dict[str, Any]):
-    """An object that ijson fills, and that records errors in its keys.
+    """A dictionary that ijson fills. It records errors in the keys.
 
-    It does not raise, because ijson's C parser turns an exception raised during parsing into a SystemError.
+    The errors are not raised immediately, because ijson's C parser turns an exception during parsing into a
+    SystemError.
     """
 
     wrong: str | None = None
@@ -53,7 +55,7 @@ class Noting(dict[str, Any]):
 
 
 def refuse_noted(value: Any) -> None:
-    """Raise BadObject if an object, at any depth, has a recorded error."""
+    """Raise BadObject if an object in the value, at any depth, has recorded an error."""
     left = [value]
     while left:
         part = left.pop()
@@ -65,19 +67,20 @@ def refuse_noted(value: Any) -> None:
 
 
 class Shallow:
-    """A file's bytes, checked while they are read. Raises BadInput if nesting is deeper than `DEEPEST` or a
-    number is too long.
+    """A file whose bytes are checked while they are read. Raises BadInput if nesting is deeper than `DEEPEST`
+    or a number is too long.
     """
 
     def __init__(self, handle: IO[bytes], path: str) -> None:
         self._handle, self._path = handle, path
         self._depth = 0
         self._in_string = self._escaped = False
-        # The digits at the end of the bytes so far: a number may continue in the next bytes.
+        # A number may continue in the next block of bytes, so the number of digits at the end of this block
+        # is kept.
         self._digits = b""
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes."""
+        """Read up to `size` bytes, and check them."""
         data = self._handle.read(size)
         self._follow(data)
         return data
@@ -94,14 +97,15 @@ class Shallow:
         outside = _STRING.sub(b"", data[at:])
         begun = outside.find(b'"')
         if begun >= 0:
-            # A string begins here and ends in later bytes; an escape may be split between the two.
+            # The string that begins here ends in a later block. An escape sequence may be split between two
+            # blocks.
             self._in_string = True
             slashes = len(outside) - len(outside.rstrip(b"\\"))
             self._escaped = slashes % 2 == 1
             outside = outside[:begun]
         outside = self._digits + outside
         if _LONG.search(outside):
-            raise BadInput(f"a number of more than {LONGEST_NUMBER:,} digits", path=self._path)
+            raise BadInput(f"a number has more than {LONGEST_NUMBER:,} digits", path=self._path)
         self._digits = outside[len(outside.rstrip(b"0123456789")) :]
         for mark in outside.translate(None, _PLAIN):
             self._depth += 1 if mark in b"[{" else -1
@@ -112,7 +116,7 @@ class Shallow:
 
 @dataclass(slots=True)
 class Records:
-    """The records in one file. `word` says what their numbers count: line, element or row."""
+    """The records in a file. `word` is the unit of their numbers: line, element or row."""
 
     path: Path
     word: str
@@ -123,30 +127,31 @@ def check_file(path: Path) -> None:
     """Raise UsageError if a path is not a file."""
     if not path.is_file():
         raise UsageError(
-            f"{path}: {'this is a folder; name the files in it' if path.is_dir() else 'no such file'}"
+            f"{path}: {'this is a folder; pass the files in it' if path.is_dir() else 'there is no such file'}"
         )
 
 
 def is_array(path: Path) -> bool:
-    """Return whether the file is one JSON array rather than lines of JSON objects."""
+    """Return whether the file is a JSON array, not JSON Lines."""
     with opened(path) as handle:
         return files.is_list(handle)
 
 
 def _is_one_object(path: Path) -> bool:
-    """Return whether the file is one JSON object over several lines, as a single downloaded record is."""
+    """Return whether the file is a single JSON object that spans several lines, such as one downloaded record."""
     with opened(path) as handle:
-        # A printed object begins with a line of one brace. A line of JSON Lines is complete and never does.
+        # The first line of a pretty-printed object is a single brace. A line of JSON Lines is always a
+        # complete object.
         return handle.readline(4096).strip() == b"{"
 
 
 def json_records(path: Path, bad: Bad) -> Records:
-    """Return the records in a file, which may be JSON Lines, one JSON array, one object over several lines,
-    or Parquet.
+    """Return the records in a file, which may be JSON Lines, a JSON array, a single object over several
+    lines, or Parquet.
     """
     if _is_parquet(path):
         return Records(path, "row", _some(path, _parquet(path), bad, "the table is empty"))
-    # Before the lines: the first line of such a file is no JSON by itself.
+    # This is tested before JSON Lines, because the first line of such a file is not valid JSON.
     if _is_one_object(path):
         return Records(path, "element", json_elements(path, ""))
     if is_array(path):
@@ -155,7 +160,7 @@ def json_records(path: Path, bad: Bad) -> Records:
 
 
 def _some(path: Path, rows: Iterator[tuple[int, Any]], bad: Bad, empty: str) -> Iterator[tuple[int, Any]]:
-    """Yield the rows. A file without rows is reported to `bad`."""
+    """Yield the rows. If there are none, report the file to `bad`."""
     number = 0
     for number, value in rows:
         yield number, value
@@ -164,7 +169,9 @@ def _some(path: Path, rows: Iterator[tuple[int, Any]], bad: Bad, empty: str) -> 
 
 
 def _json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
-    """Yield the lines. A file without lines is reported to `bad`; if all lines are bad, each was already reported."""
+    """Yield the lines. A file without lines is reported to `bad`. A file with only bad lines is not, because
+    each line was already reported.
+    """
     count = 0
 
     def counted(error: BadInput) -> None:
@@ -183,13 +190,13 @@ def _json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
 def json_elements(path: Path, prefix: str = "item", *, lines: bool = False) -> Iterator[tuple[int, Any]]:
     """Yield (1-based position, value) for the elements of the array at `prefix` in a JSON file.
 
-    With `lines`, the file may contain several JSON texts, one after the other. Raises BadInput, with the
-    element, if the JSON ends early or is malformed.
+    With `lines`, the file may contain several JSON values, one after the other. If the JSON is malformed or
+    incomplete, raises a BadInput that names the element.
     """
 
     def parse(handle: Shallow) -> Iterable[Any]:
         elements: Iterable[Any] = ijson.items(
-            # Decimal, the default, would be no JSON type for everything that follows.
+            # ijson's default, Decimal, is not a JSON type, so later steps could not use it.
             handle,
             prefix,
             use_float=True,
@@ -202,7 +209,7 @@ def json_elements(path: Path, prefix: str = "item", *, lines: bool = False) -> I
 
 
 def json_pairs(path: Path) -> Iterator[tuple[int, tuple[str, Any]]]:
-    """Yield (1-based position, (key, value)) for the object in a JSON file. Raises the same errors as
+    """Yield (1-based position, (key, value)) for the keys of a JSON object. Raises the same errors as
     `json_elements`.
     """
 
@@ -217,12 +224,13 @@ def json_pairs(path: Path) -> Iterator[tuple[int, tuple[str, Any]]]:
 
 
 def json_events(path: Path) -> Iterator[tuple[str, str, Any]]:
-    """Yield the parser's (path, event, value) for a JSON file, up to its end or its first error, which the
-    importer reports.
+    """Yield the parser's (path, event, value) for a JSON file. Stop at the first error, because the importer
+    reports it.
     """
     with opened(path) as handle:
         try:
-            # Each event contains its path, so without a limit memory would grow with the square of the depth.
+            # Each event contains its path, so without a limit on depth, memory use would grow with the square
+            # of the depth.
             yield from ijson.parse(Shallow(handle, str(path)), multiple_values=True)
         except (ijson.JSONError, ValueError, BadInput):
             return
@@ -248,9 +256,10 @@ def csv_records(
 ) -> tuple[list[str], Records]:
     """Return (columns, rows as dicts) for a delimited table with a header, or for Parquet.
 
-    Cells are strings (in Parquet: typed values). A record's line is the one on which it starts. `hint` lists
-    columns that may be present, which help to find the delimiter. A first column without a name is pandas'
-    index and is left out. Raises BadInput (line 1) if a column in `need` is missing or a name occurs twice.
+    Cells are strings or, in Parquet, typed values. A record's line is the line on which it starts. `hint`
+    lists possible columns, which help to detect the delimiter. If the first column has no name, it is pandas'
+    index and is omitted. Raises BadInput (line 1) if a column in `need` is missing or two columns have the
+    same name.
     """
     need = list(need)
     if _is_parquet(path):
@@ -267,10 +276,10 @@ def csv_records(
 
 
 def table_or_json(path: Path, bad: Bad, need: Iterable[str] = ()) -> tuple[Records, bool]:
-    """Return the records in a table with the columns `need`, or in JSON, and whether the file is a table. Its
-    name decides.
+    """Return (records, whether the file is a table). A file with the suffix .csv or .tsv is a table, which
+    must have the columns `need`. All other files are JSON or Parquet.
     """
-    # `.csv.gz` is a table, too, so every ending counts.
+    # `.csv.gz` is also a table, so all suffixes are compared.
     is_table = any(ending in path.suffixes for ending in (".csv", ".tsv"))
     return csv_records(path, bad, need)[1] if is_table else json_records(path, bad), is_table
 
@@ -281,9 +290,10 @@ def _check(path: Path, header: list[str], need: list[str]) -> None:
     for place, name in enumerate(header, 1):
         if not files.is_text(name):
             raise BadInput(
-                f"column {place}: the header is not UTF-8; save the file as UTF-8", path=str(path), line=1
+                f"the name of column {place} is not UTF-8; save the file as UTF-8", path=str(path), line=1
             )
-        # pandas writes its index as a first column without a name. Any other nameless column is a broken header.
+        # pandas writes its index as a first column without a name. If any other column has no name, the
+        # header is malformed.
         if not name.strip() and place > 1:
             raise BadInput(f"column {place} has no name", path=str(path), line=1)
         if header.count(name) > 1:
@@ -291,7 +301,9 @@ def _check(path: Path, header: list[str], need: list[str]) -> None:
     for name in need:
         if name not in header:
             there = ", ".join(header)
-            raise BadInput(f"no such column; available: {there}", path=str(path), line=1, field=name)
+            raise BadInput(
+                f"there is no such column; available columns: {there}", path=str(path), line=1, field=name
+            )
 
 
 def _is_parquet(path: Path) -> bool:
@@ -315,7 +327,7 @@ def _dicts(
 ) -> Iterator[tuple[int, Any]]:
     any_row = False
     for number, cells in rows:
-        # A bad row is a row: the file is not reported as empty, too.
+        # A bad row counts as a row, so that the file is not also reported as empty.
         any_row = any_row or cells != []
         if not cells:
             continue
@@ -332,7 +344,7 @@ def _dicts(
 
 
 def placed(error: BadInput, path: Path, number: int, word: str = "line") -> BadInput:
-    """Return the error with the file and the number of its record, unless it already has a place."""
+    """Add the file and the record's number to the error, unless it already has a place."""
     if error.path:
         return error
     reason = error.reason if word == "line" else f"{word} {number}: {error.reason}"
@@ -343,12 +355,12 @@ def placed(error: BadInput, path: Path, number: int, word: str = "line") -> BadI
 
 
 def built(records: Records, build: Callable[[Any], Iterable[T]], bad: Bad) -> Iterator[tuple[T, Where]]:
-    """Yield everything that `build` makes from each record, with its place. If `build` raises BadInput, pass
-    it to `bad` with its place.
+    """Call `build` for each record, and yield (result, place) for each of its results. If `build` raises
+    BadInput, add the record's place to the error and pass it to `bad`.
     """
     for number, record in records.rows:
         try:
-            # The whole record is built before anything of it is yielded: a bad record leaves nothing.
+            # All results are built before the first one is yielded, so that a bad record yields nothing.
             parts = list(build(record))
         except BadInput as error:
             bad(placed(error, records.path, number, records.word))
@@ -358,5 +370,7 @@ def built(records: Records, build: Callable[[Any], Iterable[T]], bad: Bad) -> It
 
 
 def each(records: Records, build: Callable[[Any], Iterable[Item]], bad: Bad) -> Iterator[Row]:
-    """Yield rows for the items that `build` makes from each record. Errors are raised and reported as in `built`."""
+    """Return an iterator over rows with the items that `build` returns for each record. Errors are handled as
+    in `built`.
+    """
     return (Row(item, where) for item, where in built(records, build, bad))

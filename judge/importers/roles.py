@@ -1,8 +1,8 @@
-"""Recognise the columns of common tables: question, contexts, answer, reference and system in tables from
-RAGAS, DeepEval, LangChain, LlamaIndex and Hugging Face.
+"""Recognise the columns of common tables from RAGAS, DeepEval, LangChain, LlamaIndex and Hugging Face:
+question, contexts, answer, reference and system.
 
-The names are in `judge.importers.guess.ROLES`; other names in that module are only suggested. Recognised
-columns are reported to the user, and ambiguous names are refused.
+Only names in `judge.importers.guess.ROLES` are recognised; other names in that module are only suggested.
+Recognised columns are reported to the user. Ambiguous columns are an error.
 """
 
 from __future__ import annotations
@@ -17,54 +17,58 @@ from judge.importers.guess import ROLES, MissingFields, plain_name
 TEXTS = ("text", "page_content", "pageContent", "content")
 """Keys for a document's text. LangChain for JavaScript uses `pageContent`."""
 WRAPPERS = ("node", "kwargs")
-"""Keys under which LlamaIndex's NodeWithScore and LangChain's serialised objects wrap a document."""
+"""Keys of a wrapped document in LlamaIndex's NodeWithScore and in LangChain's serialised objects."""
 _PASSAGE = ("id", "title", "date", "source", "gold", "votes")
 BAR = "|"
-"""Separator with which DeepEval joins a list of contexts into one text in CSV and JSON Lines."""
+"""DeepEval joins a list of contexts with this separator in CSV and JSON Lines."""
 LOOKED_AT = 100
 """Number of rows whose columns are inspected."""
 DATASET = "rag"
-"""The data set for items that are named by their question. It is the same for all files, so that files can be
-compared.
+"""The default data set for items whose ids are derived from their questions. All files share it, so that
+their systems can be compared.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class CommonTable:
-    """The interpretation of a table. `maps` maps our field to a column, for fields that the user did not map."""
+    """How the columns of a table are interpreted. `maps` maps our fields to columns, except fields that the
+    user has mapped.
+    """
 
     maps: Mapping[str, str]
     unused: tuple[str, ...]
     derives_id: bool
-    """Whether the table has no ids, so that an item is named by its question and reference."""
+    """Whether the table has no ids, so that item ids are derived from the question and the reference."""
     has_answers: bool
     names_system: bool
     columns: frozenset[str]
-    """The columns with a value in the inspected rows."""
+    """The columns that have a value in the inspected rows."""
 
     def refuse_late(self, row: Mapping[str, Any], maps: Mapping[str, str]) -> None:
-        """Raise BadInput if a column with one of our names has a value, but was empty in all inspected rows.
+        """Raise BadInput if a recognisable column has a value in this row, but was empty in all inspected rows.
 
-        The column was not reported to the user, so it may be neither used nor dropped silently.
+        The column was not reported to the user, so it must not be used or ignored silently.
         """
         for name, value in row.items():
             if name in self.columns or value in (None, "", []) or name in maps.values():
                 continue
             role = next((role for role, names in ROLES.items() if plain_name(name) in names), None)
             if role is not None and not (role == "system" and not self.has_answers):
-                reason = f"has a value for the first time, after {LOOKED_AT} rows or more: "
-                reason += f"--map {role}={name}, or leave the column out"
+                reason = (
+                    f"the column has its first value after row {LOOKED_AT}, so it was not recognised; pass "
+                )
+                reason += f"--map {role}={name}, or remove the column"
                 raise BadInput(reason, field=name)
 
 
 def taken(
     rows: Iterable[Mapping[str, Any]], maps: Mapping[str, str], scores: Iterable[str] = ()
 ) -> CommonTable | None:
-    """Return the interpretation of the columns in these first rows, or None if this is not a common table.
+    """Return how the columns in these first rows are interpreted, or None if this is not a common table.
 
-    In a common table, one column has a question (or a claim), and another one has contexts or an answer. A
-    table with exactly the keys of `jsonl` is not a common table. A column without any value does not count.
-    Raises MissingFields if two columns could be the same field.
+    A common table has a column with a question (or a claim), and a column with contexts or an answer. Columns
+    without any value are ignored. A table with exactly the keys of `jsonl` is not a common table. Raises
+    MissingFields if two columns could be the same field.
     """
     columns = {
         name: None
@@ -92,17 +96,17 @@ def taken(
     if ("question" not in there and "claim" not in {*columns, *maps}) or (is_flat and "answer" not in maps):
         return None
     if not has_answers:
-        # Without an answer a column `model` or `system` says nothing about an item, so it is kept as meta.
+        # Without an answer, a column `model` or `system` does not describe the item, so it is kept as meta.
         taken_columns.pop("system", None)
         doubtful.pop("system", None)
     derives_id = "id" not in {*columns, *maps}
     others = {role: column for role, column in taken_columns.items() if role != column}
     if not (derives_id or has_answers or others):
         return None
-    # A guess between two columns would go unnoticed, and every number would rest on it.
+    # If one of the two columns were guessed, nobody would notice, and all scores would depend on the guess.
     if doubtful:
         role, fitting = next(iter(doubtful.items()))
-        reason = f"{' and '.join(fitting)} could each be the {role}"
+        reason = f"{' and '.join(fitting)} could both be the field {role}"
         raise MissingFields(reason, {**maps, role: fitting[0]}, field=fitting[1])
     named = {
         *taken_columns.values(),
@@ -118,10 +122,11 @@ def taken(
 
 
 def document(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a retrieved document as a passage with text, id, title, date and source; other values become its `meta`.
+    """Return a retrieved document with the keys of a passage: text, id, title, date and source. Other values
+    become its `meta`.
 
-    If a document is wrapped, only the score and metadata of the wrapper are kept, because its other keys are
-    a framework's settings. An object without any of the known text keys is returned unchanged.
+    If the document is wrapped in another object, only the wrapper's score and metadata are kept, because its
+    other keys are settings of the framework. An object without a known text key is returned unchanged.
     """
     wrapped = next((value[name] for name in WRAPPERS if isinstance(value.get(name), dict)), None)
     inner = value if wrapped is None else wrapped
@@ -131,7 +136,7 @@ def document(value: Mapping[str, Any]) -> dict[str, Any]:
     passage = {name: inner[name] for name in _PASSAGE if inner.get(name) is not None}
     metadata = inner.get("metadata") or {}
     if isinstance(metadata, dict) and metadata.get("date") is not None:
-        # Frameworks keep the date in the metadata, and a judge needs it to see what is outdated.
+        # Frameworks store the date in the metadata. A judge needs the date to recognise outdated passages.
         passage.setdefault("date", metadata["date"])
     if "id" not in passage and inner.get("id_") is not None:
         passage["id"] = inner["id_"]
@@ -142,7 +147,7 @@ def document(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_joined(column: str, value: Any, as_text: Iterable[str]) -> None:
-    """Raise BadInput if DeepEval has joined contexts into one text."""
+    """Raise BadInput if the cell contains contexts that DeepEval has joined into one text."""
     if (
         plain_name(column) == "retrieval_context"
         and isinstance(value, str)
@@ -150,8 +155,8 @@ def refuse_joined(column: str, value: Any, as_text: Iterable[str]) -> None:
         and column not in as_text
     ):
         raise BadInput(
-            f"is one text that contains '{BAR}'; DeepEval joins contexts in this way in CSV and JSON Lines, and it is ambiguous "
-            f'where one ends; save_as("json", ...) keeps the list; pass --as-text {column} if each is one passage',
+            f"the cell is text that contains '{BAR}', with which DeepEval joins contexts in CSV and JSON Lines, so the end of "
+            f'a context is ambiguous; export with save_as("json", ...), or pass --as-text {column} if each cell is one passage',
             field=column,
         )
 
@@ -159,19 +164,24 @@ def refuse_joined(column: str, value: Any, as_text: Iterable[str]) -> None:
 def understanding(
     table: CommonTable, maps: Mapping[str, str], dataset: str, system: str, is_file_name: bool
 ) -> list[str]:
-    """Return the interpretation of a table as lines, which the user can check before any money is spent."""
-    lines = [f"took: {', '.join(f'{role} = {column}' for role, column in {**maps, **table.maps}.items())}"]
+    """Return a description of how a table is interpreted, which the user can check before spending any money."""
+    lines = [
+        f"columns used: {', '.join(f'{role} = {column}' for role, column in {**maps, **table.maps}.items())}"
+    ]
     if table.derives_id:
         lines.append(
-            f"items: named by their question and reference, in the data set '{dataset}' (--dataset NAME)"
+            f"items: ids are derived from the question and reference; the data set is '{dataset}' (to "
+            "change it: --dataset NAME)"
         )
     if table.has_answers and not table.names_system:
-        lines.append(f"answers: of the system '{system}'" + (" (--system NAME)" if is_file_name else ""))
+        lines.append(
+            f"answers: the system is '{system}'" + (" (to change it: --system NAME)" if is_file_name else "")
+        )
     if table.unused:
         lines.append(not_used(table.unused))
     return lines
 
 
 def not_used(columns: Iterable[str]) -> str:
-    """Return the note about columns that none of our fields uses."""
-    return f"not used: {', '.join(columns)} (kept as meta, never shown)"
+    """Return the note that these columns are not used."""
+    return f"columns not used: {', '.join(columns)} (kept as meta, never shown to a judge)"

@@ -1,4 +1,6 @@
-"""Find the values for an item or a passage in a row, using our own keys, the user's maps and the remaining keys."""
+"""Look up the values of an item or a passage in a row, by our own keys or the user's maps, and collect the
+unused keys.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,10 @@ from judge.types import Vote
 
 
 class RowLevel:
-    """The values for an item or a passage in an object.
+    """Looks up the values of an item or a passage in an object.
 
-    A name without a map has the value of the key with this name (after `prefix`), unless a map uses that key
-    for something else (`shadow`). `met` collects the mapped paths that exist.
+    A field without a map is looked up under the key `prefix` + name, unless a map uses this key for another
+    field (`shadow`). `met` collects the mapped paths that were found.
     """
 
     def __init__(
@@ -43,11 +45,11 @@ class RowLevel:
         self._shadow = shadow
 
     def getter(self, source: Mapping[str, Any]) -> Any:
-        """Return a function that looks up `value` in one object."""
+        """Return a function that calls `value` for this object."""
         return lambda name: self.value(source, name)
 
     def value(self, source: Mapping[str, Any], name: str) -> Any:
-        """Return the value for `name`, or None if there is none."""
+        """Return the value of the field `name`, or None if it has no value."""
         path = self.paths.get(name)
         if path is None:
             value = source.get(self._keys[name]) if name in self._keys else None
@@ -57,7 +59,9 @@ class RowLevel:
         return decoded(value, name, column) if self._cells and column not in self._as_text else value
 
     def votes(self, source: Mapping[str, Any], labels: fields.Labels, place: str) -> list[Vote]:
-        """Return gold and human labels. A map for a field takes precedence over the row's own object."""
+        """Return the gold and human labels. A map for a label field takes precedence over the row's `gold`
+        and `votes` objects.
+        """
         votes: list[Vote] = []
         for group, make_votes in (("gold", labels.gold), ("votes", labels.people)):
             labels_by_field = dict(fields.mapping(self.value(source, group), f"{place}{group}"))
@@ -73,12 +77,12 @@ class RowLevel:
         return votes
 
     def rest(self, source: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values that no name, gold label, vote or map at this level has used."""
+        """Return the values that are not used by any field, gold label, vote or map."""
         used = set(self._keys.values())
         starts = tuple(f"{self._prefix}{group}." for group in self.groups)
         left = {k: v for k, v in source.items() if k not in used and not k.startswith(starts)}
         if self._cells:
-            # An empty cell is no value, and `meta` must not be full of them.
+            # An empty cell is not a value, and should not be kept in `meta`.
             left = {k: v for k, v in left.items() if v is not None}
         return without(left, self._all) if self._all else left
 
@@ -91,7 +95,9 @@ class RowLevel:
 
 
 def decoded(value: Any, name: str, column: str) -> Any:
-    """Return the list or object in a CSV cell if `name` may be one. Raises BadInput if `name` must be text."""
+    """Parse a CSV cell if the field `name` may be a list or an object. Raises BadInput if the cell contains
+    one, but `name` must be text.
+    """
     if not isinstance(value, str) or name not in (*_LISTS, *_STRUCTURED, *_PLAIN):
         return value
     if name in _STRUCTURED:
@@ -99,10 +105,10 @@ def decoded(value: Any, name: str, column: str) -> Any:
     try:
         parsed = cells.parsed(value)
     except ValueError as error:
-        raise BadInput(f"{error} (pass --as-text {column} to read it as text)", field=column) from None
+        raise BadInput(f"{error} (to read the cell as text, pass --as-text {column})", field=column) from None
     if name in _PLAIN and parsed:
         kind = "an object" if isinstance(parsed, dict) else f"a list of {len(parsed)}"
-        reason = f"a cell that contains {kind} is mapped as text; pass --map passages={column} or --as-text {column}"
+        reason = f"the cell contains {kind}, but the field must be text; pass --map passages={column} or --as-text {column}"
         raise BadInput(reason, field=column)
     return value if name in _PLAIN or parsed is None else parsed
 
@@ -113,22 +119,22 @@ _STRUCTURED = ("options", "gold", "votes", "meta")
 
 
 def own_meta(value: Any) -> dict[str, Any]:
-    """Return the row's own `meta`, as an object."""
+    """Return the row's `meta` as an object. Any other value is put under the key "meta"."""
     if value is None:
         return {}
     return dict(value) if isinstance(value, dict) else {"meta": value}
 
 
 def keep_rest(meta: dict[str, Any], rest: Mapping[str, Any]) -> None:
-    """Add the row's other keys to its `meta`."""
+    """Add the row's unused keys to `meta`. Raises BadInput if `meta` already has a different value for a key."""
     for key, value in rest.items():
         if key in meta and meta[key] != value:
-            raise BadInput("has two different values, one outside and one inside meta", field=key)
+            raise BadInput("the row and its meta have different values for this key", field=key)
         meta[key] = value
 
 
 def score_of(value: Any, column: str) -> float:
-    """Return a score by another tool. Raises BadInput if the value is not a number."""
+    """Return the score of another tool as a number. Raises BadInput if it is not a number."""
     try:
         score = float(value)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Detect a file's format by the keys of its first row: the importer with these `SIGNS`, otherwise csv or jsonl."""
+"""Detect a file's format by comparing the keys of its first row with the `SIGNS` of each importer."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,22 +11,22 @@ from judge.importers import base
 from judge.importers.records import check_file, csv_records, json_events
 
 PLAIN = ("csv", "jsonl")
-"""The formats of files without signs."""
+"""The default formats, for files that do not match any `SIGNS`."""
 MOST_EVENTS = 10_000
-"""Maximum number of JSON parser events read for the first row's keys. In a row with long lists, only the
-early keys count.
+"""Maximum number of JSON parser events read for the first row's keys. In a row with long lists, later keys
+are ignored.
 """
 
 
 def found_format(paths: Sequence[Path]) -> str:
-    """Return the format of files by the keys of their first row (an importer's `SIGNS`), otherwise csv or jsonl.
+    """Return the format whose `SIGNS` match the keys in the files' first rows, or csv or jsonl if none matches.
 
-    An importer with `recognises` recognises its files, and those imported with them, by more than keys. A
-    file with keys that an importer lists in `BESIDE` gets the format of a file with signs that is imported
-    with it. Raises UsageError if a path is not a file, or if the files have different formats.
+    An importer's function `recognises` is tried first. If it accepts one file, all files have its format. A
+    file that matches an importer's `BESIDE` gets this format if another file matches its `SIGNS`. Raises
+    UsageError if a path is not a file, or if the files have different formats.
     """
     for name in base.names():
-        # Files of columns without a header (TREC) have no keys that could be compared.
+        # TREC files have no header, so there are no keys to compare.
         recognises = getattr(base.get(name), "recognises", None)
         if recognises and any(path.is_file() and recognises(path) for path in paths):
             return name
@@ -41,7 +41,7 @@ def found_format(paths: Sequence[Path]) -> str:
         examples = {name: path for path, name in formats.items()}
         listed = ", ".join(f"{path.name} {name}" for name, path in examples.items())
         raise UsageError(
-            f"these files have different formats ({listed}); import them one by one, or name the format"
+            f"these files have different formats ({listed}); import them separately, or name the format"
         )
     return next(iter(formats.values()))
 
@@ -60,18 +60,19 @@ def _format_of(is_json: bool, keys: set[str]) -> str:
 
 
 def _keys(path: Path) -> tuple[bool, set[str]]:
-    """Return whether a file is JSON, and its first row's keys.
+    """Return (whether the file is JSON, the keys of its first row).
 
     Raises UsageError if a path is not a file, or if the file is neither a table nor JSON.
     """
     check_file(path)
     with opened(path) as handle:
-        # The content decides, not the ending of the name.
+        # The content determines the format, not the file's suffix.
         start = start_of(handle)
     # .xlsx and .ods files are ZIP archives.
     if start.startswith(b"PK"):
         raise UsageError(
-            f"{path}: this is a spreadsheet file or an archive; save the sheet as CSV in UTF-8, and import that file"
+            f"{path}: this is a spreadsheet or an archive; save the sheet as a CSV file in UTF-8, and "
+            "import the CSV file"
         )
     if start[:1] in (b"{", b"["):
         return True, _keys_of_json(path)
@@ -79,17 +80,18 @@ def _keys(path: Path) -> tuple[bool, set[str]]:
         header, _ = csv_records(path, base.ignore)
     except BadInput as problem:
         if problem.field:
-            # A table with a broken header; another format would not help.
+            # The file is a table with a malformed header, so another format would not help.
             raise
         raise UsageError(
-            f"{problem}; name its format ({', '.join(base.names())}), as in: {command('judge items import FORMAT', path)}"
+            f"{problem}; name the file's format ({', '.join(base.names())}), as in: "
+            f"{command('judge items import FORMAT', path)}"
         ) from None
     return False, set(header)
 
 
 def _keys_of_json(path: Path) -> set[str]:
-    """Return the keys of the first object, at the top level or in a list. The importer reports malformed JSON
-    later.
+    """Return the keys of the first object, at the top level or in a list. Malformed JSON is ignored here,
+    because the importer reports it later.
     """
     keys: set[str] = set()
     for number, (prefix, event, value) in enumerate(json_events(path)):

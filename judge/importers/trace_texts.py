@@ -1,4 +1,4 @@
-"""Find the text in the inputs and outputs of a trace's spans, which may be chats, JSON or lists of parts."""
+"""Extract the text from the inputs and outputs of spans, which may be chats, JSON or lists of parts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ QUESTION_KEYS = ("question", "query", "input", "user_input", "content", "text")
 
 
 DEEPEST = 20
-"""Maximum nesting depth that is searched for a text."""
+"""Maximum nesting depth to which text is searched for."""
 THOUGHTS = ("reasoning", "thinking")
-"""Types of message parts with a model's reasoning, which is not part of its answer."""
+"""Types of message parts that contain a model's reasoning, which is not part of its answer."""
 
 
 def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
-    """Return the text of an input or output: the value itself, the value of one of these keys, or the last
-    message in a chat.
+    """Return the text of an input or output, or None. It is either the value itself, the value of the first
+    key in `names`, or the last message in a chat.
     """
     if depth > DEEPEST:
         return None
@@ -27,16 +27,17 @@ def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
         inner = loaded(value)
         if isinstance(inner, str):
             return value if value.strip() else None
-        # JSON may be the answer itself; messages without text (a tool call) are not an answer.
+        # JSON without a known key may itself be the answer. A chat without text (only tool calls) is not an
+        # answer.
         return text_of(inner, names, depth + 1) or (None if _is_chat(inner) else value)
     if isinstance(value, list):
         texts = [text for part in value if (text := text_of(part, names, depth + 1))]
-        # In a chat the last message counts; a message in parts counts in full.
+        # In a chat, the last message is used. If a message has several parts, all of them are used.
         return (texts[-1] if _is_chat(value) else "\n".join(texts)) if texts else None
     if isinstance(value, dict):
         if value.get("type") in THOUGHTS:
             return None
-        # The given names precede: an output with an answer may also contain the whole chat.
+        # The given names are tried first, because an output with an answer may also contain the whole chat.
         for name in (*names, "messages", "message", "parts", "choices", "generations"):
             if value.get(name) and (text := text_of(value[name], names, depth + 1)):
                 return text
@@ -44,7 +45,9 @@ def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
 
 
 def loaded(value: Any) -> Any:
-    """Parse JSON in text, because exports write inputs and outputs in this form; other values are returned unchanged."""
+    """Parse a value that is JSON text, as inputs and outputs often are in exports. Other values are returned
+    unchanged.
+    """
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:
             return loads(value)

@@ -1,18 +1,19 @@
-"""Turn production traces into items: one item for each retrieval, one passage for each retrieved document.
+"""Turn production traces into items: one item for each retrieval, with one passage for each retrieved document.
 
-The formats (`langfuse`, `phoenix`, `otlp`) turn their records into `TraceSpan` and `TraceScore`; everything
-else is the same for all formats. A span is chosen by its kind (retriever, model), never by its place in the
-file or in the trace.
+Each format (such as `langfuse`, `phoenix` or `otlp`) turns its records into `TraceSpan` and `TraceScore`
+objects, which this module turns into items. A span is recognised by its kind (retriever or model), not by its
+position in the file or the trace.
 
-- The question is the input of the nearest span above the retrieval under which a model was called after it; without such a
-  span, or where its input is not a text, it is the retriever's own query.
-- The answer is the output of the last model call under that span. Retrievals that lead to the same call share its answer: it
-  belongs to the last of them, and its context is the documents of all.
-- A score on the call, or on a span above it, is about the answer; one on the retrieval is about the item; one on a document
-  is about the passage. A person's score is a human label; a program's scores become a run of that program.
+- The question is the input of the nearest span above the retrieval under which a model was called after the
+  retrieval. If there is no such span, or if its input is not text, the question is the retriever's query.
+- The answer is the output of the last model call under that span. If several retrievals lead to the same
+  call, the answer belongs to the last of them, and its context is the documents of all of them.
+- A score on the call, or on a span above it, is about the answer. A score on the retrieval is about the item,
+  and a score on a document is about the passage. A person's score becomes a human label. A program's scores
+  become a run of that program.
 
-The spans of a trace may be anywhere in a file. They are stored in a SQLite file in a temporary directory, so
-that only one trace at a time is in memory.
+The spans of a trace may be anywhere in the files. They are first written to a SQLite file in a temporary
+directory, so that only one trace at a time is in memory.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ RETRIEVER, MODEL = "retriever", "model"
 
 @dataclass(slots=True)
 class TraceSpan:
-    """One step of a trace; `kind` is RETRIEVER, MODEL or empty. `start` and `end` sort as text."""
+    """One step of a trace. `kind` is RETRIEVER, MODEL or empty. `start` is a time whose text sorts correctly."""
 
     trace: str
     span: str
@@ -60,7 +61,7 @@ class TraceScore:
     """A score or label in a trace. `by` names the person or program that assigned it.
 
     If `span` is None, the score is about the whole trace. `trace` is empty if only the span is known.
-    `document` counts from 0.
+    `document` is the index of the scored document, from 0, or None.
     """
 
     trace: str
@@ -76,12 +77,12 @@ class TraceScore:
 def reader(
     name: str, parse: Callable[[Mapping[str, Any]], Iterable[TraceSpan | TraceScore]]
 ) -> Callable[[Sequence[Path], Options, Bad], Iterator[Row]]:
-    """Return `read_rows` for a format with one record per line or element. `parse` turns a record into spans
-    and scores.
+    """Return the `read_rows` function of a format. `parse` turns a record, which is one line or element, into
+    spans and scores.
     """
 
     def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-        """Yield one row per retrieval. Raises BadInput if the files contain no retrieval."""
+        """Yield one row per retrieval. Raises BadInput if there is no retrieval in the files."""
         fields.no_maps(name, options)
         yield from items(paths, _parts_of(paths, parse, bad), options, bad)
 
@@ -91,13 +92,15 @@ def reader(
 def _parts_of(
     paths: Sequence[Path], parse: Callable[[Mapping[str, Any]], Iterable[TraceSpan | TraceScore]], bad: Bad
 ) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
-    """Yield the spans and scores in the files. If `parse` raises BadInput, pass the error to `bad` with its place."""
+    """Yield the spans and scores in the files. If `parse` raises BadInput, pass the error to `bad` with the
+    record's place.
+    """
     for path in paths:
         records, is_table = table_or_json(path, bad)
 
         def parts(record: Any, is_table: bool = is_table) -> Iterable[TraceSpan | TraceScore]:
             row = fields.record(record)
-            # An empty cell is not a value; in JSON an empty text is one.
+            # An empty cell is not a value, but an empty string in JSON is.
             return parse({name: cell or None for name, cell in row.items()} if is_table else row)
 
         yield from built(records, parts, bad)
@@ -109,8 +112,8 @@ def items(
     """Yield the items from all traces, in the order in which their retrievals occur. Raises BadInput if there
     is no retrieval.
 
-    Reports what is left out: documents without text, retrievals without such documents, and scores that no
-    item has.
+    Notes how many parts were not imported: documents without text, retrievals without any text, and scores
+    that belong to no item.
     """
     system = options.system or system_name(paths[0])
     dataset = options.dataset or dataset_name(paths[0])
@@ -118,7 +121,10 @@ def items(
         left = Counter[str]()
         n_spans, n_retrievals = _fill(conn, parts)
         if not n_retrievals:
-            reason = f"none of the {n_spans:,} spans is a retrieval; its kind would be RETRIEVER, or its operation retrieval"
+            reason = (
+                f"the files have {n_spans:,} spans, but no retrieval; the kind of a retrieval is RETRIEVER, or its operation "
+                "is retrieval"
+            )
             raise BadInput(reason, path=str(paths[0]))
         for trace in _Trace.all_of(conn):
             try:
@@ -130,8 +136,8 @@ def items(
 
 
 def _fill(conn: sqlite3.Connection, parts: Iterable[tuple[TraceSpan | TraceScore, Where]]) -> tuple[int, int]:
-    """Write spans and scores to the temporary file. Return the number of spans and of retrievals."""
-    # The file is temporary and is thrown away after a crash, so neither a journal nor fsync is needed.
+    """Write the spans and scores to the temporary database. Return (number of spans, number of retrievals)."""
+    # The file is temporary and useless after a crash, so neither a journal nor fsync is needed.
     conn.execute("PRAGMA journal_mode = OFF")
     conn.execute("PRAGMA synchronous = OFF")
     conn.execute("CREATE TABLE spans (trace, span, kind, path, line, data)")
@@ -141,17 +147,19 @@ def _fill(conn: sqlite3.Connection, parts: Iterable[tuple[TraceSpan | TraceScore
         try:
             data = json.dumps({name: getattr(part, name) for name in part.__slots__})
         except RecursionError:
-            raise BadInput("lists and objects nested too deeply", path=where.path, line=where.line) from None
+            raise BadInput(
+                "lists and objects are nested too deeply", path=where.path, line=where.line
+            ) from None
         if isinstance(part, TraceScore):
             conn.execute("INSERT INTO given VALUES (?, ?, ?)", [part.trace, part.span, data])
         else:
             counts[part.kind] += 1
             row = [part.trace, part.span, part.kind, where.path, where.line, data]
             conn.execute("INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?)", row)
-    # After the rows, because an index that grows with each row is slower.
+    # The indexes are created after the rows are inserted, which is faster than updating them for each row.
     conn.execute("CREATE INDEX spans_of ON spans (trace)")
     conn.execute("CREATE INDEX given_to ON given (trace)")
-    # A score that names its span alone belongs to the trace of that span.
+    # A score that names only its span belongs to the trace of that span.
     if conn.execute("SELECT 1 FROM given WHERE trace = ''").fetchone():
         conn.execute("CREATE INDEX span_ids ON spans (span)")
         conn.execute(
@@ -173,7 +181,7 @@ class _Trace:
 
     @classmethod
     def all_of(cls, conn: sqlite3.Connection) -> Iterator[_Trace]:
-        """Yield every trace with a retrieval, in the order in which the first one occurs."""
+        """Yield every trace with a retrieval, in the order of their first retrievals."""
         query = f"SELECT trace, min(rowid) FROM spans WHERE kind = '{RETRIEVER}' GROUP BY trace ORDER BY 2"
         for name, first in conn.execute(query):
             path, line = conn.execute("SELECT path, line FROM spans WHERE rowid = ?", [first]).fetchone()
@@ -183,7 +191,7 @@ class _Trace:
             yield cls(name, spans, [TraceScore(**json.loads(data)) for (data,) in rows], Where(path, line))
 
     def rows(self, dataset: str, system: str, left: Counter[str]) -> Iterator[Row]:
-        """Yield the items for the trace's retrievals. All of them are checked before the first one is yielded."""
+        """Yield the items for the trace's retrievals. All items are checked before the first one is yielded."""
         made: dict[str, Item] = {}
         answers: dict[str, Answer] = {}
         shared: dict[str, list[str]] = defaultdict(list)
@@ -196,32 +204,34 @@ class _Trace:
             source = call or above
             if source is not None:
                 shared[source.span].append(retrieval.span)
-        # Several retrievals of one call are one context: the answer is based on all of their documents.
+        # If several retrievals lead to the same call, their documents together are the context of its answer.
         for span, retrievals in shared.items():
             item = made[retrievals[-1]]
             text = text_of(self.spans[span].output, ANSWER_KEYS)
             if text is None:
-                left["answers without text"] += 1
+                left["answers have no text and were not imported"] += 1
                 continue
             context = [passage_id(made[r], p) for r in retrievals for p in made[r].passages]
             meta = {"trace_id": self.name, "span_id": span}
-            # Different models in one file are different systems.
+            # If a file contains different models, they are different systems.
             model = self.spans[span].model or system
             named = without_joints(model)
             if named != model:
-                # Cloud providers use `@` in model names (claude-opus-4@20250514); in an answer id it ends the system's name.
+                # Cloud providers use `@` in model names (claude-opus-4@20250514), but in an answer id, `@`
+                # ends the system's name.
                 left[f"answers of '{model}' are stored under the system '{named}'"] += 1
             answers[span] = Answer(item.item_id, named, DEFAULT_CONDITION, text, context=context, meta=meta)
             item.answers.append(answers[span])
         for given in self.given:
             self._give(given, made, answers, left)
         checked = [fields.checked(item) for item in made.values()]
-        # An answer's context may contain passages of another item of the trace, which must be stored first.
+        # An answer's context may contain passages of another item in the trace, so that item must be stored
+        # first.
         yield from (Row(item, self.where) for item in sorted(checked, key=lambda item: bool(item.answers)))
 
     def _above(self, span: TraceSpan) -> Iterator[TraceSpan]:
-        """Yield the ancestors of a span, the nearest first. A malformed tree may have a cycle, which is
-        walked only once.
+        """Yield the ancestors of a span, nearest first. In a malformed tree with a cycle, each span is
+        yielded only once.
         """
         seen = {span.span}
         parent = span.parent
@@ -231,11 +241,12 @@ class _Trace:
             parent = self.spans[parent].parent
 
     def _answered_by(self, retrieval: TraceSpan) -> tuple[TraceSpan | None, TraceSpan | None]:
-        """Return the nearest ancestor under which a model was called after the retrieval, and the last such call.
+        """Return (the nearest ancestor under which a model was called after the retrieval, the last such call).
 
-        A trace without model calls is answered by its topmost span.
+        If the trace has no model calls, the ancestor is its topmost span, and the call is None.
         """
-        # A model call before the retrieval (rewriting the question) cannot have used its documents.
+        # A model call before the retrieval, such as one that rewrites the question, cannot have used the
+        # retrieved documents.
         later = [call for call in self.calls if call.start >= retrieval.start]
         top: TraceSpan | None = None
         for above in self._above(retrieval):
@@ -256,7 +267,7 @@ class _Trace:
             document = {"text": value} if isinstance(value, str) else roles.document(fields.record(value))
             text = document.get("text")
             if not isinstance(text, str) or not text.strip():
-                left["retrieved documents without text are left out"] += 1
+                left["retrieved documents have no text and were not imported"] += 1
                 continue
             passage = Passage(
                 text, title=plain_word(document.get("title")), date=plain_word(document.get("date"))
@@ -268,13 +279,14 @@ class _Trace:
             name_by_content(passage)
             passages.setdefault(passage.source_id or passage.text, passage)
         if not passages:
-            left["retrievals without a document that has text are left out"] += 1
+            left["retrievals have no document with text and were not imported"] += 1
             return None
         words = text_of(above.input, QUESTION_KEYS) if above is not None else None
         words = words or text_of(retrieval.input, QUESTION_KEYS)
         if words is None:
             raise BadInput(
-                f"retrieval '{retrieval.span}' of trace '{self.name}' has no question: neither the retrieval nor a span above it has text as input"
+                f"retrieval '{retrieval.span}' of trace '{self.name}' has no question, because neither the "
+                "retrieval nor the span above it has a text as input"
             )
         meta = {"trace_id": self.name, "span_id": retrieval.span}
         query = text_of(retrieval.input, QUESTION_KEYS)
@@ -299,14 +311,18 @@ class _Trace:
             places = {p.meta["document_position"]: p for p in item.passages}
             target = places.get(given.document)
         elif item is None:
-            # A score of the whole trace is about its last answer, or about its last retrieval where nothing was answered.
+            # A score of the whole trace is about its last answer or, if there is no answer, about its last
+            # retrieval.
             under = [s for s in answers if given.span is None or self._is_at_or_under(s, given.span)]
             if under:
                 target = answers[under[-1]]
             elif given.span is None and made:
                 target = list(made.values())[-1]
         if target is None:
-            left["scores are left out, because they are not about a retrieval, document or answer"] += 1
+            left[
+                "scores were not imported, because they are not about an imported retrieval, document or "
+                "answer"
+            ] += 1
         elif given.is_human:
             label = Vote(
                 field_name(given.name), str(given.value), given.by, AnnotatorKind.HUMAN, given.comment

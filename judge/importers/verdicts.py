@@ -1,8 +1,9 @@
-"""Import outputs about one document at a time (RAGuard's oracle) as a run of `verdict_document`. The run's
-model is the system.
+"""Import outputs that are each about a single document (RAGuard's oracle) as a run of `verdict_document`. The
+run's model is the system.
 
-An answer belongs to an item and a condition, so outputs for single passages are not answers. Their rows are
-checked while the answers in the same file are imported, and they are stored in the same transaction.
+Such an output is not stored as an answer, because an answer belongs to an item and a condition, not to a
+passage. The outputs are checked while the answers in the same file are imported, and they are stored in the
+same transaction.
 """
 
 import sqlite3
@@ -24,20 +25,20 @@ TASK = "verdict_document"
 
 
 class Verdicts:
-    """Separates outputs about one document from imported answers, and checks names of conditions.
+    """Separates outputs about single documents from the answers in a file, and checks condition names.
 
-    `paper` is the paper whose conditions apply. If it is None, the paper of the data set's format is used, if
-    there is one.
+    `paper` is the paper that defines the condition names. If it is None, the paper of the data set's format
+    is used, if there is one.
     """
 
     def __init__(self, store: Store, dataset: str | None, paper: str | None) -> None:
         if paper is not None and paper not in CONDITIONS:
-            raise UsageError(f"--paper {paper}: papers with named conditions are {', '.join(CONDITIONS)}")
+            raise UsageError(f"--paper {paper}: unknown paper; available papers: {', '.join(CONDITIONS)}")
         self._store, self._paper, self._given = store, paper, dataset
         self._ids: Ids | None = None
         self._task = known_task(store, TASK)
         self._field = self._task.spec.questions[0].field
-        # The released files write a verdict as True and as TRUE.
+        # The published files contain both True and TRUE as verdicts.
         self._words = {label.lower(): label for label in self._task.domain(self._field)}
         there = [str(row[0]) for row in store.conn.execute("SELECT DISTINCT dataset FROM items")]
         self._dataset = dataset or (there[0] if len(there) == 1 else None)
@@ -47,7 +48,9 @@ class Verdicts:
         self._formats: dict[str, set[str]] = {}
 
     def apart(self, rows: Iterable[AnswerRow], bad: Bad) -> Iterator[AnswerRow]:
-        """Yield the rows that are answers, and collect the others for `keep`. Bad rows are passed to `bad`."""
+        """Yield the rows with answers, and collect the outputs about single documents for `keep`. Bad rows
+        are passed to `bad`.
+        """
         for row in rows:
             try:
                 is_about_document = self._take(row)
@@ -63,7 +66,7 @@ class Verdicts:
             dataset = self._dataset or answer.item.partition(":")[0]
             paper = self._paper or next(iter(self._papers(dataset)), None)
             if (
-                # Human answers and inserted distractors are no conditions of a paper's protocol.
+                # Human answers and inserted distractors are not conditions in a paper's protocol.
                 paper is not None
                 and answer.system != "human"
                 and not answer.condition.startswith("distractor:")
@@ -76,7 +79,7 @@ class Verdicts:
         unit = self._ids.passage(answer.document, item)
         judgements = self._of.setdefault(answer.system, {})
         word = self._words.get(answer.text.strip().lower())
-        # Any other word is an output outside the options; the score decides how it counts.
+        # Any other output is outside the options, and the score determines how it counts.
         labels = (Answered(self._field, word),) if word else ()
         status = Status.OK if word else Status.UNPARSED
         reason = None if word else "outside the options"
@@ -85,15 +88,15 @@ class Verdicts:
         if before.reply != answer.text:
             raise at(
                 row.where,
-                f"a second output of '{answer.system}' for document '{answer.document}'; if there are several systems, "
-                "name them in a column: "
-                "system, model, or --system-column COLUMN",
+                f"there is already an output of '{answer.system}' for document '{answer.document}'; if "
+                "there are several systems, name them in a column called system or model, or pass "
+                "--system-column COLUMN",
                 "document",
             )
         return True
 
     def _papers(self, dataset: str) -> list[str]:
-        """Return the papers with named conditions that match this data set's formats."""
+        """Return the papers for this data set's formats, if they define condition names."""
         if dataset not in self._formats:
             self._formats[dataset] = formats_of(self._store, dataset)
         return sorted(self._formats[dataset] & CONDITIONS.keys())
@@ -103,25 +106,25 @@ class Verdicts:
         if CONDITIONS[paper].get(condition) == DOCUMENT and paper == "raguard":
             raise at(
                 row.where,
-                f"outputs under '{condition}' are about one document each; name the document in a column document",
+                f"each output under '{condition}' is about one document; add a column 'document' with its id",
                 "document",
             )
         if not is_known(paper, condition):
             raise at(
                 row.where,
-                f"no condition '{condition}' in {paper}; available: {known(paper)}; "
-                "if another column has the condition, pass --map condition=COLUMN",
+                f"{paper} has no condition '{condition}'; available conditions: {known(paper)}; if another "
+                "column has the condition, pass --map condition=COLUMN",
                 "condition",
             )
 
     def keep(self, conn: sqlite3.Connection, files: Mapping[str, str]) -> None:
-        """Store a run for each system, inside the transaction of the answers. `counts` contains the number of
+        """Store one run per system, inside the transaction of the answers. `counts` contains the number of
         new outputs.
 
-        `files` are the imported files, with their hashes. Raises BadInput if the study has a different output
+        `files` maps the imported files to their hashes. Raises BadInput if the study has a different output
         for one of the documents.
         """
-        # A run for each system, because a score names systems by the model of a run.
+        # Each system gets its own run, because scores identify a system by the run's model.
         for system, judgements in self._of.items():
             known = self._known(system, judgements)
             self.counts["unchanged"] += len(known)

@@ -212,7 +212,7 @@ def test_csv_with_maps(judge: Judge, items: None, tmp_path: Path) -> None:
     assert "field 'text': missing" in message
     assert "'words' is not a key" in judge("systems", "import", path, "--map", "words=output", code=2).err
     gone = judge("systems", "import", EXAMPLES / "answers.jsonl", "--map", "meta=nothing", code=2).err
-    assert "--map meta=nothing: no row has 'nothing'; the first has: id, system" in gone
+    assert "--map meta=nothing: no row has 'nothing'; the keys of the first row are: id, system" in gone
     assert "no such file" in judge("systems", "import", tmp_path / "gone.jsonl", code=2).err
 
 

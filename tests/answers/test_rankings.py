@@ -70,7 +70,7 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
 
 
 BAD = [
-    ("tea Q0 cite_1 1 2.0", "5 columns; a line of a TREC run has six: item Q0 passage rank score tag"),
+    ("tea Q0 cite_1 1 2.0", "has 5 columns, but a line of a TREC run must have six: "),
     ("coffee Q0 cite_1 1 2.0 x", "field 'query': no item 'coffee'"),
     (
         "ferry Q0 cite_9 1 2.0 x",
@@ -78,8 +78,8 @@ BAD = [
     ),
     ("ferry Q0 cite_1 one 2.0 x", "field 'rank': 'one' is not a whole number"),
     ("ferry Q0 cite_1 1 nan x", "field 'score': 'nan' is not a number"),
-    ("tea Q0 cite_1 2 1.0 x", "'rag:tea/cite_1' occurs twice for 'rag:tea' (line 1)"),
-    ("tea Q0 cite_2 1 3.0 x", "rank 1 occurs twice for 'rag:tea', and all its scores are equal"),
+    ("tea Q0 cite_1 2 1.0 x", "'rag:tea/cite_1' occurs twice for 'rag:tea' (first on line 1)"),
+    ("tea Q0 cite_2 1 3.0 x", "rank 1 occurs twice for 'rag:tea'"),
 ]
 
 
@@ -91,7 +91,7 @@ def test_a_bad_line_is_named(judge: Judge, items: None, tmp_path: Path, bad: str
     assert column("SELECT count(*) FROM rankings") == [0]
     assert f"skipped: {path}:2" in judge("systems", "import", "--stage", "retrieve", path, "--skip-bad").err
     # A list without an order is skipped as a whole.
-    kept = ["rag:bridge"] if "no order" in err else ["rag:bridge", "rag:tea"]
+    kept = ["rag:bridge"] if "no defined order" in err else ["rag:bridge", "rag:tea"]
     assert column("SELECT item_id FROM rankings ORDER BY 1") == kept
 
 

@@ -46,13 +46,13 @@ def test_maps(tmp_path: Path) -> None:
     assert [i.meta for i in loaded.items] == [{}, {}]
     with pytest.raises(UsageError, match=r"no row has 'texts\.c'"):
         load("claim-pairs", path, maps={**maps, "claim": "texts.c"})
-    with pytest.raises(UsageError, match="is not a field"):
+    with pytest.raises(UsageError, match="no field 'originals'"):
         load("claim-pairs", path, maps={"originals": "texts.a"})
 
 
 def test_a_map_that_meets_nothing(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "d.jsonl", [{"pair_id": 1, "polarity": "counter", "claim": "c"}])
-    with pytest.raises(UsageError, match="--map original=first: no row has 'first'"):
+    with pytest.raises(UsageError, match="--map original=first: no row has the key 'first'"):
         load("claim-pairs", path, maps={"original": "first"})
 
 

@@ -81,7 +81,7 @@ def test_a_wrong_map_among_what_is_missing_is_corrected(table: Path, judge: Judg
         "a b.db",
     ]
     told = judge("items", "import", "csv", table, *words, code=1).err
-    assert "no id; --map question=qurey: no 'qurey'; available: qid, query" in told
+    assert "no id; --map question=qurey: there is no 'qurey'; available keys: qid, query" in told
     again = typed(told)
     assert again[-4:] == ["--dataset", "mine", "-d", "a b.db"]
     assert "question=query" in again and "question=qurey" not in again
@@ -90,7 +90,7 @@ def test_a_wrong_map_among_what_is_missing_is_corrected(table: Path, judge: Judg
 
 def test_passages_that_nobody_named_are_noticed(nested: Path, judge: Judge) -> None:
     told = judge("items", "import", "jsonl", nested, "--map", "id=qid", "--map", "question=query", code=1).err
-    assert "no row has passages or an answer; available: qid, query, docs" in told
+    assert "available columns: qid, query, docs" in told
     assert "--map passages=docs --map passages.text=body" in told
     judge(*typed(told))
 
@@ -98,15 +98,15 @@ def test_passages_that_nobody_named_are_noticed(nested: Path, judge: Judge) -> N
 def test_text_inside_passages_that_has_another_name(nested: Path, judge: Judge) -> None:
     maps = ("--map", "id=qid", "--map", "question=query", "--map", "passages=docs")
     told = judge("items", "import", "jsonl", nested, *maps, code=1).err
-    assert "no passages.text" in told and "in its passages: doc_id, body, rel" in told
+    assert "no passages.text" in told and "keys in its passages: doc_id, body, rel" in told
     judge(*typed(told))
 
 
 def test_all_maps_that_are_wrong_are_told_at_once(table: Path, judge: Judge) -> None:
     words = ("--map", "id=qid", "--map", "passage=document", "--map", "klaim=query", "--map", "question=")
     told = judge("items", "import", "csv", table, *words, code=2).err
-    assert "--map passage=document: 'passage' is not a field (did you mean passages.text?)" in told
-    assert "--map klaim=query: 'klaim' is not a field (did you mean claim?)" in told
+    assert "--map passage=document: there is no field 'passage' (did you mean passages.text?)" in told
+    assert "--map klaim=query: there is no field 'klaim' (did you mean claim?)" in told
     assert "--map question=: the path is empty" in told
     words = ("--map", "id", "--map", "question", "--map", "passages.text=document")
     told = judge("items", "import", "csv", table, *words, code=2).err

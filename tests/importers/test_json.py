@@ -67,7 +67,7 @@ def test_an_endless_number_is_refused(judge: Judge, tmp_path: Path, text: str) -
     assert str(path) in told and "digits" in told
     for size in (1, 7, 5000):
         pieces = Shallow(io.BytesIO(b"[" + b"1" * 4001), "x")
-        with pytest.raises(BadInput, match="a number of more than 4,000 digits"):
+        with pytest.raises(BadInput, match="more than 4,000 digits"):
             while pieces.read(size):
                 pass
         short = Shallow(io.BytesIO((b"[" + b"1" * 4000 + b",") * 2), "x")

@@ -125,7 +125,7 @@ BAD_ROWS: list[tuple[Any, str, str]] = [
     ({"id": 1, "claim": "c", "votes": {"f": {"gold": "x"}}}, "votes.f", "annotator's name"),
     ({"id": 1, "claim": "c", "votes": {"f": {"ann": {}}}}, "votes.f.ann", "not an object"),
     ({"id": 1, "passages": [{"text": "a", "votes": {"f": 1}}]}, "passages.0.votes.f", "must be an object"),
-    ({"id": 1, "claim": "c", "k": 1, "meta": {"k": 2}}, "k", "inside meta"),
+    ({"id": 1, "claim": "c", "k": 1, "meta": {"k": 2}}, "k", "different values"),
 ]
 
 

@@ -36,7 +36,7 @@ def test_real_claims_with_written_documents(tmp_path: Path) -> None:
     assert (len(loaded.items), loaded.passages, loaded.bads) == (2648, 16331, [])
     assert loaded.gold("raguard.role") == ROLES
     # The writer leaves every fourth document id without text: 16,331 // 4.
-    assert loaded.notes[0].startswith("4082 of 16331 documents have no text of their own")
+    assert loaded.notes[0].startswith("4082 of 16331 documents have no text")
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_documents_without_text_are_counted_not_lost(tmp_path: Path) -> None:
     assert first.passages[0].votes == [Vote("raguard.role", "supporting")]
     assert first.meta["documents_without_text"] == ["2"]
     assert loaded.notes == [
-        "4 of 6 documents have no text of their own (empty or a placeholder): "
-        "3 have their title as text, 1 have no title either and were left out"
+        "4 of 6 documents have no text (it is empty or a placeholder): for 3, the title is used as text; "
+        "1 have no title either and were not imported"
     ]
 
 
@@ -145,7 +145,7 @@ def test_a_bad_document_stops_a_strict_import_at_its_own_line(tmp_path: Path) ->
     with pytest.raises(BadInput) as caught:
         list(base.get("raguard").read_rows([claims, documents], base.Options(), stop))
     assert (caught.value.path, caught.value.line) == (str(documents), 5)
-    assert "'supporting' here, 'misleading' in the claims file" in caught.value.reason
+    assert "'supporting' here, but 'misleading' in the claims file" in caught.value.reason
 
 
 @pytest.mark.parametrize(
@@ -178,10 +178,8 @@ def test_documents_that_are_not_there_are_noted(tmp_path: Path) -> None:
     claims, documents = formats.raguard(tmp_path)
     lines = documents.read_text().splitlines(keepends=True)
     write(documents, "".join(lines[:-1]))
-    assert (
-        "1 documents that the claims list are not in the documents file"
-        in load("raguard", claims, documents).notes
-    )
+    note = "the documents file lacks 1 documents that are listed in the claims file"
+    assert note in load("raguard", claims, documents).notes
 
 
 def test_the_verdict_column_may_be_called_label(tmp_path: Path) -> None:
@@ -194,7 +192,7 @@ def test_files_that_do_not_fit(tmp_path: Path) -> None:
     _, documents = formats.raguard(tmp_path)
     with pytest.raises(UsageError, match="also needs the file with the claims"):
         load("raguard", documents)
-    with pytest.raises(BadInput, match="neither claims nor documents") as caught:
+    with pytest.raises(BadInput, match="neither RAGuard's claims nor its documents") as caught:
         load("raguard", write(tmp_path / "x.csv", "a,b\n1,2\n"))
     assert (caught.value.line, caught.value.field) == (1, "Claim")
     without_text = write(tmp_path / "d.csv", "Document ID,Title,Claim ID\n1,t,1\n")

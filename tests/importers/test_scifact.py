@@ -156,7 +156,7 @@ def test_no_evidence_key_means_no_gold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "field", "reason"),
     [
-        (claim(evidence={"1": evidence("SUPPORT", "CONTRADICT")}), "evidence.1", "both labels"),
+        (claim(evidence={"1": evidence("SUPPORT", "CONTRADICT")}), "evidence.1", "both supports and refutes"),
         (claim(evidence={"1": evidence("MAYBE")}), "evidence.1.label", "not one of SUPPORT"),
         (claim(evidence={"1": [{"sentences": [1]}]}), "evidence.1.label", "missing"),
         (claim(evidence={"1": "x"}), "evidence.1", "must be a list"),
@@ -220,7 +220,7 @@ def test_what_it_asks_for(tmp_path: Path) -> None:
     for paths in ([one], [corpus]):
         with pytest.raises(UsageError, match="needs both files"):
             load("scifact", *paths)
-    with pytest.raises(UsageError, match="fixed columns"):
+    with pytest.raises(UsageError, match="--map claim"):
         load("scifact", one, corpus, maps={"claim": "x"})
     missing = write(tmp_path / "c.csv", "id,claim\n1,c\n")
     with pytest.raises(BadInput) as caught:

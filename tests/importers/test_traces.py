@@ -181,13 +181,13 @@ def test_one_trace_as_it_is_downloaded(judge: Judge, tmp_path: Path) -> None:
     [
         (
             [{"id": "t", "observations": [{"id": "o", "type": "SPAN", "output": "x"}]}],
-            "none of the 2 spans is a retrieval",
+            "the files have 2 spans, but no retrieval",
         ),
         ([{"id": "t", "observations": [{"type": "SPAN"}]}], ":1: field 'id': missing"),
         ([{"id": "t", "observations": [], "scores": 3}], ":1: field 'scores': must be a list, not a number"),
         (
             [{"id": "t", "observations": []}, {"a": 1}],
-            ":2: field 'type': is not a Langfuse trace, observation or score",
+            ":2: field 'type': ",
         ),
         (
             [{"id": "t", "observations": [{"id": "o", "type": "RETRIEVER", "output": ["a"]}]}],
@@ -220,8 +220,8 @@ def test_what_is_left_out_is_counted(judge: Judge, tmp_path: Path) -> None:
         tmp_path / "otlp.jsonl", [{"resourceSpans": [{"scopeSpans": [{"spans": [one]}]}]} for one in spans]
     )
     done = judge("items", "import", path)
-    assert "2 retrieved documents without text are left out" in done.err
-    assert "1 retrievals without a document that has text are left out" in done.err
+    assert "2 retrieved documents have no text" in done.err
+    assert "1 retrievals have no document with text" in done.err
     assert rows_of("SELECT text FROM passages") == [("a",)]
     assert rows_of("SELECT count(*) FROM answers") == [(0,)]
 
@@ -267,7 +267,7 @@ def test_what_a_model_thinks_is_no_part_of_its_answer(judge: Judge, tmp_path: Pa
     ]
     path = tmp_path / "otlp.json"
     path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
-    assert "1 answers without text" in judge("items", "import", path).err
+    assert "1 answers have no text" in judge("items", "import", path).err
     assert rows_of("SELECT text FROM answers") == [("Two.",)]
 
 

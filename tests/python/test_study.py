@@ -121,11 +121,11 @@ def test_a_frame_of_another_tool_needs_no_maps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        (FRAME.drop(columns="id"), "DataFrame: field 'id': no such column"),
+        (FRAME.drop(columns="id"), "DataFrame: field 'id': "),
         (FRAME.assign(id=["1", None, "3"]), "DataFrame:2: field 'id': missing"),
         (FRAME.assign(claim=["a", 5, "c"]), "DataFrame:2: field 'claim': must be text, not a number"),
         (FRAME.rename(columns={"tag": "claim"}), "DataFrame: field 'claim': two columns have this name"),
-        (FRAME.rename(columns={"tag": 7}), "column 5 has a name that is not a string: 7"),
+        (FRAME.rename(columns={"tag": 7}), "the name of column 5 is not a string: 7"),
         (FRAME.assign(tag=pd.Series(["\ud800"] * 3, dtype=object)), "lone surrogate"),
         (FRAME.iloc[:0], "there are no rows"),
     ],
@@ -154,7 +154,8 @@ def test_maps_are_those_of_the_command(study: Study) -> None:
     renamed = FRAME.rename(columns={"claim": "statement"}).replace({"support": "yes", "refute": "no"})
     labels = {"stance": {"yes": "support", "no": "refute"}}
     with pytest.raises(
-        UsageError, match=r"maps=\{'claim': 'nothing'\}: no row has 'nothing'; the first has: id, statement"
+        UsageError,
+        match=r"maps=\{'claim': 'nothing'\}: no row has 'nothing'; the keys of the first row are: id, statement",
     ):
         study.items(renamed, maps={"claim": "nothing"})
     study.items(renamed, maps={"claim": "statement"}, label_maps=labels)

@@ -163,7 +163,7 @@ def test_systems_of_a_frame_are_listed(tmp_path: Path) -> None:
     )
     with pytest.raises(
         BadInput,
-        match="DataFrame:1: field 'condition': no condition 'zero' in raguard; available: zero-context",
+        match="DataFrame:1: field 'condition': raguard has no condition 'zero'; available conditions: zero-context",
     ):
         study.answers(frame.assign(condition="zero"), maps={"system": "who", "text": "said"})
     assert len(study.systems()) == len(systems) + 1
@@ -203,7 +203,7 @@ def test_arguments_that_fit_no_score_are_refused_as_on_the_command_line(tmp_path
     [
         (pd.DataFrame([["1", "true", "false"]], columns=["id", "text", "text"]), "DataFrame: field 'text': two columns have this name"),
         (pd.DataFrame([["1", "true"]], columns=pd.MultiIndex.from_tuples([("a", "id"), ("a", "text")])),
-         r"DataFrame: column 1 has a name that is not a string: \('a', 'id'\)"),
+         r"DataFrame: the name of column 1 is not a string: \('a', 'id'\)"),
         (pd.DataFrame({"id": ["1"], "text": ["true"]}).set_index("id"), r"'id' is the frame's index, .*reset_index"),
     ],
 )  # fmt: skip

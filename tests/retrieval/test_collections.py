@@ -47,7 +47,7 @@ def test_beir_takes_only_documents_that_qrels_name(tmp_path: Path) -> None:
     ]
     assert result.gold("relevant") == {"relevant": 2, "not_relevant": 1}
     assert result.notes == [
-        "1 queries are left out, because neither qrels nor a run names a document for them"
+        "1 queries were not imported, because neither qrels nor a run names a document for them"
     ]
 
 
@@ -98,12 +98,12 @@ def test_bad_lines_are_named_with_file_and_line(tmp_path: Path) -> None:
 
 def test_a_missing_kind_of_file_is_named(tmp_path: Path) -> None:
     queries, corpus, qrels = beir(tmp_path)
-    with pytest.raises(UsageError, match="beir lacks qrels or a run"):
+    with pytest.raises(UsageError, match="beir also needs qrels or a run"):
         load("beir", queries, corpus)
-    with pytest.raises(UsageError, match="beir lacks corpus"):
+    with pytest.raises(UsageError, match="beir also needs corpus"):
         load("beir", queries, qrels)
     odd = write(tmp_path / "odd.txt", "what is this\n")
-    with pytest.raises(UsageError, match=r"topics \(topics"):
+    with pytest.raises(UsageError, match=r"topics\.\.\."):
         load("trec", odd)
 
 
@@ -300,7 +300,7 @@ def test_a_document_that_stands_twice_with_two_texts_is_bad(tmp_path: Path) -> N
     write(corpus, text + '{"_id": "d1", "title": "T", "text": "another"}\n')
     result = load("beir", queries, corpus, qrels)
     assert result.places == [("corpus.jsonl", 5, "text")]
-    assert "than on line 1" in result.bads[0].reason
+    assert "on line 1" in result.bads[0].reason
     topics = write(tmp_path / "topics.tsv", "1\twho\n")
     docs = write(tmp_path / "docs.tsv", "d1\tone\nd1\ttwo\n")
     assert load("trec", topics, docs, write(tmp_path / "q", "1 0 d1 1\n")).places == [("docs.tsv", 2, "text")]

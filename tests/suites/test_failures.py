@@ -168,7 +168,7 @@ def test_imports_say_what_a_paper_still_lacks(judge: Judge, tmp_path: Path) -> N
     garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"]])
     path = write_jsonl(tmp_path / "a.jsonl", [{"id": "g0", "text": "So."}])
     done = judge("systems", "import", path, "--system", "m")
-    assert "note: 'garage' has no human answers: eligibility has no baseline" in done.err
+    assert "note: 'garage' has no human answers" in done.err
     assert "no human answers" not in judge("systems", "import", path, "--system", "human").err
     claims = raguard(tmp_path)
     judge("items", "import", "raguard", *claims)
@@ -182,7 +182,7 @@ def test_all_columns_that_are_missing_are_named_at_once(judge: Judge, tmp_path: 
     path = write_jsonl(tmp_path / "a.jsonl", [{"qid": "g0", "output": "So.", "llm": "m"}])
     message = judge("systems", "import", path, code=1).err
     maps = "--map id=COLUMN --map text=COLUMN --map system=COLUMN"
-    assert f"no id, text, system: {maps}; the row has: qid, output, llm" in message
+    assert f"no id, text, system: {maps}; its keys are: qid, output, llm" in message
     named = ("--map", "id=qid", "--map", "text=output", "--map", "system=llm")
     judge("systems", "import", path, *named)
     message = judge(

@@ -250,11 +250,11 @@ def test_one_file_has_a_systems_answers_and_its_verdicts_on_documents(judge: Jud
     [
         (
             {"condition": "zero", "text": "true"},
-            "field 'condition': no condition 'zero' in raguard; available: zero-context, top-K",
+            "field 'condition': raguard has no condition 'zero'; available conditions: zero-context, top-K",
         ),
         (
             {"condition": "oracle", "text": "true"},
-            "field 'document': outputs under 'oracle' are about one document each",
+            "field 'document': each output under 'oracle'",
         ),
         ({"condition": "oracle", "text": "true", "document": "99"}, "has a passage '99'"),
     ],
@@ -486,7 +486,7 @@ def test_a_ranking_that_is_called_as_no_system_is_named(judge: Judge, tmp_path: 
     path = tmp_path / "x.run"
     path.write_text("".join(f"{n} Q0 {d} 1 1 my_rag\n" for n, d in zip("123", "246", strict=True)), "utf-8")
     message = judge("systems", "import", "--stage", "retrieve", path).err
-    assert "ranking (no system is called 'my_rag'; use --system to name the system of a ranking)" in message
+    assert "ranking (there is no system called 'my_rag'" in message
     words = ("raguard", "--system", "my rag", "--part", "retrieval", "--k", "1")
     taken = "the ranking 'my_rag' (retrieve) is not named after a system and is used for 'my rag'"
     assert taken in score(judge, *words).document["notes"]

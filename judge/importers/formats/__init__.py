@@ -1,1 +1,1 @@
-"""Foreign formats: one file each, with NAME, HELP and `read_rows`."""
+"""Importers for foreign formats. Each module defines NAME, HELP and `read_rows`."""

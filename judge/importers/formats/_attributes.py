@@ -1,7 +1,8 @@
-"""Read a span's attributes according to OpenInference (Phoenix) and OpenTelemetry's conventions for GenAI.
+"""Read a span's attributes, which follow OpenInference (Phoenix) or OpenTelemetry's GenAI conventions.
 
-A span's kind is `openinference.span.kind`, or follows from `gen_ai.operation.name`. Both conventions are
-tried for every span, because a tracer may use either of them, whichever program exports the span.
+A span's kind is read from `openinference.span.kind` or, if that is missing, derived from
+`gen_ai.operation.name`. Both conventions are tried for every span, because the program that exports a span
+does not determine which of them the tracer used.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from judge.importers.trace_texts import loaded
 from judge.importers.traces import MODEL, RETRIEVER, TraceSpan
 
 KINDS = {"RETRIEVER": RETRIEVER, "LLM": MODEL}
-"""OpenInference's kinds."""
+"""Maps OpenInference's span kinds to ours."""
 OPERATIONS = {"retrieval": RETRIEVER, "chat": MODEL, "text_completion": MODEL, "generate_content": MODEL}
-"""Operations of the GenAI conventions."""
+"""Maps the operations in the GenAI conventions to our span kinds."""
 _NUMBERED = re.compile(r"retrieval\.documents\.(\d+)\.(.+)")
 
 
 def span_of(
     trace: str, span: str, parent: str | None, start: str, kind: str, attributes: Mapping[str, Any]
 ) -> TraceSpan:
-    """Build a span from its attributes, which are nested or have dotted names. `kind` is the record's own
-    field, if it has one.
+    """Build a span from its attributes, which are either nested or have dotted names. `kind` is the value of
+    the record's `kind` field, if the record has one.
     """
 
     def get(*names: str) -> Any:
@@ -39,19 +40,21 @@ def span_of(
     made.output = get("output.value", "gen_ai.output.messages")
     if span_kind == RETRIEVER:
         made.documents = _documents(attributes, get("retrieval.documents", "gen_ai.retrieval.documents"))
-        # The documents are the output. As text they could be taken for an answer.
+        # The output of a retriever is its documents. If it were kept as text, it could be mistaken for an
+        # answer.
         made.output = None
     if span_kind == MODEL:
         model = get("llm.model_name", "gen_ai.response.model", "gen_ai.request.model")
         made.model = None if model is None else str(model)
-        # Messages first: the raw output value of a model's span is often the complete response as JSON.
+        # The messages are read first, because the raw output value of a model's span is often the complete
+        # response as JSON.
         made.output = get("llm.output_messages", "gen_ai.output.messages", "output.value") or made.output
         made.output = _messages(attributes) or made.output
     return made
 
 
 def _documents(attributes: Mapping[str, Any], value: Any) -> list[Any]:
-    """Return the retrieved documents, given as a list, as a list in JSON text, or as attributes with indices
+    """Return the retrieved documents. They may be a list, a JSON string, or attributes with an index
     (`documents.0`).
     """
     value = loaded(value)
@@ -68,8 +71,8 @@ def _documents(attributes: Mapping[str, Any], value: Any) -> list[Any]:
 
 
 def _document(value: Any) -> Any:
-    """Return one document with plain names: `document.content` becomes `content`, and metadata in JSON
-    becomes an object.
+    """Return a document without prefixes in its keys (`document.content` becomes `content`). Metadata given
+    as a JSON string are parsed.
     """
     if not isinstance(value, dict):
         return value
@@ -82,7 +85,9 @@ def _document(value: Any) -> Any:
 
 
 def _messages(attributes: Mapping[str, Any]) -> Any:
-    """Return the text of the last output message from numbered attributes (`llm.output_messages.0.message.content`)."""
+    """Return the text of the last output message. Messages are attributes with an index
+    (`llm.output_messages.0.message.content`).
+    """
     start, end = "llm.output_messages.", ".message.content"
     texts = [value for name, value in attributes.items() if name.startswith(start) and name.endswith(end)]
     return texts[-1] if texts else None

@@ -1,7 +1,6 @@
-"""Read a test collection as items: topics, qrels and runs select the documents of the corpus.
+"""Import a test collection as items. Topics, qrels and runs determine which documents of the corpus are read.
 
-`beir` and `trec` share this module. The corpus is streamed, and only documents named in qrels or in a run are read. Ids are kept (item `dataset:query`, passage `item/document`), so that a judge's labels can be exported as
-qrels. The gold field of a passage follows from the grades, or from --map-label:
+The formats `beir` and `trec` share this module. The corpus is streamed, and only documents that are named in qrels or in a run are kept. Ids are preserved (item `dataset:query`, passage `item/document`), so a judge's labels can be exported as qrels. The gold field of a passage depends on the grades in the file, or on --map-label:
     relevant         grades 0 and 1 only: not_relevant | relevant
     relevance_grade  grades up to 2: 0 | 1 | 2
     relevance_0_3    grades up to 3: 0 | 1 | 2 | 3
@@ -21,31 +20,32 @@ from judge.importers.records import Records, built, placed
 from judge.types import Item, Passage, Vote, Where
 
 NamedEntry = tuple[str, str, str | None]
-"""A query, a document named for it, and the document's grade (None for a document from a run)."""
+"""(query id, document id, grade); the grade is None for a document from a run."""
 TopicText = tuple[str, str, Mapping[str, Any], Where]
-"""A query's id, its text, the rest of its record, and its place."""
+"""(query id, its text, the other keys of its record, its place)."""
 CorpusText = tuple[str, tuple[str, Any], Any, Mapping[str, Any], Where]
-"""A document's id, its text with its key, its title, the rest of its record, and its place."""
+"""(document id, {key: text}, title, the other keys of its record, its place)."""
 
 GRADES = {
     "relevant": {"0": "not_relevant", "1": "relevant"},
     "relevance_grade": {str(n): str(n) for n in range(3)},
     "relevance_0_3": {str(n): str(n) for n in range(4)},
 }
-"""Maps a gold field to a mapping from the file's grade to our label. A file gets the first field that has all
-its grades.
+"""Maps each gold field to {grade in the file: our label}. The first field that includes all grades in the
+file is used.
 """
 LONGEST_ENTRY = 4096
-"""Longest line of qrels or of a run, in characters."""
+"""Maximum length of a line in qrels or in a run, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The rules for recognising and reading the files of one format. Errors are passed to the `bad` callback
-    of each reader.
+    """The functions that recognise and read the files of one format. Each reader passes errors to its `bad`
+    callback.
 
-    `topics` is the format's word for its queries. `kind_of` returns that word, corpus, qrels or run.
-    `documents` reads only the requested documents. `example` is a command with every kind of file.
+    `topics` is the format's name for its file of queries. `kind_of` returns either this name, "corpus",
+    "qrels" or "run". `documents` reads only the requested documents. `example` lists files of every kind, as
+    in a command.
     """
 
     name: str
@@ -57,9 +57,9 @@ class Family:
     documents: Callable[[Path, set[str], Bad], Iterable[CorpusText]]
 
     def read_rows(self, paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-        """Yield one row per query that has documents, or one row per query if only queries are given.
+        """Yield one row for each query that has documents, or for every query if there are only queries.
 
-        Raises UsageError if a required kind of file is missing.
+        Raises UsageError if a required file is missing.
         """
         fields.no_maps(self.name, options)
         kinds = {path: self.kind_of(path) for path in paths}
@@ -69,7 +69,8 @@ class Family:
         if not alone and (missing or not {"qrels", "run"} & set(kinds.values())):
             lacks = ", ".join(sorted(missing)) or "qrels or a run"
             raise UsageError(
-                f"{self.name} lacks {lacks}: {command(f'judge items import {self.name} {self.example}')}"
+                f"the format {self.name} also needs {lacks}: "
+                f"{command(f'judge items import {self.name} {self.example}')}"
             )
         # The corpus is read last and streamed: it may be larger than the memory.
         collection = Collection()
@@ -110,7 +111,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A document that a line of qrels (with a grade) or of a run (without one) names for a query."""
+    """A document that is named for a query, either in qrels (with a grade) or in a run (without a grade)."""
 
     query: str
     document: str
@@ -120,7 +121,7 @@ class Named:
 
 @dataclass(slots=True)
 class Topic:
-    """A query: its text, the rest of its record, and its place."""
+    """A query: its text, the other keys of its record, and its place."""
 
     text: str
     meta: dict[str, Any]
@@ -129,7 +130,7 @@ class Topic:
 
 @dataclass(slots=True)
 class Collection:
-    """The contents of the files of one import, without the documents."""
+    """The contents of the imported files, except the documents."""
 
     topics: dict[str, Topic] = field(default_factory=dict)
     named: dict[str, dict[str, Named]] = field(default_factory=dict)
@@ -143,8 +144,8 @@ class Collection:
         self.topics[name] = topic
 
     def add(self, named: Named) -> None:
-        """Add a document for a query. A grade takes precedence over an entry in a run. Raises BadInput if the
-        grades differ.
+        """Add a document for a query. A line of qrels takes precedence over a line of a run. Raises BadInput
+        if the document already has a different grade.
         """
         known = self.named.setdefault(named.query, {})
         before = known.get(named.document)
@@ -153,28 +154,28 @@ class Collection:
             known[named.document] = named
         elif named.grade not in (None, before.grade):
             raise BadInput(
-                f"'{named.document}' has grade {named.grade} for query '{named.query}', and {before.grade} before "
-                f"(line {before.where.line})",
+                f"'{named.document}' has grade {named.grade} for query '{named.query}', but grade "
+                f"{before.grade} on line {before.where.line}",
                 field="grade",
             )
 
     def documents(self) -> set[str]:
-        """Return every document to be read."""
+        """Return the ids of all documents that are named for a query."""
         return {document for known in self.named.values() for document in known}
 
     def gold_field(self, label_maps: Iterable[str]) -> str:
-        """Return the label field to which the grades belong."""
+        """Return the gold field for the grades in the files."""
         for name in label_maps:
             if name in GRADES:
                 return name
         grades = {n.grade for known in self.named.values() for n in known.values()}
-        # A grade below 0 (spam, broken pages) is outside every scale, so it does not influence the choice.
+        # A grade below 0 (spam, broken pages) is not part of any scale, so it does not affect the choice.
         grades = {g for g in grades if g and not g.startswith("-")}
         return next((name for name, labels in GRADES.items() if grades <= labels.keys()), "relevance_0_3")
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number, text) for each line that is not blank in a file of columns.
+    """Yield (line number, text) for each line that is not blank.
 
     Raises BadInput if a line is not UTF-8 or is longer than LONGEST bytes.
     """
@@ -184,7 +185,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         while raw := handle.readline(LONGEST):
             number += 1
             if len(raw) == LONGEST and not raw.endswith(b"\n"):
-                raise BadInput(f"a line of more than {LONGEST >> 20} MB", path=str(path), line=number)
+                raise BadInput(f"the line is longer than {LONGEST >> 20} MB", path=str(path), line=number)
             try:
                 text = raw.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
@@ -201,14 +202,14 @@ def first_line(path: Path) -> str:
 
 
 def entries(path: Path, parse: Callable[[str], NamedEntry | None], collection: Collection, bad: Bad) -> None:
-    """Add the entry that `parse` returns for each line (None means no entry). Pass a bad line to `bad`, with
-    its place.
-    """
+    """Parse each line and add the result, unless it is None. Pass a bad line to `bad`, with its place."""
     some = False
     for number, text in lines(path):
         try:
             if len(text) > LONGEST_ENTRY:
-                raise BadInput(f"a line of {len(text):,} characters, instead of two ids and a number")
+                raise BadInput(
+                    f"the line has {len(text):,} characters, which is too long for two ids and a number"
+                )
             if got := parse(text):
                 some = True
                 collection.add(Named(*got, Where(str(path), number)))
@@ -220,18 +221,18 @@ def entries(path: Path, parse: Callable[[str], NamedEntry | None], collection: C
 
 
 def keep(documents: dict[str, Passage], lines_of: dict[str, int], document: Passage, number: int) -> None:
-    """Add a document to those read so far. Raises BadInput if it was read with different text."""
+    """Add a document to `documents`. Raises BadInput if a different text was read for the same id."""
     name = str(document.source_id)
     before = documents.setdefault(name, document)
     if (before.text, before.title) != (document.text, document.title):
         raise BadInput(
-            f"document '{name}' has a different text here than on line {lines_of[name]}", field="text"
+            f"the text of document '{name}' differs from its text on line {lines_of[name]}", field="text"
         )
     lines_of.setdefault(name, number)
 
 
 def whole(cell: str) -> str:
-    """Return a grade as a whole number in its shortest form. Raises BadInput if it is not a whole number."""
+    """Return a grade as a string in its shortest form. Raises BadInput if it is not a whole number."""
     try:
         number = float(cell)
     except ValueError:
@@ -242,15 +243,20 @@ def whole(cell: str) -> str:
 
 
 def ranked(text: str) -> NamedEntry:
-    """Parse a line of a run in TREC's form: query Q0 document rank score tag."""
+    """Parse a line of a TREC run: query Q0 document rank score tag."""
     cells = text.split()
     if len(cells) != 6:
-        raise BadInput(f"{len(cells)} columns; a line of a run has six: query Q0 document rank score tag")
+        raise BadInput(
+            f"the line has {len(cells)} columns, but a line of a run must have six: query Q0 "
+            "document rank score tag"
+        )
     return cells[0], cells[2], None
 
 
 def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[str, Mapping[str, Any], Where]]:
-    """Yield (id, record, place) for each JSON record. The id is under the first of the keys `names` that it has."""
+    """Yield (id, record, place) for each JSON record. The id is the value of the first key in `names` that
+    the record has.
+    """
 
     def named(raw: Any) -> list[tuple[str, Mapping[str, Any]]]:
         row = fields.record(raw)
@@ -261,7 +267,9 @@ def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[st
 
 
 def passage(name: str, text: str | None, title: str | None, meta: Mapping[str, Any]) -> Passage:
-    """Return a document as a passage. If it has no text, its title is used. Raises BadInput if it has neither."""
+    """Return a document as a passage. If the document has no text, its title is used instead. Raises BadInput
+    if it has neither.
+    """
     body = next((t for t in (text, title) if t and t.strip()), None)
     if body is None:
         raise BadInput(f"document '{name}' has neither text nor title", field="text")
@@ -271,7 +279,9 @@ def passage(name: str, text: str | None, title: str | None, meta: Mapping[str, A
 def rows(
     collection: Collection, documents: Mapping[str, Passage], dataset: str, options: Options, bad: Bad
 ) -> Iterator[Row]:
-    """Yield one row per query that has documents, in the order of the topics. Reports how many queries have none."""
+    """Yield one row for each query that has documents, in the order of the topics. Note how many queries have
+    no documents.
+    """
     labels = fields.Labels(options)
     gold = collection.gold_field(options.label_maps)
     for query, known in collection.named.items():
@@ -296,7 +306,7 @@ def rows(
             idle += 1
     if idle:
         options.note(
-            f"{idle} queries are left out, because neither qrels nor a run names a document for them"
+            f"{idle} queries were not imported, because neither qrels nor a run names a document for them"
         )
     labels.finish()
 
@@ -310,6 +320,6 @@ def _labelled(named: Named, documents: Mapping[str, Passage], gold: str, labels:
         try:
             votes = list(labels.fixed(gold, named.grade, "grade", GRADES[gold]))
         except BadInput as error:
-            hint = f"{error.reason}; use --map-label {gold}:{named.grade}=LABEL to give its meaning"
+            hint = f"{error.reason}; to assign a label to this grade, pass --map-label {gold}:{named.grade}=LABEL"
             raise BadInput(hint, field="grade") from error
     return Passage(known.text, known.source_id, known.title, meta=dict(known.meta), votes=votes)

@@ -1,7 +1,7 @@
-"""BEIR: queries, a corpus and qrels, the format of its data sets and of many others.
+"""BEIR: queries, a corpus and qrels. Many data sets other than BEIR's use this format, too.
 
 Thakur et al., "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models",
-NeurIPS 2021 (arXiv 2104.08663); files are read as its loader reads them.
+NeurIPS 2021 (arXiv 2104.08663). Files are interpreted as in BEIR's own loader.
 
 The files of one import are recognised by their content:
     qrels/test.tsv   a header, then query-id TAB corpus-id TAB score
@@ -9,8 +9,8 @@ The files of one import are recognised by their content:
     queries.jsonl    {_id, text, metadata}; recognised by its name, or because it has no title
 A run in TREC's six columns may be added; its documents become passages as well.
 
-Each query is one item. Its passages are the documents that qrels or a run name for it; ids are kept. For the gold labels of
-passages, see `judge.importers.formats._collection`.
+Each query is one item. Its passages are the documents that qrels or a run name for it. Ids are preserved. For
+the gold labels of passages, see `judge.importers.formats._collection`.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from judge.importers.formats import _collection as collection
 from judge.importers.records import json_records, placed
 
 NAME = "beir"
-HELP = "BEIR: queries.jsonl, corpus.jsonl and qrels (TSV), with or without runs"
+HELP = "BEIR: queries.jsonl, corpus.jsonl and qrels (TSV), with optional runs"
 TOGETHER = True
 SIGNS = (("_id", "text"), ("query-id", "corpus-id", "score"))
 
@@ -32,7 +32,7 @@ _HEADER = ("query-id", "corpus-id", "score")
 
 
 def _kind_of(path: Path) -> str:
-    """Return qrels, run, queries or corpus. Raises UsageError if a file is none of them."""
+    """Return the kind of file: qrels, run, queries or corpus. Raises UsageError if it is not recognised."""
     first = collection.first_line(path)
     if first.lstrip()[:1] in "[{":
         # The name first, because the title of a document may be missing.
@@ -45,8 +45,8 @@ def _kind_of(path: Path) -> str:
     if len(first.split()) == 6:
         return "run"
     raise UsageError(
-        f"{path}: neither queries or corpus (JSON lines), nor qrels (query-id, corpus-id, score between tabs), "
-        "nor a run (six columns); the format trec reads others"
+        f"{path}: not recognised as queries or corpus (JSON Lines), qrels (query-id TAB corpus-id TAB "
+        "score) or a run (six columns); for other forms, use the format trec"
     )
 
 
@@ -56,7 +56,10 @@ def _graded(text: str) -> collection.NamedEntry | None:
     if tuple(cells) == _HEADER:
         return None
     if len(cells) != 3:
-        raise BadInput(f"{len(cells)} columns; qrels have three between tabs: query-id, corpus-id, score")
+        raise BadInput(
+            f"the line has {len(cells)} columns, but qrels must have three, separated by tabs: "
+            "query-id, corpus-id, score"
+        )
     return cells[0], cells[1], collection.whole(cells[2])
 
 

@@ -1,12 +1,12 @@
-"""Claim pairs: a claim and its counter claim, for support ratios and confirmation bias.
+"""Claim pairs: a claim and its counterclaim, for support ratios and confirmation bias.
 
-The seed "Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG): a counter claim changes one
-critical relation of its original.
+In "Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG), a counterclaim changes one critical relation
+in the original claim.
 
-The file is JSON Lines, a JSON array or CSV, with rows of one of two kinds:
+The file is JSON Lines, a JSON array or CSV. Its rows have one of two forms:
     {pair_id, original, counter}            one pair per row: items PAIR-original and PAIR-counter
     {pair_id, polarity, claim[, id, ...]}   one claim per row; `id` defaults to PAIR-POLARITY
-Other keys are as in `jsonl`. In a row with a pair, they apply to both claims. `--map` accepts pair_id, original and counter in addition to the fields of `jsonl`. A note lists pairs that lack one of their claims.
+Other keys are as in `jsonl`. In a row with a pair, they apply to both claims. `--map` also accepts pair_id, original and counter. The import notes which pairs lack one of their claims.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,12 +23,12 @@ from judge.importers.records import each, table_or_json
 from judge.types import Item
 
 NAME = "claim-pairs"
-HELP = "claims with their counter claims: one pair per row, or one claim per row"
+HELP = "claims with their counterclaims: one pair per row, or one claim per row"
 SIGNS = (("pair_id", "original", "counter"),)
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield two rows per pair. Raises UsageError if a --map does not match any field or any row."""
+    """Yield two rows per pair. Raises UsageError if a --map names an unknown field, or a path that no row has."""
     check(options.maps, fields.POLARITIES)
     for path in paths:
         records, is_table = table_or_json(path, bad)
@@ -38,7 +38,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
 
 
 class _Splitter:
-    """Makes one or two items from each row, and records which pairs are complete."""
+    """Turns each row into one or two items, and records which pairs are complete."""
 
     def __init__(self, path: Path, options: Options, cells: bool) -> None:
         self._path = path
@@ -56,7 +56,7 @@ class _Splitter:
         self._whole: dict[str, set[str]] = {}
 
     def items(self, raw: Any) -> list[Item]:
-        """Return the items in one row. Raises BadInput if pair_id, a claim or its polarity is missing."""
+        """Return the one or two items in a row. Raises BadInput if pair_id, a claim or its polarity is missing."""
         row = dict(fields.record(raw))
         self._rows += 1
         if self._cells:
@@ -84,11 +84,11 @@ class _Splitter:
         return items
 
     def finish(self) -> None:
-        """Raise UsageError if a --map had no effect, and report pairs with only one claim."""
+        """Raise UsageError if a --map had no effect. Note the pairs with only one claim."""
         for name in self._mapped - self._met:
             if self._rows:
                 wanted = self._paths[name]
-                raise UsageError(f"{self._path}: --map {name}={wanted}: no row has '{wanted}'")
+                raise UsageError(f"{self._path}: --map {name}={wanted}: no row has the key '{wanted}'")
         # A pair is complete without passages, and its topic or source is meta on purpose.
         self._single.finish(notes_unused=False)
         halves = [pair for pair, seen in self._whole.items() if len(seen) == 1]

@@ -1,10 +1,10 @@
 """CSV with a header: each row is one item, or one item with one passage.
 
 Columns have the names of the keys of `jsonl`: `id`, `claim`, `gold.FIELD`, `passages.text`,
-`passages.gold.FIELD`, `passages.votes.FIELD` ... Cells of `passages`, `reference_answers`, `options`,
-`gold`, `votes` and `meta` may contain JSON. An empty cell is not a value. Other columns go to `meta`
-(of the passage if the row has one). The delimiter is a comma, a semicolon, a tab or a bar (`.tsv`: a tab). `.gz` is
-unpacked, and Parquet is read too.
+`passages.gold.FIELD`, `passages.votes.FIELD` ... Cells of `passages`, `reference_answers`, `options`, `gold`,
+`votes` and `meta` may contain JSON. An empty cell is a missing value. Other columns are kept in the `meta` of
+the passage or, if the row has no passage, of the item. The delimiter is either a comma, a semicolon, a tab or
+a bar; in a `.tsv` file it is a tab. `.gz` files are decompressed, and Parquet is also supported.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ from judge.importers.paths import ITEM_FIELDS
 from judge.importers.records import csv_records, each, placed
 
 NAME = "csv"
-HELP = "a table with a header: each row is one item, or one item with one passage"
+HELP = "a table with a header; each row is one item, or one item with one passage"
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield the rows of each file. Raises UsageError if a --map does not match any field or any column."""
+    """Yield the rows of each file. Raises UsageError if a --map names an unknown field or a missing column."""
     for path in paths:
         reader = RowReader(path, options, is_csv=True)
         # Known column names decide the delimiter, because a name may itself contain commas.

@@ -1,9 +1,10 @@
 """GaRAGe: questions with about 15 annotated passages each, and a human answer.
 
-Sorodoc et al., "GaRAGe: A Benchmark with Grounding Annotations for RAG Evaluation", ACL Findings
-2025 (arXiv 2506.07671); columns as in the data set's README. CC BY-NC: never shipped.
+Sorodoc et al., "GaRAGe: A Benchmark with Grounding Annotations for RAG Evaluation", ACL Findings 2025 (arXiv
+2506.07671). Columns are described in the data set's README. The data are licensed CC BY-NC, so they are not
+shipped with adjudge.
 
-Files: `GaRAGe_benchmark.jsonl` (or a JSON array). A row:
+The file is `GaRAGe_benchmark.jsonl` (or a JSON array). Each row is an object:
     {sample_id, question, question_date, question_*: tags, topic_tag, comments,
      grounding: [{"cite_1": text, age, date, provider}],
      evidence_relevant: [YES|NO], evidence_correct: [class or ""], evidence_cited: [YES|NO],
@@ -11,13 +12,12 @@ Files: `GaRAGe_benchmark.jsonl` (or a JSON array). A row:
 The three evidence lists are as long as `grounding`.
 
 Each row is one item. A passage's id is its citation marker, its source is the provider (web or ent), and its
-`meta` has age, evidence_relevant, evidence_correct and evidence_cited. Tags, comments and the human
-answers are kept in the item's `meta` under their own names. Gold labels:
-    relevance     (passage) ANSWER-THE-QUESTION | RELATED-INFORMATION | OUTDATED | UNKNOWN as in
-                  evidence_correct; IRRELEVANT where that is empty and evidence_relevant is NO;
-                  none where it is empty otherwise
-    insufficient  (item) true when answer_validate is empty and every evidence_cited is NO (427 of
-                  the 2,366 rows), else false; none when the row lacks either
+`meta` has age, evidence_relevant, evidence_correct and evidence_cited. Tags, comments and the human answers are kept in the item's `meta` under the same keys. Gold labels:
+    relevance     (passage) ANSWER-THE-QUESTION | RELATED-INFORMATION | OUTDATED | UNKNOWN from
+                  evidence_correct; IRRELEVANT if that is empty and evidence_relevant is NO;
+                  no label if it is empty and evidence_relevant is not NO
+    insufficient  (item) true if answer_validate is empty and every evidence_cited is NO (427 of
+                  the 2,366 rows), otherwise false; no label if the row lacks one of the two fields
 """
 
 import re
@@ -33,11 +33,11 @@ from judge.importers.records import each, json_records
 from judge.types import Item, Passage
 
 NAME = "garage"
-HELP = "GaRAGe rows: questions with annotated passages and human answers"
+HELP = "GaRAGe: questions with annotated passages and human answers"
 SIGNS = (("sample_id", "question", "grounding"),)
 
 CLASSES = ("ANSWER-THE-QUESTION", "RELATED-INFORMATION", "OUTDATED", "UNKNOWN", "IRRELEVANT")
-# The paper's data set has one entry per passage in each of these lists, aligned with `grounding`.
+# Each of these lists has one entry per passage, in the order of `grounding`.
 LISTS = ("evidence_relevant", "evidence_correct", "evidence_cited")
 _MARKER = re.compile(r"\[?(cite_\d+)\]?")
 _OWN = ("sample_id", "question", "question_date", "grounding", *LISTS)
@@ -68,28 +68,29 @@ def _items(raw: Any, dataset: str, labels: fields.Labels) -> list[Item]:
         passage = _passage(raw, f"grounding.{number}")
         given = {name: values[number] for name, values in marks.items() if values is not None}
         passage.meta.update(given)
-        # evidence_correct is empty for an irrelevant passage: the files give its class only by evidence_relevant.
+        # For an irrelevant passage, evidence_correct is empty and only evidence_relevant gives its class.
         value = _class(given, number)
         known = {c: c for c in CLASSES}
         passage.votes += labels.fixed("relevance", value, f"evidence_correct.{number}", known)
         item.passages.append(passage)
     if "answer_validate" in row and marks["evidence_cited"] is not None:
         cited = "YES" in marks["evidence_cited"]
-        # GaRAGe marks insufficient grounding by an empty validated answer and no cited passage: 427 of its 2,366 rows.
+        # GaRAGe marks insufficient grounding with an empty validated answer and no cited passage (427 of its
+        # 2,366 rows).
         insufficient = row["answer_validate"] in ("", None) and not cited
         item.votes += labels.gold("insufficient", insufficient, "answer_validate")
     return [fields.checked(item)]
 
 
 def _aligned(row: Mapping[str, Any], name: str, length: int) -> list[Any] | None:
-    """Return an evidence list, or None if the row has none. Raises BadInput if its length differs from that
-    of the grounding.
+    """Return an evidence list, or None if the row does not have it. Raises BadInput if its length differs
+    from the number of passages.
     """
     if row.get(name) is None:
         return None
     values = fields.listing(row[name], name)
     if len(values) != length:
-        raise BadInput(f"{len(values)} entries for {length} passages", field=name)
+        raise BadInput(f"the list has {len(values)} entries, but there are {length} passages", field=name)
     for number, value in enumerate(values):
         if name != "evidence_correct" and value not in ("YES", "NO", "", None):
             raise BadInput(f"'{value}' must be YES or NO", field=f"{name}.{number}")
@@ -98,14 +99,15 @@ def _aligned(row: Mapping[str, Any], name: str, length: int) -> list[Any] | None
 
 def _class(given: Mapping[str, Any], number: int) -> str | None:
     value = fields.word(given.get("evidence_correct"), f"evidence_correct.{number}")
-    # The data set has no class for an irrelevant passage: it is an empty class together with evidence_relevant NO.
+    # The data set has no class for an irrelevant passage. Instead, its class is empty and its
+    # evidence_relevant is NO.
     if value is None and given.get("evidence_relevant") == "NO":
         return "IRRELEVANT"
     return value
 
 
 def _passage(raw: Any, place: str) -> Passage:
-    """Return one entry of `grounding` as a passage. Its text is under the key that looks like a citation marker."""
+    """Return an entry of `grounding` as a passage. The key of its text is the passage's citation marker."""
     row = fields.mapping(raw, place)
     markers = [key for key in row if _MARKER.fullmatch(key)]
     if len(markers) != 1:

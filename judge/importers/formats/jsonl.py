@@ -1,18 +1,19 @@
-"""JSON Lines, or one JSON array: one item per row. Every other tool can write this format.
+"""JSON Lines, or a JSON array, with one item per row. Any tool can write this format.
 
     {"id": "q1",                                       required; text or a number
-     "question": "...", "claim": "...",                any of them, with
-     "question_id": "...", "question_date": "...",     the cluster of the question; its date
-     "reference_answers": ["..."],                     one text or a list
+     "question": "...", "claim": "...",                at least one of question, claim and passages
+     "question_id": "...", "question_date": "...",     questions with the same id are one cluster; the question's date
+     "reference_answers": ["..."],                     one string or a list
      "options": {"A": "...", "B": "..."}, "correct": "A",
      "pair_id": "p1", "polarity": "original"|"counter",
      "passages": ["text" or {"id", "text", "title", "date", "source", "gold", "votes", "meta"}],
      "gold": {"FIELD": "label"},                       labels may be numbers or true/false: 0 -> "0"
-     "votes": {"FIELD": {"ANNOTATOR": "label"}},       people's labels
+     "votes": {"FIELD": {"ANNOTATOR": "label"}},       human labels
      "dataset": "...", "meta": {...}}                  all other keys are kept in `meta`
 
-`.gz` is unpacked, and Parquet is read too. `--map` reads any of these from another path; see `judge.importers.mapped`.
-Rows with the same id and the same item fields are one item with the passages of all of them.
+`.gz` files are decompressed, and Parquet is also supported. `--map` reads any of these keys from another
+path; see `judge.importers.mapped`. Rows with the same id and the same item fields are merged into one item,
+which has the passages of all these rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +28,7 @@ HELP = "one JSON object per line: items with passages, gold labels and human lab
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield the rows of each file. Raises UsageError if a --map does not match any field or any row."""
+    """Yield the rows of each file. Raises UsageError if a --map names an unknown field, or a path that no row has."""
     for path in paths:
         reader = RowReader(path, options)
         yield from each(json_records(path, bad), reader.items, bad)

@@ -1,15 +1,15 @@
-"""Langfuse traces: each retrieval is one item. The files from one export are imported together.
+"""Langfuse traces: each retrieval becomes one item. The files from one export are imported together.
 
 The files are JSON Lines, JSON, CSV or Parquet. Records are recognised by their keys:
 
-    trace        {id, input, output, observations: [...], scores: [...]}: the API's trace with its details
+    trace        {id, input, output, observations: [...], scores: [...]}, as the API returns a single trace
     observation  {id, traceId, parentObservationId, type, startTime, input, output, model}, names in camelCase or snake_case
     score        {traceId, observationId, name, value, stringValue, source, comment, authorUserId}
 
-A retrieval is an observation of type RETRIEVER, and its output is the list of documents. GENERATION is a
-model call. A trace has an input and an output, and becomes the parent of its observations. Scores from the
-source ANNOTATION become human labels. Scores from EVAL and API become runs of `langfuse-eval` and
-`langfuse-api`. `judge.importers.traces` turns all of them into items.
+An observation of type RETRIEVER is a retrieval, and its output is the list of documents. An observation of
+type GENERATION is a model call. The trace itself becomes the parent of its observations. Scores with the
+source ANNOTATION become human labels. Scores with the source EVAL or API become runs of the judge
+`langfuse-eval` or `langfuse-api`. The module `judge.importers.traces` builds the items.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SIGNS = (
     ("id", "trace_id", "type", "start_time"),
 )
 BESIDE = (("id", "timestamp"), ("name", "source"))
-"""Keys of traces and scores in separate files. Other tables may have these keys too, so they are not
-sufficient alone.
+"""Keys of traces and scores in separate files. Other tables may also have these keys, so they do not identify
+the format alone.
 """
 KINDS = {"RETRIEVER": RETRIEVER, "GENERATION": MODEL}
 _DOCUMENTS = ("documents", "chunks", "results", "context", "contexts")
@@ -42,7 +42,8 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
     observations = loaded(row.get("observations"))
     if isinstance(observations, list) and all(isinstance(observation, dict) for observation in observations):
         trace = fields.identifier(row.get("id"), "id")
-        # The trace becomes the root span above its observations; no observation has its id.
+        # The trace becomes the root span of its observations. Its id differs from the ids of all
+        # observations.
         yield TraceSpan(trace, trace, input=loaded(row.get("input")), output=loaded(row.get("output")))
         for observation in observations:
             yield _observation(observation, trace)
@@ -59,7 +60,9 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
         yield TraceSpan(trace, trace, input=loaded(row.get("input")), output=loaded(row.get("output")))
     else:
         keys = ", ".join(list(row)[:12])
-        raise BadInput(f"is not a Langfuse trace, observation or score; it has: {keys}", field="type")
+        raise BadInput(
+            f"the record is not a Langfuse trace, observation or score; its keys are: {keys}", field="type"
+        )
 
 
 def _observation(row: Mapping[str, Any], trace: str) -> TraceSpan:
@@ -83,10 +86,10 @@ def _observation(row: Mapping[str, Any], trace: str) -> TraceSpan:
 
 
 def _score(row: Mapping[str, Any], trace: str) -> Iterator[TraceScore]:
-    """Yield the score if it has a value and a trace. A session's score has no trace."""
+    """Yield the score, unless it has no value, or no trace because it is about a session."""
     words = _get(row, "stringValue")
     value = words if words not in (None, "") else row.get("value")
-    # A boolean score is a label, spelled as JSON spells it.
+    # A boolean score is a label, formatted as in JSON.
     if isinstance(value, bool) or value in (None, ""):
         value = None if value in (None, "") else str(value).lower()
     if value is None:
@@ -107,7 +110,7 @@ def _score(row: Mapping[str, Any], trace: str) -> Iterator[TraceScore]:
 
 
 def _get(row: Mapping[str, Any], name: str) -> Any:
-    """Return a value by its name in the API, or by its name in a warehouse export (trace_id)."""
+    """Return the value of a key, which has its API name (traceId) or its name in a warehouse export (trace_id)."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     return row.get(name, row.get(snake))
 

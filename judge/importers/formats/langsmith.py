@@ -1,15 +1,15 @@
-"""LangSmith traces: each retrieval is one item. Runs and feedback are imported together.
+"""LangSmith traces: each retrieval becomes one item. Runs and feedback are imported together.
 
-The files are JSON Lines, JSON, CSV or Parquet, as the client's models write them (`client.list_runs(...)`,
-`client.list_feedback(...)`, each as `run.model_dump_json()`). Records are recognised by their keys:
+The files are JSON Lines, JSON, CSV or Parquet. They contain the objects from `client.list_runs(...)` and
+`client.list_feedback(...)`, each written with `model_dump_json()`. Records are recognised by their keys:
 
     run       {id, trace_id, parent_run_id, run_type, start_time, inputs, outputs, extra: {metadata: {ls_model_name}}}
     feedback  {run_id, key, score, value, comment, feedback_source: {type, user_name}}
 
-A retrieval is a run of type `retriever`, and its output is the list of documents; `llm` is a model call.
-Feedback from the source `app` becomes human labels. Feedback from other sources becomes runs of
-`langsmith-api`, `langsmith-model` and so on. The module `judge.importers.traces` turns all of them into
-items.
+A run of type `retriever` is a retrieval, and its output is the list of documents. A run of type `llm` is a
+model call. Feedback with the source type `app` becomes human labels. Other feedback becomes runs of a judge
+named after the source, for example `langsmith-api` or `langsmith-model`. The module `judge.importers.traces`
+builds the items.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
         yield from _feedback(row)
     else:
         keys = ", ".join(list(row)[:12])
-        raise BadInput(f"is neither a LangSmith run nor feedback; it has: {keys}", field="run_type")
+        raise BadInput(
+            f"the record is neither a LangSmith run nor feedback; its keys are: {keys}", field="run_type"
+        )
 
 
 def _run(row: Mapping[str, Any]) -> TraceSpan:
@@ -61,7 +63,7 @@ def _run(row: Mapping[str, Any]) -> TraceSpan:
 
 
 def _feedback(row: Mapping[str, Any]) -> Iterator[TraceScore]:
-    """Yield the score, or the value in words. Feedback that is only a comment has neither."""
+    """Yield the feedback's score or, if it has none, its value. Feedback with only a comment is skipped."""
     value = row.get("value") if row.get("score") is None else row["score"]
     if isinstance(value, bool):
         value = str(value).lower()
@@ -69,7 +71,7 @@ def _feedback(row: Mapping[str, Any]) -> Iterator[TraceScore]:
         return
     source = fields.mapping(loaded(row.get("feedback_source")), "feedback_source")
     kind = str(source.get("type") or "api")
-    # Feedback that was typed in LangSmith's own pages is from people; everything else comes from a program.
+    # Feedback entered in LangSmith's web app is from people. All other feedback comes from programs.
     by = str(source.get("user_name") or "langsmith") if kind == "app" else f"langsmith-{kind}"
     key = fields.identifier(row["key"], "key")
     comment = row.get("comment") or None

@@ -1,18 +1,18 @@
-"""MIRAGE: questions with short answers and five Wikipedia chunks each, some of which support it.
+"""MIRAGE: questions with short answers. Each question has five Wikipedia chunks, some of which support the answer.
 
-Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Generation Evaluation",
-Findings of NAACL 2025 (arXiv 2504.17137), appendix B; files as its repository reads them.
+Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Generation Evaluation", Findings of
+NAACL 2025 (arXiv 2504.17137), appendix B. Files are interpreted as in its repository.
 
 The files of one import are recognised by their content:
     dataset.json   [{source, query_id, query, doc_name, answer: [alias], doc_url, num_doc_labels}]
-    doc_pool.json  [{mapped_id, doc_name, doc_chunk, support: 1|0}], read as a stream; may be missing
-    oracle.json    {query_id: a chunk as above}, the one shown in the oracle setting; may be missing
+    doc_pool.json  [{mapped_id, doc_name, doc_chunk, support: 1|0}], optional; read as a stream
+    oracle.json    {query_id: a chunk as above}, optional; the chunk that is shown in the oracle setting
 
-Each question (7,560) is one item, with its aliases as reference answers. A passage has the document's
-name as title, and no id: the hash of its text is used instead. The gold field of a passage is `support`:
-supported | not_supported. The oracle's chunk has meta oracle = true; if it is not in the pool, it
-becomes a passage too. Chunks of a question that are not adjacent give several rows with the
-same item. Item meta: source, doc_name, doc_url, num_doc_labels.
+Each of the 7,560 questions is one item, with its aliases as reference answers. A passage's title is the
+document's name, and its id is the hash of its text. The gold field of a passage is `support`: supported |
+not_supported. The oracle's chunk has meta oracle = true. If it is not in the pool, it is added as a passage.
+If the chunks of a question are not adjacent in the pool, several rows are yielded for the same item. Item
+meta: source, doc_name, doc_url, num_doc_labels.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from judge.importers.records import Records, built, each, is_array, json_element
 from judge.types import Item, Passage, Where
 
 NAME = "mirage"
-HELP = "MIRAGE: dataset.json with or without doc_pool.json and oracle.json"
+HELP = "MIRAGE: dataset.json, with optional doc_pool.json and oracle.json"
 TOGETHER = True
 SIGNS = (("query_id", "query", "doc_name"), ("mapped_id", "doc_chunk"))
 
@@ -46,15 +46,18 @@ _OWN = ("query_id", "query", "answer")
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per question, or per group of adjacent chunks. Raises UsageError if dataset.json is missing."""
+    """Yield one row for each group of adjacent chunks, and for each question without chunks. Raises
+    UsageError if dataset.json is missing.
+    """
     fields.no_maps(NAME, options)
     kinds = {path: _kind_of(path) for path in paths}
     if "dataset" not in kinds.values():
         raise UsageError(
-            f"mirage needs the file with the questions: {command('judge items import mirage dataset.json doc_pool.json')}"
+            "the format mirage needs the file with the questions (dataset.json): "
+            f"{command('judge items import mirage dataset.json doc_pool.json')}"
         )
     builder = _Builder(options, bad)
-    # Questions first, because the other files refer to them.
+    # Questions are read first, because the other files refer to them.
     for kind, learn in (("dataset", builder.questions), ("oracle", builder.oracles)):
         for path in paths:
             if kinds[path] == kind:
@@ -78,7 +81,7 @@ def _kind_of(path: Path) -> str:
 
 
 class _Builder:
-    """Keeps the questions and the oracle's chunks in memory, and streams the pool."""
+    """Builds the rows. The questions and the oracle's chunks are kept in memory, and the pool is streamed."""
 
     def __init__(self, options: Options, bad: Bad) -> None:
         self._dataset = options.dataset or NAME
@@ -102,34 +105,35 @@ class _Builder:
             self._oracles[name] = where, passage
 
     def pool(self, path: Path) -> Iterator[Row]:
-        """Yield one row for each group of adjacent chunks of one question."""
+        """Yield one row for each group of adjacent chunks of the same question."""
         run: list[Passage] = []
         name, start = "", Where(str(path), 0)
         chunks = Records(path, "element", json_elements(path))
         for (owner, passage), where in built(chunks, self._chunk, self._bad):
-            # Only adjacent chunks are one row: all chunks of a question would need the whole pool in memory.
+            # Only adjacent chunks are put into one row, because collecting all chunks of a question would
+            # need the whole pool in memory.
             if owner != name:
                 yield from self._row(name, run, start)
                 name, start, run = owner, where, []
             oracle = self._oracles.get(name)
             if oracle is not None and oracle[1].text == passage.text:
                 passage.meta["oracle"] = True
-                # The chunk is in the pool: it is marked there and must not be stored a second time by `rest`.
+                # The chunk is in the pool, where it is marked. It must not be yielded again by `rest`.
                 del self._oracles[name]
             run.append(passage)
         yield from self._row(name, run, start)
 
     def rest(self) -> Iterator[Row]:
-        """Yield oracle chunks that are not in the pool, then questions without any chunk."""
+        """Yield rows for the oracle chunks that are not in the pool, then rows for the questions without chunks."""
         for name, (where, passage) in self._oracles.items():
             yield from self._row(name, [passage], where)
         for name, row in self._items.items():
-            # A question without chunks is still answered without retrieval (base).
+            # A question without chunks can still be answered without retrieval (the base setting).
             if name not in self._shown:
                 yield row
 
     def finish(self) -> None:
-        """Report label maps that had no effect."""
+        """Note the label maps that had no effect."""
         self._labels.finish()
 
     def _row(self, name: str, passages: list[Passage], where: Where) -> Iterator[Row]:
@@ -147,7 +151,7 @@ class _Builder:
         row = fields.record(raw)
         answer = row.get("answer")
         if isinstance(answer, str) and answer.startswith("["):
-            # The repository saves lists as Python prints them.
+            # The repository saves lists as Python literals.
             try:
                 answer = parsed(answer) or answer
             except ValueError as error:

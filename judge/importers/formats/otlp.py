@@ -1,10 +1,12 @@
-"""OpenTelemetry traces as OTLP JSON, with the conventions for GenAI or OpenInference: each retrieval is one item.
+"""OpenTelemetry traces (OTLP JSON) that follow the GenAI or OpenInference conventions: each retrieval becomes
+one item.
 
-A file is one export ({resourceSpans: [...]}), or JSON Lines of exports, as the collector's file exporter writes them. A retrieval
-is a span whose `gen_ai.operation.name` is `retrieval` (its documents: `gen_ai.retrieval.documents`), or whose
-`openinference.span.kind` is RETRIEVER. The conventions require only the id and score of a document, so its text must be
-recorded as `content`. Events `gen_ai.evaluation.result` become runs of `gen_ai.evaluation`. `judge.importers.traces`
-turns all of them into items.
+A file contains one export ({resourceSpans: [...]}), or one export per line, as the collector's file exporter
+writes it. A retrieval is a span whose `gen_ai.operation.name` is `retrieval` (with its documents in
+`gen_ai.retrieval.documents`), or whose `openinference.span.kind` is RETRIEVER. The GenAI conventions require
+only the id and the score of a document, so its text must have been recorded as `content`.
+`gen_ai.evaluation.result` events become runs of the judge `gen_ai.evaluation`. The module
+`judge.importers.traces` builds the items.
 """
 
 from __future__ import annotations
@@ -31,14 +33,14 @@ DEEPEST = 20
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per retrieval. Raises BadInput if the files contain no retrieval."""
+    """Yield one row per retrieval. Raises BadInput if there is no retrieval in the files."""
     fields.no_maps(NAME, options)
     yield from traces.items(paths, _parts(paths, bad), options, bad)
 
 
 def _parts(paths: Sequence[Path], bad: Bad) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
     for path in paths:
-        # Streamed span by span, because a single export may be a line of many megabytes.
+        # The file is streamed span by span, because an export may be a single line of many megabytes.
         spans = Records(path, "span", json_elements(path, SPANS, lines=True))
         yield from built(spans, lambda record: _of_span(fields.record(record)), bad)
 
@@ -47,7 +49,8 @@ def _of_span(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
     trace = fields.identifier(row.get("traceId"), "traceId")
     name = fields.identifier(row.get("spanId"), "spanId")
     parent = fields.word(row.get("parentSpanId"), "parentSpanId")
-    # Nanoseconds of the epoch, as text or number. Padded to one length they sort correctly as text.
+    # The time is in nanoseconds since the epoch, as text or a number. Padded to the same length, times sort
+    # correctly as text.
     start = str(row.get("startTimeUnixNano") or "").zfill(20)
     yield span_of(trace, name, parent, start, "", _attributes(row.get("attributes"), "attributes"))
     for event in fields.listing(row.get("events"), "events"):
@@ -64,7 +67,7 @@ def _of_span(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
 
 
 def _attributes(value: Any, field: str) -> dict[str, Any]:
-    """Return a list of keys and values as an object. Raises BadInput if the list is malformed."""
+    """Convert a list of {key, value} objects to one object. Raises BadInput if the list is malformed."""
     attributes = {}
     for entry in fields.listing(value, field):
         attributes[fields.identifier(fields.record(entry).get("key"), f"{field}.key")] = _plain(
@@ -74,8 +77,8 @@ def _attributes(value: Any, field: str) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """Return an OTLP value as plain JSON: text, number, list or object."""
-    # The file is untrusted: lists inside lists without end would exhaust Python's stack.
+    """Convert an OTLP value to plain JSON: a string, a number, a list or an object."""
+    # The file is untrusted, and deeply nested lists would exceed Python's recursion limit.
     if not isinstance(value, dict) or depth > DEEPEST:
         return None
     if isinstance(value.get("arrayValue"), dict):

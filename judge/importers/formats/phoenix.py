@@ -1,4 +1,4 @@
-"""Phoenix spans (OpenInference): each retrieval is one item. Spans and annotations are imported together.
+"""Phoenix spans (OpenInference): each retrieval becomes one item. Spans and annotations are imported together.
 
 The files are JSON Lines, JSON or Parquet. Records are recognised by their keys:
 
@@ -7,9 +7,9 @@ The files are JSON Lines, JSON or Parquet. Records are recognised by their keys:
     annotation   {span_id, name, annotator_kind, result: {label, score, explanation}, document_position, user_id}, or a row
                  of `get_span_annotations_dataframe()`, with columns as `result.label`
 
-A retrieval is a span of kind RETRIEVER. Annotations of kind HUMAN become human labels (the label, or else the
-score). Annotations of the kinds LLM and CODE become runs of `phoenix-llm` and `phoenix-code`.
-`judge.importers.traces` turns all of them into items.
+A retrieval is a span of kind RETRIEVER. Annotations of kind HUMAN become human labels (the annotation's label
+or, if it has none, its score). Annotations of kind LLM or CODE become runs of the judge `phoenix-llm` or
+`phoenix-code`. The module `judge.importers.traces` builds the items.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ def _part(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
     if span is None or trace is None:
         keys = ", ".join(list(row)[:12])
         raise BadInput(
-            f"is neither a Phoenix span nor an annotation; it has: {keys}", field="context.span_id"
+            f"the record is neither a Phoenix span nor an annotation; its keys are: {keys}",
+            field="context.span_id",
         )
     attributes = dict(row["attributes"]) if isinstance(row.get("attributes"), dict) else {}
     attributes |= {k.removeprefix(_FLAT): v for k, v in row.items() if k.startswith(_FLAT)}
     parent = value_at(row, "parent_id")
-    # Times are text of ISO 8601, or whole milliseconds of the epoch: both sort within a file.
+    # Times are ISO 8601 text, or milliseconds since the epoch. Within one file, both sort correctly.
     start = row.get("start_time")
     start = f"{start:020.0f}" if isinstance(start, int | float) else str(start or "")
     yield span_of(
@@ -54,7 +55,8 @@ def _part(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
 def _annotation(row: Mapping[str, Any]) -> Iterator[TraceScore]:
     """Yield the annotation, unless it has no value."""
     value = value_at(row, "result.label")
-    # An annotation may have a label, a score or both; the label is what a person chose.
+    # An annotation may have a label, a score or both. The label takes precedence, because it is the option
+    # that a person chose.
     value = value_at(row, "result.score") if value in (None, "") else value
     if value is None or value == "":
         return

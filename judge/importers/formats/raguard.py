@@ -1,27 +1,27 @@
 """RAGuard: political claims with supporting, misleading and irrelevant Reddit documents.
 
-Zeng et al., "Worse than Zero-shot? A Fact-Checking Dataset for Evaluating the Robustness of RAG
-Against Misleading Retrievals", 2025 (arXiv 2502.16101). Verdicts are PolitiFact's (half
-true and above is true); document labels are guided by a language model.
+Zeng et al., "Worse than Zero-shot? A Fact-Checking Dataset for Evaluating the Robustness of RAG Against
+Misleading Retrievals", 2025 (arXiv 2502.16101). Verdicts are from PolitiFact ("half true" and better count as
+true). Documents were labelled with the help of a language model.
 
-Files, together in one import:
+The files are imported together:
     claims.csv     Claim ID, Claim, Verdict (or Label), Document IDs and Document Labels (lists as
                    Python prints them), Original Verdict
-    documents.csv  Document ID, Title, Full Text, Claim ID, Document Label[, Link]; may be missing:
-                   then the claims come without passages. Kept in memory until its claim is read
+    documents.csv  Document ID, Title, Full Text, Claim ID, Document Label[, Link]. Optional:
+                   without it, claims have no passages. Documents are kept in memory until their claim is read
     JSON samples   [{claim_id, claim, verdict, original_verdict, document_ids, document_labels,
-                   documents: [a row of documents.csv]}], or the preprocessed kind [{question,
-                   gold_answers, documents: [{text, type: correct|misinfo|noise}]}], whose claims
-                   have no id: 16 hex digits of the claim's sha256 are used instead
+                   documents: [a row of documents.csv]}], or in the preprocessed form [{question,
+                   gold_answers, documents: [{text, type: correct|misinfo|noise}]}], in which claims
+                   have no id; 16 hex digits of the claim's sha256 are used instead
 
 Each claim is one item. Gold fields are `claim_verdict` (item): true | false, and `raguard.role` (passage): supporting |
 misleading | irrelevant (`unrelated` in the files). Item meta: original_verdict, document_ids and
 document_labels (our words), so that labels can be counted without texts.
 
-A Full Text that is empty or a bracketed placeholder ("[Link Post]", "[deleted]") is not a text. Such a
-document has its title as text, because the title of a link post is all that can be judged, and meta
-text_from = "title". Without a title it is left out, and listed in the item's meta
-documents_without_text. A note counts both.
+A Full Text that is empty or a bracketed placeholder ("[Link Post]", "[deleted]") does not count as text. The
+title of such a document is used as its text, because a link post has nothing else to judge, and its meta has
+text_from = "title". If it has no title either, the document is not imported, but its id is listed in the
+item's meta documents_without_text. A note reports the number of both cases.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ from judge.store.imports import at
 from judge.types import Item, Passage, Where
 
 NAME = "raguard"
-HELP = "RAGuard: claims.csv with or without documents.csv, or JSON samples"
+HELP = "RAGuard: claims.csv with optional documents.csv, or JSON samples"
 TOGETHER = True
 SIGNS = (("Claim ID", "Verdict"), ("Document ID", "Full Text"), ("claim_id", "verdict", "documents"))
 
@@ -68,7 +68,9 @@ _PREPROCESSED = {
 
 
 def kind_of(path: Path) -> str:
-    """Return claims, documents or sample. Raises BadInput if a table has neither claims nor documents."""
+    """Return the kind of file: claims, documents or sample. Raises BadInput if a table has neither claims nor
+    documents.
+    """
     if is_array(path) or path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
         return "sample"
     header, _ = csv_records(path, ignore)
@@ -77,7 +79,7 @@ def kind_of(path: Path) -> str:
     if "Claim" in header:
         return "claims"
     raise BadInput(
-        f"neither claims nor documents of RAGuard; the columns are: {', '.join(header)}",
+        f"the table has neither RAGuard's claims nor its documents; its columns are: {', '.join(header)}",
         path=str(path),
         line=1,
         field="Claim",
@@ -85,7 +87,7 @@ def kind_of(path: Path) -> str:
 
 
 def listed(cell: Any, field: str) -> list[Any]:
-    """Return a list, which may be text as Python prints it, or [] if there is none."""
+    """Return the list in a cell, which may be a printed Python list. Return [] for an empty cell."""
     if isinstance(cell, list) or cell is None or cell == "":
         return cell or []
     try:
@@ -98,8 +100,8 @@ def listed(cell: Any, field: str) -> list[Any]:
 
 
 def from_sample(row: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """Return (an element of a sample under the column names of the CSV files, a mapping from these to the
-    element's own names).
+    """Return (the element of a sample with the CSV files' column names as keys, {column name: the element's
+    own key}).
     """
     if "claim" in row:
         renamed = {name: row.get(key) for name, key in _RAW.items()}
@@ -107,10 +109,11 @@ def from_sample(row: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, st
     question = fields.required(row.get("question"), "question")
     claim = _CLAIM.fullmatch(question)
     if claim is None:
-        raise BadInput("has no 'Claim: \"...\"'", field="question")
+        raise BadInput("the question does not contain 'Claim: \"...\"'", field="question")
     answers = fields.texts(row.get("gold_answers"), "gold_answers")
     documents = fields.listing(row.get("documents"), "documents")
-    # Preprocessed samples have no id, and one claim may be written with composed or decomposed accents.
+    # Preprocessed samples have no id, and the accents in a claim may be composed or decomposed, so the text
+    # is normalised.
     text = unicodedata.normalize("NFC", claim[1])
     return {
         "Claim ID": hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16],
@@ -127,31 +130,34 @@ def _document(raw: Any, place: str) -> dict[str, Any]:
     return {"Full Text": row.get("text"), "Document Label": label}
 
 
-# The released data has True and False only; the paper condenses PolitiFact's six grades to these two.
+# The released data contain only True and False, to which the paper reduces PolitiFact's six grades.
 VERDICTS = {"True": "true", "False": "false", "TRUE": "true", "FALSE": "false"}
 ROLES = {
     "supporting": "supporting",
     "misleading": "misleading",
-    # The paper says irrelevant and its data set unrelated; both are accepted.
+    # The paper writes "irrelevant" and its data set "unrelated". Both are accepted.
     "unrelated": "irrelevant",
     "irrelevant": "irrelevant",
 }
 Shelf = dict[str, list[tuple[Where, Passage | None, str]]]
-"""Maps a Claim ID to (place, passage, Document ID). The passage is None if it has neither text nor title."""
+"""Maps each Claim ID to a list of (place, passage, Document ID). The passage is None if the document has
+neither a text nor a title.
+"""
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per claim. Raises UsageError if documents are given without their claims."""
+    """Yield one row per claim. Raises UsageError if there are documents but no claims."""
     fields.no_maps(NAME, options)
     kinds = {path: kind_of(path) for path in paths}
     claims = [p for p in paths if kinds[p] == "claims"]
     documents = [p for p in paths if kinds[p] == "documents"]
     if documents and not claims:
         raise UsageError(
-            f"raguard also needs the file with the claims: {command('judge items import raguard claims.csv documents.csv')}"
+            "the format raguard also needs the file with the claims: "
+            f"{command('judge items import raguard claims.csv documents.csv')}"
         )
     builder = _Builder(options, bad)
-    # Documents first: a claim is complete only with its documents.
+    # Documents are read first, because a claim is yielded together with its documents.
     for path in documents:
         builder.shelve(csv_records(path, bad, ("Document ID", "Title", "Full Text", "Claim ID"))[1])
     for path in claims:
@@ -165,7 +171,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
 
 
 class _Builder:
-    """Turns rows into items, and counts the documents that the user should know about."""
+    """Turns rows into items, and counts the documents that are missing or have no text."""
 
     def __init__(self, options: Options, bad: Bad) -> None:
         self._dataset = options.dataset or NAME
@@ -177,7 +183,7 @@ class _Builder:
         self._documents = self._titles = self._nothing = self._absent = 0
 
     def shelve(self, records: Records) -> None:
-        """Read documents.csv and store each document for its claim."""
+        """Read documents.csv, and collect the documents of each claim."""
         for (claim, passage, name), where in built(records, self._shelved, self._bad):
             self._shelf.setdefault(claim, []).append((where, passage, name))
 
@@ -189,7 +195,7 @@ class _Builder:
         yield fields.identifier(row["Claim ID"], "Claim ID"), self._passage(row, ""), name
 
     def claim(self, row: Mapping[str, Any]) -> list[Item]:
-        """Return the item in one row of claims.csv, with the documents stored for it."""
+        """Return the item in a row of claims.csv, with the documents that were collected for it."""
         shelved = self._shelf.pop(row["Claim ID"], [])
         item = self._item(row)
         ids, roles = item.meta.get("document_ids", []), item.meta.get("document_labels", [])
@@ -200,20 +206,20 @@ class _Builder:
             role = next((v.value for v in passage.votes), None) if passage else None
             if role is not None and listed_roles.get(name, role) != role:
                 # The two files contradict each other, so neither label can be trusted.
-                reason = f"'{role}' here, '{listed_roles[name]}' in the claims file"
+                reason = f"the label is '{role}' here, but '{listed_roles[name]}' in the claims file"
                 self._bad(at(where, reason, "Document Label"))
             else:
                 self._add(item, passage, name)
         return [fields.checked(item)]
 
     def left_over(self) -> None:
-        """Report documents whose claim is missing as bad rows."""
+        """Pass each document whose claim is missing to `bad`."""
         for claim, entries in self._shelf.items():
             for where, *_ in entries:
-                self._bad(at(where, f"there is no claim {claim}", "Claim ID"))
+                self._bad(at(where, f"the claims file has no claim {claim}", "Claim ID"))
 
     def sample(self, raw: Any) -> list[Item]:
-        """Return the item in one element of a JSON sample."""
+        """Return the item in an element of a JSON sample."""
         row, names = from_sample(fields.record(raw))
         try:
             return self._sample(row)
@@ -230,15 +236,17 @@ class _Builder:
         return [fields.checked(item)]
 
     def finish(self, *, complete: bool) -> None:
-        """Report how many documents had no text, and how many were missing."""
+        """Note how many documents had no text, and how many were missing."""
         if self._titles or self._nothing:
             self._note(
-                f"{self._titles + self._nothing} of {self._documents} documents have no text of their own "
-                f"(empty or a placeholder): {self._titles} have their title as text, "
-                f"{self._nothing} have no title either and were left out"
+                f"{self._titles + self._nothing} of {self._documents} documents have no text (it is empty "
+                f"or a placeholder): for {self._titles}, the title is used as text; {self._nothing} have no "
+                "title either and were not imported"
             )
         if complete and self._absent:
-            self._note(f"{self._absent} documents that the claims list are not in the documents file")
+            self._note(
+                f"the documents file lacks {self._absent} documents that are listed in the claims file"
+            )
         self._labels.finish()
 
     def _item(self, row: Mapping[str, Any]) -> Item:
@@ -247,7 +255,7 @@ class _Builder:
         ids = [str(i) for i in listed(row.get("Document IDs"), "Document IDs")]
         words = listed(row.get("Document Labels"), "Document Labels")
         if len(ids) != len(words):
-            raise BadInput(f"{len(words)} labels for {len(ids)} documents", field="Document Labels")
+            raise BadInput(f"there are {len(words)} labels for {len(ids)} documents", field="Document Labels")
         roles = [self._labels.one_of("raguard.role", w, "Document Labels", ROLES) for w in words]
         item = Item(
             source_id=fields.identifier(row["Claim ID"], "Claim ID"),
@@ -262,7 +270,7 @@ class _Builder:
         return item
 
     def _passage(self, row: Mapping[str, Any], place: str) -> Passage | None:
-        """Return a document as a passage, or None if it has neither text nor title."""
+        """Return a document as a passage, or None if it has neither a text nor a title."""
         title = fields.word(row.get("Title"), f"{place}Title")
         body = fields.word(row.get("Full Text"), f"{place}Full Text") or ""
         meta = {k.lower(): row[k] for k in ("Link",) if row.get(k)}

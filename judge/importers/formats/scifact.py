@@ -1,24 +1,25 @@
 """SciFact: scientific claims and the abstracts they cite, labelled by people.
 
-Wadden et al., "Fact or Fiction: Verifying Scientific Claims", EMNLP 2020 (arXiv 2004.14974): an abstract supports
-a claim, refutes it, or gives no information.
+Wadden et al., "Fact or Fiction: Verifying Scientific Claims", EMNLP 2020 (arXiv 2004.14974). An abstract
+supports a claim, refutes it, or gives no information about it.
 
-Files, together in one import: claims as `claims_*.jsonl` ({id, claim, evidence: {doc_id: [{sentences, label}]},
-cited_doc_ids}) or as the CSV of the Hugging Face copy (one row an evidence set), and the corpus as `corpus.jsonl`
-or CSV ({doc_id, title, abstract: sentences, structured}).
+Two files are imported together. The claims are in `claims_*.jsonl` ({id, claim, evidence: {doc_id:
+[{sentences, label}]}, cited_doc_ids}), or in the CSV file from Hugging Face, which has one row per evidence
+set. The corpus is in `corpus.jsonl` or a CSV file ({doc_id, title, abstract: sentences, structured}).
 
-Each claim is one item, with the question "Is it true that ...?". Its passages are the documents that it cites.
+Each claim becomes one item, with the question "Is it true that ...?". Its passages are the cited documents.
 Gold fields of a passage:
-    stance     support | refute (SUPPORT, and CONTRADICT or REFUTE, in the files) | neutral: cited
-               without evidence
-    support    supported: has evidence; not_supported: cited without evidence, by a claim whose
-               verdict other documents give (without a verdict there is no answer to support)
-    relevance  ANSWER-THE-QUESTION: has evidence; RELATED-INFORMATION: cited without evidence.
-               Ours, to have real passages for GaRAGe's classes: the papers do not equate them
-Gold of the item: `claim_verdict` true | false where all its evidence agrees, and then the reference
-answer Yes | No. A claim whose documents disagree has no verdict; a document with both labels for
-one claim is a bad row. Claims without the key
-`evidence` (the unlabelled test set) get no gold.
+    stance     support (SUPPORT in the files) | refute (CONTRADICT or REFUTE) | neutral (cited
+               without evidence)
+    support    supported (has evidence) | not_supported (cited without evidence, and the claim has a
+               verdict from other documents; without a verdict, this field has no label)
+    relevance  ANSWER-THE-QUESTION (has evidence) | RELATED-INFORMATION (cited without evidence).
+               This is adjudge's mapping to GaRAGe's classes, so that they have real passages; the
+               papers do not equate them
+
+The item has the gold field `claim_verdict` (true | false) if all evidence for the claim agrees. Its reference
+answer is then Yes | No. A claim whose documents disagree has no verdict. A document with both labels for the
+same claim is a bad row. Claims without the key `evidence` (the unlabelled test set) get no gold labels.
 """
 
 import ast
@@ -37,12 +38,12 @@ from judge.importers.records import Records, built, each, placed, table_or_json
 from judge.types import Item, Passage, Vote
 
 NAME = "scifact"
-HELP = "SciFact: claims (JSONL or CSV) and corpus (CSV or JSONL) together"
+HELP = "SciFact: claims and corpus (each CSV or JSONL), imported together"
 TOGETHER = True
 SIGNS = (("claim", "cited_doc_ids"), ("doc_id", "abstract"))
 
-# The CSV copies contain arrays as numpy prints them: `[2 5]` for numbers, and for an abstract the quoted
-# sentences on separate lines without commas.
+# The CSV files contain printed numpy arrays. An array of numbers looks like `[2 5]`. An abstract is an array
+# of quoted sentences, on separate lines without commas.
 _CLAIM_COLUMNS = ("id", "claim", "evidence_doc_id", "evidence_label", "evidence_sentences", "cited_doc_ids")
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 _NUMBERS = re.compile(r"\[[\s\d,]*\]\s*$")
@@ -50,7 +51,7 @@ _NUMBERS = re.compile(r"\[[\s\d,]*\]\s*$")
 
 @dataclass(slots=True)
 class Abstract:
-    """One abstract of the corpus."""
+    """An abstract in the corpus."""
 
     title: str | None
     sentences: list[str]
@@ -58,19 +59,21 @@ class Abstract:
 
 
 def is_corpus(path: Path) -> bool:
-    """Return whether the file's first line (header or object) mentions abstracts."""
+    """Return whether the file's first line (a header or an object) contains the word "abstract"."""
     with opened(path) as handle:
         return b"abstract" in handle.readline(2**20)
 
 
 def claims(path: Path, bad: Bad) -> Records:
-    """Return claims in the form of SciFact's own objects: {id, claim, evidence, cited_doc_ids}."""
+    """Return the claims as objects with the keys of SciFact's JSON Lines: {id, claim, evidence, cited_doc_ids}."""
     records, is_table = table_or_json(path, bad, _CLAIM_COLUMNS)
     return Records(path, "line", _claims_of(records, bad)) if is_table else records
 
 
 def _claims_of(rows: Records, bad: Bad) -> Iterator[tuple[int, Any]]:
-    """Yield consecutive CSV rows about the same claim as one object, located at the line of the first row."""
+    """Combine consecutive CSV rows about the same claim into one object, and yield it with the line of the
+    first row.
+    """
     start, claim, broken = 0, None, False
     for line, row in rows.rows:
         if claim is None or claim["id"] != row["id"] or claim["claim"] != row["claim"]:
@@ -85,7 +88,8 @@ def _claims_of(rows: Records, bad: Bad) -> Iterator[tuple[int, Any]]:
                 sets = claim["evidence"].setdefault(row["evidence_doc_id"], [])
                 sets.append({"sentences": sentences, "label": row["evidence_label"]})
         except BadInput as error:
-            # A claim with an unreadable evidence set is left out as a whole: without that set its verdict could change.
+            # If one evidence set is unreadable, the whole claim is skipped, because its verdict could be
+            # different without that set.
             broken = True
             bad(placed(error, rows.path, line))
     if claim is not None and not broken:
@@ -93,14 +97,14 @@ def _claims_of(rows: Records, bad: Bad) -> Iterator[tuple[int, Any]]:
 
 
 def numbers(cell: str, field: str) -> list[int]:
-    """Parse `[2 5]` or `[2, 5]` as a list."""
+    """Parse a list of numbers, such as `[2 5]` or `[2, 5]`."""
     if not _NUMBERS.match(cell):
         raise BadInput(f"must be a list of numbers, not '{cell[:40]}'", field=field)
     return [int(n) for n in re.findall(r"\d+", cell)]
 
 
 def corpus(path: Path, bad: Bad, wanted: set[str]) -> Iterator[tuple[str, Abstract]]:
-    """Yield (doc_id, abstract) for the documents in `wanted`."""
+    """Yield (document id, abstract) for the documents in `wanted`."""
 
     def documents(raw: Any) -> Iterator[tuple[str, Abstract]]:
         row = fields.record(raw)
@@ -120,23 +124,23 @@ def _document(row: Any) -> Abstract:
     return Abstract(
         title=fields.word(row.get("title"), "title"),
         sentences=[fields.required(s, f"abstract.{n}").strip() for n, s in enumerate(sentences)],
-        # CSV has the word, JSON has the value.
+        # The value is text in CSV files, and a boolean in JSON.
         structured=str(row.get("structured")) == "True",
     )
 
 
 def sentences_of(cell: str) -> Sequence[str]:
-    """Return the sentences in an abstract that was printed as a list or a numpy array of strings."""
+    """Parse the sentences of an abstract, which is a printed list or a printed numpy array of strings."""
     if _QUOTED.sub("", cell).replace(",", "").split() not in (["[", "]"], ["[]"]):
         raise BadInput("must be a list of quoted sentences", field="abstract")
     try:
         return [ast.literal_eval(part) for part in _QUOTED.findall(cell)]
     except (ValueError, SyntaxError) as error:
-        raise BadInput(f"a sentence is not quoted as in Python: {error}", field="abstract") from error
+        raise BadInput(f"a sentence is not a valid Python string: {error}", field="abstract") from error
 
 
 STANCE = {"SUPPORT": "support", "REFUTE": "refute", "CONTRADICT": "refute"}
-"""The files' words for evidence; a cited document without evidence is `neutral`."""
+"""Maps the evidence labels in the files to ours. A cited document without evidence is `neutral`."""
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
@@ -148,7 +152,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
         raise UsageError(
             f"scifact needs both files: {command('judge items import scifact claims.jsonl corpus.csv')}"
         )
-    # Only cited abstracts are kept in memory, so a first pass over the claims collects their citations.
+    # A first pass over the claims collects their citations, so that only cited abstracts are kept in memory.
     cited = {doc for p in others for _, claim in claims(p, ignore).rows for doc in _documents(claim)}
     documents = {name: doc for p in corpora for name, doc in corpus(p, bad, cited)}
     builder = _Builder(options, documents)
@@ -158,7 +162,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
 
 
 def _documents(claim: Any) -> list[str]:
-    """Return every document of a claim once, cited documents first, or [] if the claim is malformed."""
+    """Return the distinct documents of a claim, cited documents first. Return [] if the claim is malformed."""
     if not isinstance(claim, dict):
         return []
     cited, evidence = claim.get("cited_doc_ids"), claim.get("evidence")
@@ -167,7 +171,7 @@ def _documents(claim: Any) -> list[str]:
 
 
 class _Builder:
-    """Turns claims into items with the cited documents."""
+    """Turns claims into items, with the cited documents as passages."""
 
     def __init__(self, options: Options, documents: Mapping[str, Abstract]) -> None:
         self._dataset = options.dataset or NAME
@@ -204,7 +208,7 @@ class _Builder:
         return [fields.checked(item)]
 
     def finish(self) -> None:
-        """Report the claims without a verdict."""
+        """Note the claims without a verdict."""
         if self._undecided:
             first = ", ".join(self._undecided[:5])
             self._note(
@@ -213,8 +217,8 @@ class _Builder:
         self._labels.finish()
 
     def _stance(self, sets: Any, name: str) -> str | None:
-        """Return support or refute for one document, or None if it has no evidence. Raises BadInput if its
-        evidence sets disagree.
+        """Return support or refute for a document, or None if there is no evidence from this document. Raises
+        BadInput if its evidence sets disagree.
         """
         place = f"evidence.{name}"
         stances = {
@@ -224,9 +228,7 @@ class _Builder:
         if None in stances:
             raise BadInput("missing", field=f"{place}.label")
         if len(stances) > 1:
-            raise BadInput(
-                "the evidence has both labels for one claim, so its stance is undecided", field=place
-            )
+            raise BadInput("the document's evidence both supports and refutes the claim", field=place)
         return next(iter(stances), None)
 
     def _verdict(self, item: Item, stances: set[str | None]) -> str | None:

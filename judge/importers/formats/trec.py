@@ -1,7 +1,6 @@
-"""TREC: topics, qrels, runs and documents, in the forms that trec_eval and the tracks use.
+"""TREC: topics, qrels, runs and documents, in the file formats of trec_eval and the TREC tracks.
 
-The files of one import are recognised by their content; topics and documents also by their names. If topics are imported
-alone, their items have no passages.
+Files are recognised by their content. Topics and documents are also recognised by their file names. Topics that are imported without documents become items without passages.
     qrels    four columns: query 0 document grade
     run      six columns: query Q0 document rank score tag
     topics   <top> blocks with <num> and <title> (<desc> and <narr> are kept), <topic number=...> with <query>, lines
@@ -9,9 +8,9 @@ alone, their items have no passages.
     corpus   lines `document TAB text`; with a header (id, text, title in any order) those columns; MS MARCO's
              `document TAB url TAB title TAB text`; or JSON lines {docid | docno | _id | id, title, text | contents | body}
 
-Each query is one item. Its passages are the documents that qrels or a run name for it. Ids are kept, so that
-`judge runs export --to qrels` writes a file that trec_eval accepts. For the gold labels of passages, see
-`judge.importers.formats._collection`. `judge systems import` imports the ranked lists of a run.
+Each query is one item. Its passages are the documents that qrels or a run name for it. Ids are preserved, so
+trec_eval accepts the file that `judge runs export --to qrels` writes. For the gold labels of passages, see
+`judge.importers.formats._collection`. The ranked lists of a run are imported with `judge systems import`.
 """
 
 import html
@@ -28,12 +27,13 @@ from judge.importers.records import json_records
 from judge.types import Where
 
 NAME = "trec"
-HELP = "TREC: topics alone, or with documents and qrels or runs"
+HELP = "TREC: topics, with optional documents, qrels and runs"
 TOGETHER = True
 
 TOPIC_IDS = ("qid", "query_id", "_id", "id")
 DOCUMENT_IDS = ("docid", "docno", "_id", "id", "doc_id")
-# Topics of the ad hoc tracks stand between <top>, those of later tracks between <topic number="...">.
+# Topics of the ad hoc tracks are in <top> elements. Topics of later tracks are in <topic number="...">
+# elements.
 _TOPIC = re.compile(
     r"<top>(?P<top>.*?)</top>|<topic\s+number=\"(?P<number>[^\"]+)\"[^>]*>(?P<topic>.*?)</topic>", re.S | re.I
 )
@@ -42,10 +42,11 @@ _MOST_TOPICS = 64 * 2**20
 
 
 def recognises(path: Path) -> bool:
-    """Return whether the first line belongs to qrels, a run or topics, so that the user need not name the format.
+    """Return whether the file's first line shows that it contains qrels, a run or topics. The user then need
+    not name the format.
 
-    Topics with a tab between id and text look like any other table without a header, so the file's name must
-    identify them.
+    Topics with a tab between id and text look like any other table without a header, so they are recognised
+    by the file's name.
     """
     try:
         first = collection.first_line(path)
@@ -57,9 +58,9 @@ def recognises(path: Path) -> bool:
 
 
 def _kind_by_content(path: Path, first: str) -> str | None:
-    """Return the kind of file according to its first line, or None if only the file's name can decide."""
+    """Return the kind of file that the first line shows, or None if only the file's name can show it."""
     cells = first.split()
-    # `id TAB three word text` has four words, too. In qrels the separator is the same everywhere.
+    # `id TAB three word text` also consists of four words. In qrels, all separators are equal.
     same_separator = first.count("\t") in (0, len(cells) - 1)
     looks_like_qrels = cells[1:2] in (["0"], ["Q0"]) or "qrel" in path.name.lower()
     if looks_like_qrels and len(cells) == 4 and same_separator and re.fullmatch(r"-?\d+", cells[3]):
@@ -72,7 +73,9 @@ def _kind_by_content(path: Path, first: str) -> str | None:
 
 
 def _kind_of(path: Path) -> str:
-    """Return qrels, run, topics or corpus. Raises UsageError if neither content nor name decides."""
+    """Return the kind of file: qrels, run, topics or corpus. Raises UsageError if neither its content nor its
+    name shows the kind.
+    """
     if kind := _kind_by_content(path, collection.first_line(path)):
         return kind
     name = path.name.lower()
@@ -81,15 +84,18 @@ def _kind_of(path: Path) -> str:
     if topics != corpus:
         return "topics" if topics else "corpus"
     raise UsageError(
-        f"{path}: rename the file so that its name says whether it has topics (topics..., queries...) or documents "
-        "(corpus..., docs...); qrels have four columns (query 0 document grade), runs six (query Q0 document rank score tag)"
+        f"{path}: it is unclear whether this file has topics or documents; rename it to topics... or "
+        "corpus...; qrels must have four columns (query 0 document grade), and runs must have six (query "
+        "Q0 document rank score tag)"
     )
 
 
 def _graded(text: str) -> collection.NamedEntry:
     cells = text.split()
     if len(cells) != 4:
-        raise BadInput(f"{len(cells)} columns; a line of qrels has four: query 0 document grade")
+        raise BadInput(
+            f"the line has {len(cells)} columns, but a line of qrels must have four: query 0 document grade"
+        )
     return cells[0], cells[2], collection.whole(cells[3])
 
 
@@ -102,7 +108,7 @@ def _topics(path: Path, bad: Bad) -> Iterator[collection.TopicText]:
     else:
         given = ((*_two(text), {}, Where(str(path), number)) for number, text in collection.lines(path))
     for name, text, meta, where in given:
-        # A topic without a text is refused like one without an id.
+        # A topic without text is rejected, like a topic without an id.
         yield name.strip() if text.strip() else "", text.strip(), meta, where
 
 
@@ -118,11 +124,11 @@ def _of_json(name: str, row: Mapping[str, Any], where: Where) -> tuple[str, str,
 
 
 def _marked(path: Path) -> Iterator[tuple[str, str, dict[str, Any], Where]]:
-    """Yield topics between <top> or <topic>, with HTML entities decoded."""
+    """Yield the topics in <top> or <topic> elements. HTML entities are decoded."""
     with opened(path) as handle:
         raw = handle.read(_MOST_TOPICS)
         if handle.read(1):
-            raise BadInput(f"the topics are larger than {_MOST_TOPICS >> 20} MB", path=str(path))
+            raise BadInput(f"the file with the topics is larger than {_MOST_TOPICS >> 20} MB", path=str(path))
     text = raw.decode("utf-8", "replace")
     for match in _TOPIC.finditer(text):
         body = match["top"] if match["top"] is not None else match["topic"]
@@ -157,11 +163,12 @@ def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.Co
         return
     columns = _columns(first)
     for number, line in collection.lines(path):
-        # Ids of a corpus are compared before its text is split: only documents that qrels or a run name are kept.
+        # The id is compared before the text is split, because most documents are named in neither qrels nor a
+        # run.
         name, _, rest = line.partition("\t")
         if name not in wanted or (number == 1 and columns and "id" in columns):
             continue
-        # Without named columns the text may contain tabs itself.
+        # Without named columns, tabs may be part of the text.
         cells = (
             dict(zip(columns, line.split("\t", len(columns) - 1), strict=False))
             if columns
@@ -174,8 +181,8 @@ def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.Co
 
 
 def _columns(first: str) -> tuple[str, ...]:
-    """Return the columns named in a header (`id TAB text TAB title`), the columns of MS MARCO's documents, or
-    no columns.
+    """Return the columns in the header (such as `id TAB text TAB title`), the columns of MS MARCO's
+    documents, or no columns.
     """
     cells = tuple(cell.strip().lower() for cell in first.split("\t"))
     if cells[0] == "id" and "text" in cells:

@@ -1,14 +1,15 @@
 """URAG: multiple-choice questions with search results, split into calibration and test.
 
-URAG (arXiv 2603.19281); the files are the data files in its repository.
+URAG (arXiv 2603.19281). The files are the data files in its repository.
 
-A file is {name, version, calibration: [...], test: [...]} with rows {id, question, correct_answer,
-options: [letters], search_results: [...]}. The question contains the texts of the options ("A. ...").
+A file is an object {name, version, calibration: [...], test: [...]} with rows {id, question, correct_answer,
+options: [letters], search_results: [...]}. The texts of the options ("A. ...") are part of the question.
 
-Each row is one item, named `SPLIT-id`. The data set is the file's `name`, or else urag. `question` is the text before the
-first option, `options` {letter: text}, `correct` the letter. A search result is a text, or an object with its text under text, content,
-snippet or body; its id is its own or r1, r2, ... Item meta: split, id, question (as in the file)
-and the row's other keys. Element numbers in errors count within the split.
+Each row is one item with the id `SPLIT-id`. The data set is the file's `name` or, without a name, urag.
+`question` is the text before the first option, `options` is {letter: text}, and `correct` is a letter. A
+search result is a string, or an object with its text under text, content, snippet or body. Its id is the
+object's id, or otherwise r1, r2, ... Item meta: split, id, question (as in the file) and the row's other
+keys. Element numbers in errors are counted within the split.
 """
 
 import re
@@ -36,7 +37,9 @@ _TAIL = re.compile(r"\n\s*answer\s*:?\s*$", re.IGNORECASE)
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per question, calibration first. Raises BadInput if a file has neither split."""
+    """Yield one row per question, first those in the calibration split. Raises BadInput if a file has neither
+    split.
+    """
     fields.no_maps(NAME, options)
     for path in paths:
         labels = fields.Labels(options)
@@ -49,12 +52,14 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
                 has_questions = True
                 yield row
         if not has_questions:
-            bad(BadInput("no question under 'calibration' or 'test'", path=str(path)))
+            bad(BadInput("there are no questions under 'calibration' or 'test'", path=str(path)))
         labels.finish()
 
 
 def _name(path: Path) -> str:
-    """Return the file's `name`, which usually comes before the questions."""
+    """Return the value of the file's key `name`, or "urag". It usually comes before the questions, so little
+    is read.
+    """
     for prefix, event, value in json_events(path):
         if prefix == "name" and event == "string" and value.strip():
             return str(value).replace(":", "-")
@@ -69,7 +74,7 @@ def _items(raw: Any, dataset: str, split: str) -> list[Item]:
     rest = {k: v for k, v in row.items() if k not in _OWN}
     correct = _correct(row.get("correct_answer"), options)
     results = fields.listing(row.get("search_results"), "search_results")
-    # Ids may start anew in each split, so the split is part of the id.
+    # The ids of both splits may start from the same number, so the split is part of the item's id.
     item = Item(
         source_id=f"{split}-{name}",
         dataset=dataset,
@@ -83,20 +88,22 @@ def _items(raw: Any, dataset: str, split: str) -> list[Item]:
 
 
 def _options(question: str, given: Any) -> tuple[str, dict[str, str]]:
-    """Split a question that ends with its options into (the question, {letter: text})."""
+    """Split a text into the question and the options at its end. Return (question, {letter: text of the option})."""
     if isinstance(given, dict):
         return question, {k: fields.required(v, f"options.{k}") for k, v in given.items()}
     letters = fields.texts(given, "options") or []
     if not letters:
         raise BadInput("missing", field="options")
-    # Line by line first: within a line, a sentence may end with "A." by chance.
+    # Marks at the start of a line are tried first, because within a line, a sentence may end with "A." by
+    # chance.
     for gap in (r"(?:^|\n)\s*", r"(?:^|\s)"):  # one a line, or all in one line
         spans = _spans(question, letters, gap)
         if spans is not None:
             break
     else:
         raise BadInput(
-            f"does not contain the options {', '.join(letters)} in the form 'A. ...'", field="question"
+            f"the question must contain the options {', '.join(letters)} in the form 'A. ...'",
+            field="question",
         )
     ends = [start for start, _ in spans[1:]] + [len(_TAIL.sub("", question))]
     texts = [question[begin:end].strip() for (_, begin), end in zip(spans, ends, strict=True)]
@@ -105,11 +112,11 @@ def _options(question: str, given: Any) -> tuple[str, dict[str, str]]:
 
 
 def _spans(question: str, letters: Sequence[str], gap: str) -> list[tuple[int, int]] | None:
-    """Return where each option's mark begins and ends, in order, or None if a mark is missing."""
+    """Return the start and end of each option's mark, in order, or None if a mark is missing."""
     spans: list[tuple[int, int]] = []
     for letter in letters:
         mark = re.compile(rf"{gap}\(?{re.escape(letter)}[.):]\s")
-        # The white space that ends one mark may be the gap before the next mark.
+        # The white space at the end of one mark may also be the gap before the next mark.
         match = mark.search(question, spans[-1][1] - 1 if spans else 0)
         if match is None:
             return None
@@ -118,7 +125,9 @@ def _spans(question: str, letters: Sequence[str], gap: str) -> list[tuple[int, i
 
 
 def _correct(raw: Any, options: Mapping[str, str]) -> str | None:
-    """Return the letter of the correct answer, which may be given as a letter, as "B. text" or as text."""
+    """Return the letter of the correct answer. The file may give it as a letter, as "B. text", or as the
+    option's text.
+    """
     got = fields.word(raw, "correct_answer")
     if got is None or got in options:
         return got
@@ -136,7 +145,7 @@ def _passage(raw: Any, number: int) -> Passage:
         raise BadInput(f"must be text or an object, not {fields.kind(raw)}", field=place)
     body = next((k for k in TEXT_KEYS if raw.get(k)), None)
     if body is None:
-        raise BadInput(f"has no text under {', '.join(TEXT_KEYS)}", field=place)
+        raise BadInput(f"the search result has no text under {', '.join(TEXT_KEYS)}", field=place)
     source = next((k for k in SOURCE_KEYS if raw.get(k)), None)
     used = ("id", "title", "date", body, source)
     return Passage(
