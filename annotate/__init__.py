@@ -1,1 +1,1 @@
-"""annotate: people validate the judge's labels. It reads the same study as `judge`."""
+"""annotate: have people validate a judge's labels. It uses the same study files as `judge`."""

@@ -13,19 +13,19 @@ from judge.store.study import dumps
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The units that are decided without a lead; empty if there are none."""
+    """The rules that decide units without a lead; empty if there are no rules."""
 
     majority: bool = False
     tolerance: Mapping[str, float] = field(default_factory=dict)
-    """Numeric field -> the largest accepted difference."""
+    """The largest accepted difference, by numeric field."""
 
     def __bool__(self) -> bool:
         return self.majority or bool(self.tolerance)
 
     def __str__(self) -> str:
-        parts = ["what more than half of the people say is decided"] if self.majority else []
+        parts = ["the label that more than half of the people chose counts"] if self.majority else []
         parts += [
-            f"numbers of '{name}' within {most:g} agree and their median is decided"
+            f"numbers for '{name}' that differ by at most {most:g} agree, and their median counts"
             for name, most in self.tolerance.items()
         ]
         return "; ".join(parts)
@@ -36,20 +36,22 @@ class Policy:
 
 
 DRAWS = ("equal-parts", "least-sure", "ppi", "route")
-"""The ways of drawing with unequal probabilities. Without one of these, all units have the same probability."""
+"""The values of --draw, which draw with unequal probabilities. Without --draw, all units have the same
+probability.
+"""
 
 
 def drawn_by(draw: str | None, run: str | None) -> dict[str, Any]:
-    """Return the plan's fields for a way of drawing and for the run that it needs.
+    """Return the fields of the plan for a value of --draw and the run that it needs.
 
-    Raises UsageError if the way is unknown, or a route is needed but not specified.
+    Raises UsageError if the value is unknown, or a route is needed but not specified.
     """
     if draw is not None and draw not in DRAWS:
-        raise UsageError(f"--draw {draw}: available: {', '.join(DRAWS)}")
+        raise UsageError(f"--draw {draw}: must be one of {', '.join(DRAWS)}")
     if draw == "route":
         if run is None:
             raise UsageError(
-                "--draw route takes the units that a route left to people: name it with --run RUN"
+                "--draw route draws the units that a route left to people: name the route with --run RUN"
             )
         return {"from_route": run}
     return {
@@ -80,7 +82,7 @@ class BatchPlan:
     by_question: int | None = None
     equal_parts: bool = False
     """Draw the same number of units from each stratum, whatever its size, to get examples of a rare label. No
-    verdict rests on them.
+    verdict is based on such a draw.
     """
     strata: Mapping[str, int] = field(default_factory=dict)
     """The sampling frame: stratum -> its units, or its questions if whole questions are drawn."""
@@ -96,7 +98,7 @@ class BatchPlan:
     where: str | None = None
     pass_mark: float = 0.8
     from_route: str | None = None
-    """A routed run. Only units that it leaves to people are drawn, or all of them if `n` is not set."""
+    """A routed run. Only units that it left to people are drawn: `n` of them, or all if `n` is not set."""
     purpose: str | None = None
     """`ppi`: sample by the judge's uncertainty, with known probabilities, for corrected numbers."""
     allow_exposed: bool = False
@@ -110,7 +112,9 @@ class BatchPlan:
     frame: int = 0
     """The number of units in the sampling frame."""
     frame_id: str | None = None
-    """A hash of the frame's units and of those that earlier batches took. None if the batch was drawn by 0.2.0."""
+    """A hash of the frame's units and of the units that earlier batches drew. None if the batch was drawn by
+    0.2.0.
+    """
     shares: Sequence[str] = ()
     """Earlier batches of other frames that share units with this one: their verdicts share one significance level."""
     level: float = 1.0
@@ -121,7 +125,7 @@ class BatchPlan:
 
     @property
     def people(self) -> list[str]:
-        """The annotators, each once."""
+        """The annotators without duplicates."""
         return list(dict.fromkeys(self.annotators))
 
     @property
@@ -147,35 +151,35 @@ class BatchPlan:
     def check(self) -> None:
         """Raise UsageError for a plan that cannot be drawn."""
         if not self.people:
-            raise UsageError("--annotators: name at least one, as in --annotators alice,bob")
+            raise UsageError("--annotators: name at least one, e.g. --annotators alice,bob")
         # With fewer people than `overlap`, somebody would label a unit twice.
         if not 1 <= self.each <= len(self.people):
             raise UsageError(f"--overlap {self.each}: the batch has only {len(self.people)} annotators")
         if self.n is None and self.by_question is None and self.from_route is None:
-            raise UsageError("say how many: -n UNITS, --by-question QUESTIONS, or both")
+            raise UsageError("specify the size of the draw: -n UNITS, --by-question QUESTIONS, or both")
         if (self.n is not None and self.n < 1) or (self.by_question is not None and self.by_question < 1):
             raise UsageError("-n and --by-question must be 1 or more")
         if self.by_question and self.by in ("label", "confidence"):
             raise UsageError(
-                f"--by-question keeps questions whole, and their units differ by {self.by}: use --by dataset"
+                f"--by-question keeps questions whole, but their units differ by {self.by}: use --by dataset"
             )
         if self.equal_parts and not self.by:
             raise UsageError(
-                "--draw equal-parts is of strata: name them with --by label, dataset or confidence"
+                "--draw equal-parts requires strata: specify them with --by label, dataset or confidence"
             )
         if self.until is not None and (not self.is_even or self.looks or self.by_question or self.n is None):
             raise UsageError(
-                "--until-decided draws single units with equal probability: -n N is the most, without --looks"
+                "--until-decided draws single units with equal probability: specify the maximum with -n N, and omit --looks"
             )
         if self.looks == 1 and not self.is_even:
-            raise UsageError("--looks 1 is a look of a verdict, which takes a draw with equal probabilities")
+            raise UsageError("--looks 1 is for a verdict, which requires a draw with equal probabilities")
         if self.queue and (self.by or self.by_question):
             raise UsageError(
-                "--draw least-sure takes the units the judge is least sure of; --by and --by-question do not apply"
+                "--draw least-sure draws the units that the judge is least sure of; --by and --by-question do not apply"
             )
         if self.from_route and (self.by or self.by_question or self.queue or self.purpose):
             raise UsageError(
-                "--draw route takes the units that a route left; --by and --by-question do not apply"
+                "--draw route draws the units that a route left to people; --by and --by-question do not apply"
             )
         if self.purpose == "ppi" and (self.by or self.by_question or self.queue):
             raise UsageError(
@@ -183,11 +187,11 @@ class BatchPlan:
             )
         if not 0 <= self.repeats <= 0.5:
             raise UsageError(
-                f"--repeats {self.repeats:.0%}: at most 50%, because a unit is shown again behind half of the others"
+                f"--repeats {self.repeats:.0%}: must be at most 50%, because half of the other units must come before a repeat"
             )
         if self.reveal and self.repeats:
             raise UsageError(
-                "--reveal with --repeats: who has seen the judge's label does not label that unit blind again"
+                "--reveal cannot be used with --repeats: after seeing the judge's label, nobody can label the unit blind again"
             )
         if not self.name.strip() or not self.name.isprintable() or "/" in self.name:
             raise UsageError(f"'{self.name}' cannot be the name of a batch")
@@ -200,7 +204,7 @@ class BatchPlan:
 
     @classmethod
     def from_json(cls, text: str) -> BatchPlan:
-        """Parse the JSON from a batch's row. Options that an older study lacks get their defaults."""
+        """Parse the JSON from a batch's row. Options that an older study lacks have their defaults."""
         known = {f.name for f in fields(cls)}
         stored = json.loads(text)
         if "equal_parts" not in stored:

@@ -1,4 +1,6 @@
-"""A task in words for annotators: the codebook that the judge reads too, the keys of its labels, and its guidelines."""
+"""Describe a task to annotators: the codebook that the judge also reads, the keys of the labels, and the
+guidelines.
+"""
 
 from string import ascii_lowercase, ascii_uppercase
 

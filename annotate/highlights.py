@@ -1,6 +1,6 @@
 """Find what to highlight in a text: words of the question or claim, and reference answers.
 
-Words begin and end at Unicode word boundaries (UAX 29), also for marking evidence.
+Words begin and end at Unicode word boundaries (UAX 29). Evidence is marked with the same boundaries.
 """
 
 import re
@@ -16,7 +16,7 @@ _HAN = "\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-
 _UNSPACED = re.compile(f"(?P<long>[{_THAI}]+)|[{_HAN}]+")
 """Runs of scripts without spaces between words."""
 _GRAMMAR = re.compile(r"[\u3041-\u309f]+")
-"""Runs of hiragana alone are endings and particles, which are ignored like stop words."""
+"""Runs of only hiragana, which are endings and particles, and are ignored like stop words."""
 _KATAKANA = re.compile(r"[\u30a1-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
 # Highlighted, they would hide the words that distinguish one passage from another.
 _COMMON = """

@@ -21,7 +21,7 @@ def check_name(name: str) -> None:
     # Options list several annotators in one word, separated by commas.
     if name in RESERVED or name != name.strip() or not name.isprintable() or not name or "," in name:
         raise UsageError(
-            f"'{name}' cannot be an annotator's name: one line without commas, and none of {', '.join(RESERVED)}"
+            f"'{name}' cannot be an annotator's name: use one line without commas, and none of the reserved names {', '.join(RESERVED)}"
         )
 
 
@@ -40,5 +40,5 @@ def check_human(conn: sqlite3.Connection, name: str) -> bool:
     if row is None:
         check_name(name)
     elif row[0] != "human":
-        raise UsageError(f"'{name}' is a {row[0]} in this study; people need another name")
+        raise UsageError(f"'{name}' is a {row[0]} in this study; choose another name for the person")
     return row is not None

@@ -39,7 +39,7 @@ class BatchName(click.Argument):
             listed = ", ".join(f"{row['batch']} ({', '.join(row['annotators'])})" for row in rows)
             # The newest batch, which is the last one, is most likely meant.
             raise UsageError(
-                f"which batch? available: {listed}; for example: {_typed(ctx, rows[-1])}"
+                f"specify a batch; available: {listed}; for example: {_typed(ctx, rows[-1])}"
             ) from None
 
 
@@ -58,7 +58,7 @@ class Person(click.Option):
                 raise UsageError(f"no batch '{name}'; available: {listed}") from None
             people = ", ".join(row["annotators"])
             raise UsageError(
-                f"who are you? batch '{row['batch']}' is for {people}; for example: {_typed(ctx, row)}"
+                f"specify your name with --as: batch '{row['batch']}' is for {people}; for example: {_typed(ctx, row)}"
             ) from None
 
 

@@ -96,9 +96,11 @@ def needs(plan: VerdictPlan) -> str:
     )
     if not plan.curve:
         return f"{start}; {plan.why}."
-    half = f"{plan.half:,} for an even chance" if plan.half is not None else ""
-    most = f"{plan.most:,} for 90 %" if plan.most is not None else "no number on the curve for 90 %"
-    return f"{start}, for a chance of {100 * plan.power:g} % ({', '.join(x for x in (half, most) if x)})."
+    half = f"{plan.half:,} for a probability of 50 %" if plan.half is not None else ""
+    most = f"{plan.most:,} for 90 %" if plan.most is not None else "no number on the curve reaches 90 %"
+    return (
+        f"{start}, for a probability of {100 * plan.power:g} % ({', '.join(x for x in (half, most) if x)})."
+    )
 
 
 def by(names: tuple[str, ...]) -> str:

@@ -76,8 +76,8 @@ def check(
 ) -> tuple[list[LimitCheck], list[str]]:
     """Compare each limit with the measures of the fields that it applies to: once, or for each judge if no pair is named.
 
-    Judges without any label on the units that others labelled are skipped, unless the user `named` the judges or there
-    is no other.
+    Judges without any label on the units that others labelled are skipped, unless the user `named` the judges
+    or no judge has labels.
 
     Also returns the reasons why fields were skipped, e.g. because A,B did not label them. Raises UsageError if a
     limit applies to no field.

@@ -255,7 +255,7 @@ def _for_the_lead(document: dict[str, Any]) -> None:
     parts += [f"all skipped or flagged {waiting['stuck']} units"] if waiting["stuck"] else []
     if parts:
         say(
-            f"\nfor the lead: {', '.join(parts)}: {command('annotate adjudicate', document['batch'], '--as', 'NAME')}"
+            f"\nfor the lead: {', '.join(parts)}; to decide them: {command('annotate adjudicate', document['batch'], '--as', 'NAME')}"
         )
     for flag in document["flags"]:
         more = f" ({flag['note']})" if flag["note"] else ""

@@ -135,7 +135,7 @@ def verify(store: Store, as_json: bool) -> int:
     findings = check(store)
     if findings or as_json:
         emit_rows("verify", [dict(zip(DIFFERENCES, d, strict=True)) for d in findings], DIFFERENCES, as_json)
-    note(f"{store.path}: {len(findings)} differences" if findings else f"{store.path}: everything adds up")
+    note(f"{store.path}: {len(findings)} differences" if findings else f"{store.path}: no differences found")
     # The migration that recorded the sources of labels changed them, so they are no fault of the study.
     changed = store.conn.execute("SELECT count(*) FROM label_changes").fetchone()[0]
     if changed:

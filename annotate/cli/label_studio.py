@@ -127,7 +127,7 @@ def _tell_push(done: Pushed) -> None:
             "{:,} hidden repeats are not sent: they are shown only by annotate open (to send them, use --separate)",
         ),
         (done.run, f"predictions of run {{}}; {without}"),
-        (done.assisted, "people there see predictions: their labels count as assisted, not as blind"),
+        (done.assisted, "people see predictions there, so their labels count as assisted, not as blind"),
     ):
         if value:
             note(message.format(value))
@@ -197,14 +197,14 @@ def _tell_pull(done: Pulled) -> None:
         (done.retracted, "labels from deleted annotations were removed; the log keeps them"),
         (
             done.quarantined,
-            f"answers are in quarantine and in no result: {command('annotate quarantine list')}",
+            f"answers are quarantined and not used in any result; to list them: {command('annotate quarantine list')}",
         ),
         (done.strange_tasks, "tasks there do not belong to this batch and were left out"),
     ):
         if count:
             note(f"{count:,} {message}")
     if done.assisted:
-        note("people there see predictions: these labels count as assisted, not as blind")
+        note("people see predictions there, so these labels count as assisted, not as blind")
     notes(done.problems[:MOST_TOLD], "not imported")
     if len(done.problems) > MOST_TOLD:
         note(f"... and {len(done.problems) - MOST_TOLD:,} more (--json lists all)")

@@ -120,7 +120,7 @@ def extend(
     if to is None:
         # A block has the people of its batch, so these options belong to --to.
         if annotators or allow_exposed or as_json:
-            raise UsageError("--to N, the new number of units in the batch, is required")
+            raise UsageError("--to N is required: the new number of units in the batch")
         for line in next_block(store, name).messages:
             note(line)
         return
@@ -153,7 +153,9 @@ def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> N
         note(f"batch '{name}': {person} can label again; the labels of {units} units are used again")
         return
     units = stop_person(store, name, person, why or "")
-    note(f"batch '{name}': {person} is excluded; {units} units were started, and no result uses their labels")
+    note(
+        f"batch '{name}': {person} is excluded; {units} units were started, and their labels are not used in any result"
+    )
     note(
         f"to give the other units to somebody else: {command('annotate batches assign', name, '--from', person, '--to', 'NAME')}"
     )

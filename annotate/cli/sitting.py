@@ -153,7 +153,7 @@ def serve(name: str, person: str, port: int, db: Path) -> None:
             # Tried here, because the server would end with a traceback.
             probe.bind(("127.0.0.1", port))
         except OSError as e:
-            raise StudyError(f"port {port} is taken; choose another with --port") from e
+            raise StudyError(f"port {port} is in use; choose another port with --port") from e
     program = [sys.executable, "-m", "annotate", "open", name, "--as", person, "-d", str(db.resolve())]
     server, address = make_server(shlex.join(program), port, check)
     note(f"open {address}")

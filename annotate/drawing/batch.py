@@ -21,8 +21,8 @@ from judge.store.study import now
 from judge.types import Json
 
 NOT_EVEN = (
-    "units of this batch have different probabilities: they are examples (of a rare label, for calibration, for training a "
-    "judge), and estimates from them are weighted; no verdict rests on them, which takes a draw without --draw"
+    "the units of this batch are drawn with different probabilities. They serve as examples (of a rare label, or for "
+    "calibration or training), and estimates from them are weighted. For a verdict, draw a batch without --draw"
 )
 
 
@@ -39,7 +39,7 @@ class BatchMade:
     training: int = 0
     attention: int = 0
     positions: dict[str, int] = field(default_factory=dict)
-    """Annotator -> units in the queue that adopted labels have not already finished."""
+    """The number of units in each annotator's queue, without those that adopted labels have already finished."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -122,12 +122,14 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
 
 
 def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[str, list[str]]) -> list[str]:
-    """Adopt earlier labels of the annotators, remove the units that they finish from `units`, and return notes on it."""
+    """Adopt earlier labels of the annotators, remove the units that these labels finish from `units`, and
+    return notes.
+    """
     notes = []
     if plan.left_out:
         notes.append(
-            f"--fresh: {len(plan.left_out):,} units that these people labelled before cannot be drawn: the estimates are "
-            "for the rest"
+            f"--fresh excludes {len(plan.left_out):,} units that these people have already labelled, so estimates apply only "
+            "to the other units"
         )
     for person in units:
         before = set(labelled_before(conn, task, [person])) & set(units[person])
@@ -136,9 +138,9 @@ def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[st
         adopted = adopt(conn, task, plan.name, person, before)
         units[person] = [u for u in units[person] if u not in adopted]
         notes.append(
-            f"{person} labelled {len(before):,} of the drawn units before; labels are adopted with what is known of how "
-            f"they were given, and {len(adopted):,} of these units are done; where they are more than a fifth, no verdict rests on "
-            "them (--fresh draws others instead)"
+            f"{person} had already labelled {len(before):,} of the drawn units. These labels are reused, with their blindness, "
+            f"and finish {len(adopted):,} of the units. There is no verdict if more than a fifth of its units have reused labels; "
+            "to draw other units instead, use --fresh"
         )
     return notes
 
@@ -150,14 +152,14 @@ def _checks(store: Store, task: Task, frame: Frame, plan: BatchPlan) -> tuple[li
     training = sample.shuffled(known, plan.seed, "training")[: plan.training]
     if len(training) < plan.training:
         raise BadInput(
-            f"--training {plan.training}: only {len(training)} units that can be drawn have a gold label of "
+            f"--training {plan.training}: only {len(training)} units that can be drawn have a gold label for "
             f"{', '.join(q.field for q in task.spec.questions)}"
         )
     others = set(known) - set(training)
     attention = sample.shuffled(others, plan.seed, "attention")[:n_attention]
     if len(attention) < n_attention:
         raise BadInput(
-            f"--attention: {n_attention} units with a gold label are needed, {len(attention)} are left"
+            f"--attention: {n_attention} units with a gold label are needed, but only {len(attention)} are left"
         )
     return training, attention
 
@@ -177,13 +179,15 @@ def redraw(candidates: Frame, plan: BatchPlan) -> list[DrawnUnit]:
     by_confidence = "least-sure" if plan.queue else "ppi" if plan.purpose == "ppi" else None
     if by_confidence and not any(c.confidence is not None for c in candidates):
         raise UsageError(
-            f"--draw {by_confidence} needs a run with stored distributions (a model that gives log-probabilities)"
+            f"--draw {by_confidence} needs a run with stored distributions (a model that returns log-probabilities)"
         )
     if plan.queue:
         return sample.draw_queue(candidates, plan.n or 0)
     if plan.from_route:
         if not len(candidates):
-            raise UsageError(f"--draw route --run {plan.from_route}: it left no unit that can be drawn")
+            raise UsageError(
+                f"--draw route --run {plan.from_route}: the route left no unit that can be drawn"
+            )
         return sample.draw_rest(candidates, plan.n or len(candidates), plan.seed)
     if plan.purpose == "ppi":
         return sample.draw_uncertain(candidates, plan.n or 0, plan.seed)
@@ -215,21 +219,21 @@ def _verdict_notes(store: Store, task: Task, plan: BatchPlan) -> list[str]:
         others = ", ".join(plan.shares)
         if plan.level <= 0:
             return [
-                f"this frame shares units with that of {others}, whose looks have spent the level: these units will give "
-                "estimates, and no other verdict (a frame of other units alone, with --where, has its own)"
+                f"this frame shares units with the frame of {others}, whose looks have spent the significance level. These units "
+                "allow estimates but no further verdict; for a verdict, draw only from other units (--where)"
             ]
         return [
-            f"this frame shares units with that of {others}: its verdicts go on with the {plan.level:.0%} of the level that is "
-            "left, and the earlier batches give estimates from now on"
+            f"this frame shares units with the frame of {others}. Its verdicts use the remaining {plan.level:.0%} of the "
+            "significance level, and from now on the earlier batches allow only estimates"
         ]
     if plan.looks == 1 and sequence.batches[0].name != plan.name:
         raise UsageError(
-            f"--looks 1 is declared for the first batch of a frame, and '{sequence.batches[0].name}' was drawn from this one already"
+            f"--looks 1 can be declared only for the first batch of a frame, but '{sequence.batches[0].name}' was already drawn from this frame"
         )
     if sequence.one_look and sequence.batches[0].name != plan.name:
         return [
-            f"batch '{sequence.batches[0].name}' declared one look at its end: these units will give estimates, and no other "
-            "verdict over this frame"
+            f"batch '{sequence.batches[0].name}' was declared with a single look at its end, so these units allow estimates but no "
+            "further verdict over this frame"
         ]
     return []
 

@@ -26,7 +26,9 @@ BINS = ((0.5, "below 0.5"), (0.8, "0.5 to 0.8"), (0.95, "0.8 to 0.95"), (math.in
 
 
 def run_of(store: Store, task: Task, plan: BatchPlan) -> str | None:
-    """Return the judge run that the strata, the queue, the draw by uncertainty or the reveal needs."""
+    """Return the judge run that the strata, the draw or the reveal of a plan requires, or None if no run is
+    required.
+    """
     if not (plan.by in ("label", "confidence") or plan.queue or plan.reveal or plan.run or plan.purpose):
         return None
     option = "--reveal" if plan.reveal else "--draw least-sure" if plan.queue else f"--by {plan.by}"
@@ -41,7 +43,9 @@ def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
     if name:
         run = find_run(store, name)
         if not set(stored_task(store, run["task"]).fields) & {q.field for q in task.spec.questions}:
-            raise UsageError(f"run {run['run_id']} ({run['task']}) did not answer what {task.name} asks")
+            raise UsageError(
+                f"run {run['run_id']} ({run['task']}) does not answer the questions of {task.name}"
+            )
         return str(run["run_id"])
     # A derived judge, or a candidate of `judge improve`, is used only if it is named.
     row = store.conn.execute(
@@ -51,13 +55,14 @@ def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
     ).fetchone()
     if row is None:
         raise UsageError(
-            f"{option} needs a judge run of {task.name}: {command('judge run', task.task_id, '-m', 'MODEL')}"
+            f"{option} needs a judge run of {task.name}; to start one: {command('judge run', task.task_id, '-m', 'MODEL')}"
         )
     return str(row[0])
 
 
 def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None) -> Frame:
-    """Return the frame of a draw, in study order: units with all inputs that no batch drew with equal probabilities.
+    """Return the frame of a draw, in study order: units that have all inputs and that no batch drew with
+    equal probabilities.
 
     Only batches on the same questions count. If `of` names a stored batch, the frame is that of its draw.
     """
@@ -150,7 +155,7 @@ def _candidates(store: Store, task: Task, plan: BatchPlan, rows: sqlite3.Cursor)
 
 
 def routed_away(store: Store, task: Task, name: str) -> set[str]:
-    """Return the units that a routed run did not accept, among those that its judges were asked about.
+    """Return the units that the judges of a routed run judged but the run did not accept.
 
     Raises UsageError if the run is not a routed run, or has other questions.
     """
@@ -158,10 +163,10 @@ def routed_away(store: Store, task: Task, name: str) -> set[str]:
     made = stored(store.conn, run["run_id"])
     if made is None or made["kind"] != "routed":
         raise UsageError(
-            f"--draw route --run {name}: run {run['run_id']} ({run['model']}) is no route: {command('judge route', task.task_id, '--run', 'RUN')}"
+            f"--draw route --run {name}: run {run['run_id']} ({run['model']}) is not a route; to make one: {command('judge route', task.task_id, '--run', 'RUN')}"
         )
     if not set(stored_task(store, run["task"]).fields) & {q.field for q in task.spec.questions}:
-        raise UsageError(f"run {run['run_id']} ({run['task']}) did not answer what {task.name} asks")
+        raise UsageError(f"run {run['run_id']} ({run['task']}) does not answer the questions of {task.name}")
     judged = relation.judged(store.conn, made["parents"][0]["run"])
     return judged - relation.judged(store.conn, run["run_id"])
 

@@ -1,4 +1,4 @@
-"""Draw more units for a batch. The larger sample is the same as if it had been drawn at once."""
+"""Draw more units for a batch. The larger sample is the same as if all of its units had been drawn at once."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -35,14 +35,16 @@ def extend_batch(
     info = seats.open_batch(store, name)
     plan = info.plan
     if not plan.annotators:
-        raise UsageError(f"batch '{name}' does not say how it was drawn: draw a new batch")
+        raise UsageError(f"batch '{name}' does not record how it was drawn; draw a new batch")
     # A larger draw for PPI is not a superset of the smaller one: its probabilities depend on the number of
     # units.
     if plan.purpose or plan.from_route:
-        raise UsageError(f"batch '{name}' was drawn once for all (--draw ppi or route): draw another batch")
+        raise UsageError(
+            f"batch '{name}' was drawn with --draw ppi or --draw route, and cannot grow; draw another batch"
+        )
     if plan.looks == 1:
         raise UsageError(
-            f"batch '{name}' declared one look at its end, so it does not grow: a new batch over the same frame gives estimates"
+            f"batch '{name}' was declared with a single look at its end, and cannot grow; for estimates, draw a new batch from the same frame"
         )
     larger = _larger(plan, to)
     done = Changed(name)
@@ -54,13 +56,15 @@ def extend_batch(
         others = [p for p in people if p not in people_of(conn, name)]
         if others:
             raise UsageError(
-                f"{others[0]} is not in batch '{name}': {command('annotate batches assign', name, '--to', others[0])}"
+                f"{others[0]} is not in batch '{name}'; to assign units: {command('annotate batches assign', name, '--to', others[0])}"
             )
         for person in people:
             seats.not_stopped(conn, name, person)
         overlap = plan.overlap or len(people)
         if not people or overlap > len(people):
-            raise UsageError(f"each unit of batch '{name}' needs {overlap} people: there are {len(people)}")
+            raise UsageError(
+                f"each unit of batch '{name}' needs {overlap} people, but there are {len(people)}"
+            )
         checks = "SELECT unit_id FROM batch_units WHERE batch = ? AND role <> 'sample'"
         apart = [u for (u,) in conn.execute(checks, [name])]
         frame = eligible(store, info.task, plan, plan.run, name)
@@ -74,13 +78,13 @@ def extend_batch(
         # sample would be right.
         if again != before:
             raise UsageError(
-                f"batch '{name}': the units it was drawn from have changed since (imports, or labels of its run): "
-                "its weights would not hold; draw a new batch"
+                f"batch '{name}': the units from which it was drawn have changed (imports, or labels of its run), "
+                "so its weights would be wrong; draw a new batch"
             )
         drawn = redraw(frame, larger)
         if not before <= {d.unit_id for d in drawn}:
             raise UsageError(
-                f"batch '{name}' cannot grow by so many in proportion to its strata: take another number"
+                f"batch '{name}' cannot grow by this number in proportion to its strata; choose another number"
             )
         new = [d for d in drawn if d.unit_id not in before]
         _untaken(store, info, {d.unit_id for d in new})
@@ -110,9 +114,7 @@ def _larger(plan: BatchPlan, to: int) -> BatchPlan | None:
     """
     has, noun = (plan.by_question, "questions") if plan.by_question else (plan.n or 0, "units")
     if to < has:
-        raise UsageError(
-            f"--to {to}: batch '{plan.name}' has {has} {noun} already, and none can be taken out"
-        )
+        raise UsageError(f"--to {to}: batch '{plan.name}' already has {has} {noun}, which cannot be removed")
     if to == has:
         return None
     if not plan.by_question:
@@ -132,7 +134,7 @@ def _untaken(store: Store, info: BatchInfo, units: set[str]) -> None:
     row = store.conn.execute(query, values).fetchone()
     if row:
         raise UsageError(
-            f"batch '{info.batch}': {row[1]} of the next units are in batch '{row[0]}', drawn since: draw a new batch"
+            f"batch '{info.batch}': {row[1]} of the next units are in batch '{row[0]}', which was drawn later; draw a new batch"
         )
 
 

@@ -33,7 +33,7 @@ class Candidate:
 
 
 class Frame(Collection[Candidate]):
-    """Candidates in study order, in a temporary table that exists as long as the connection."""
+    """Candidates in study order, in a temporary table that is dropped when the connection is closed."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn, self._table = conn, f"temp.frame_{next(_NUMBER)}"
@@ -80,7 +80,7 @@ class Frame(Collection[Candidate]):
         return digest.hexdigest()[:16]
 
     def strata(self) -> Counter[str]:
-        """Return stratum -> number of units."""
+        """Return the number of units in each stratum."""
         query = f"SELECT stratum, count(*) FROM {self._table} GROUP BY stratum"
         return Counter(dict(self._conn.execute(query).fetchall()))
 

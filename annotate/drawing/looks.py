@@ -1,5 +1,5 @@
-"""Find the units on which the verdict on each judge rests, the looks at these units, and the judges that
-share the level.
+"""Find the units on which the verdict on each judge rests, the interim looks at these units, and the judges
+that share a significance level.
 """
 
 import json
@@ -25,9 +25,9 @@ from judge.store.splits import closed
 from judge.store.study import dumps
 
 STAND_IN = "scripted/"
-"""Models of this provider stand in for a judge in tests and documentation."""
+"""The prefix of models that replace a judge in tests and documentation."""
 FROM_FILE = "scripted/file"
-"""The exception to `STAND_IN`: its answers come from a file, and may be those of a real judge."""
+"""The exception to `STAND_IN`. The answers of this model come from a file, and may be those of a real judge."""
 # A verdict makes no statement on a label with fewer units either.
 LEAST_UNITS = 10
 """The fewest units of a label for which the share of missing labels is checked."""
@@ -52,8 +52,8 @@ class StudyDraws:
 
     @cached_property
     def sequence(self) -> DrawnSequence | None:
-        """The sequence on which the verdict rests: that of the requested batch or, if none was requested,
-        that of the newest frame.
+        """The sequence on which the verdict rests: the sequence of the requested batch or, if no batch was
+        requested, the sequence of the newest frame.
         """
         candidates = sequences(self.store, self.panel.field) if self.batches else []
         if self.batch is not None:
@@ -62,7 +62,7 @@ class StudyDraws:
 
     @cached_property
     def _given(self) -> dict[str, set[str]]:
-        """Annotator of the sequence -> the units that they labelled, excluding annotators whom a lead stopped."""
+        """The units that each annotator of the sequence labelled, excluding annotators whom a lead stopped."""
         given: dict[str, set[str]] = {}
         for batch in self.sequence.batches if self.sequence else ():
             for seat in seats_of(self.store, batch.name):
@@ -77,8 +77,8 @@ class StudyDraws:
         return [person for person in labelled_by if person in self._given] or list(labelled_by)
 
     def reference(self, name: str | None, people: Sequence[str]) -> str | None:
-        """Return the reference to use with these people; None if it is imported, or is a majority with
-        imported votes.
+        """Return the name of the reference to use with these people, or None if the reference is imported or
+        is a majority that includes imported votes.
         """
         # Imported labels are not drawn with known probabilities, so beside a batch no verdict may rest on them.
         if self.sequence is None or not people or name in people:
@@ -90,7 +90,9 @@ class StudyDraws:
         return name if of_batch else None
 
     def table(self, ratings: Ratings) -> Ratings:
-        """Return a judge's table for the verdict, with only those human labels that were given in the sequence."""
+        """Return a judge's table for the verdict, which contains only human labels that were given in the
+        sequence.
+        """
         # Somebody may have chosen the units of other labels, such as those on which the judge is right.
         codes = ratings.codes.copy()
         drawn = _among(ratings, self.sequence.units if self.sequence else ())
@@ -119,18 +121,18 @@ class StudyDraws:
             # Looks at a part of the units, and further looks at the test, would spend the level twice.
             return replace(
                 draw,
-                refused="its looks are at all of these units, also those of the sealed test, which this opens: "
+                refused="its looks include the units of the sealed test; to open the test: "
                 + command("judge compare", self.panel.task.task_id, "--part", "test"),
             )
         if not set(people) & set(self._given):
             return Draw(
                 "whose labels were imported",
-                refused="beside a batch imported labels give estimates only: leave out --reference and --annotators",
+                refused="the study has batches, so imported labels give only estimates: omit --reference and --annotators",
             )
         if absent := sorted({person for person, units in self._given.items() if units} - set(people)):
             return Draw(
                 draw.words,
-                refused=f"the verdict rests on everybody who labelled these units, also {', '.join(absent)}: leave out "
+                refused=f"the verdict rests on everybody who labelled these units, including {', '.join(absent)}: omit "
                 "--annotators",
             )
         return draw
@@ -142,7 +144,9 @@ class StudyDraws:
         return sorted({seat.person for b in batches for seat in seats_of(self.store, b.name) if seat.stopped})
 
     def _no_labels(self, judge: str) -> str:
-        """Return the reason if the judge has no label on any unit that others labelled, with the next step; else ""."""
+        """Return the reason, with the next step, if the judge has no label on any unit that others labelled;
+        otherwise "".
+        """
         panel, run = self.panel, self.run_of(judge)
         if not panel.lacks_labels(judge):
             return ""
@@ -155,9 +159,9 @@ class StudyDraws:
             return reason
         # Only a run that was asked about them has stored a reason, such as unparsed replies.
         if (panel.asked_units[judge] & panel.by_others).any():
-            return f"{reason}. {command('judge runs show', run)} gives the reason"
+            return f"{reason}. To see why: {command('judge runs show', run)}"
         task = panel.task.name if panel.task is not None else "TASK"
-        return f"{reason}: {command('judge run', task, '-m', self._model(run))}"
+        return f"{reason}. To judge these units: {command('judge run', task, '-m', self._model(run))}"
 
     def _drawn(self, judge: str, ratings: Ratings) -> Draw:
         if reason := self._no_labels(judge):
@@ -165,8 +169,8 @@ class StudyDraws:
         if self.is_table and self.panel.weights:
             return Draw(
                 "drawn with unequal probabilities (column 'weight')",
-                refused="these units were not drawn with equal probability: column 'weight' has several values. A plain draw can "
-                f"decide: {command('annotate batches new NAME TASK -n 300', '--annotators', ','.join(self.panel.people) or 'A,B')}",
+                refused="these units were not drawn with equal probability: column 'weight' has several values. For a "
+                f"verdict, draw a batch: {command('annotate batches new NAME TASK -n 300', '--annotators', ','.join(self.panel.people) or 'A,B')}",
             )
         if self.is_table:
             # The best of several judges is chosen on these labels: they share the level.
@@ -192,18 +196,18 @@ class StudyDraws:
         if sequence.later is not None:
             return Draw(
                 words,
-                refused=f"batch '{sequence.later}' was drawn since from a frame that shares units with this one, and decides",
+                refused=f"batch '{sequence.later}' was drawn later from a frame that shares units with this frame, and replaces this verdict",
             )
         if not sequence.level:
             return Draw(
                 words,
-                refused="looks at a frame that shares units with this one have spent the level. Draw other units "
-                "(--where of a new batch)",
+                refused="looks at a frame that shares units with this frame have spent the significance level. Draw other units "
+                "(a new batch with --where)",
             )
         if self.batch is not None and len(sequence.batches) > 1:
             names = ", ".join(b.name for b in sequence.batches)
             return Draw(
-                words, refused=f"one verdict rests on all batches of this frame ({names}): leave out --batch"
+                words, refused=f"one verdict rests on all batches of this frame ({names}): omit --batch"
             )
         first = self._first_batch(judge, sequence)
         if first is None and judge in self.panel.looks:
@@ -214,8 +218,8 @@ class StudyDraws:
 
     @cached_property
     def _beside_imported(self) -> tuple[str, ...]:
-        """The judges that share the level on imported labels: the judges with labels on at least half of
-        these units.
+        """The judges that share the significance level on imported labels: all judges with labels on at least
+        half of these units.
         """
         table = self.panel.table
         labelled = np.zeros(len(table.units), dtype=np.bool_)
@@ -228,9 +232,7 @@ class StudyDraws:
 
     @property
     def _uneven(self) -> str:
-        return (
-            f"these units were not drawn with equal probability. A plain draw can decide: {self._command()}"
-        )
+        return f"these units were not drawn with equal probability. For a verdict, draw a batch: {self._command()}"
 
     def _command(self, n: int = 300) -> str:
         """Return the command that draws units with equal probabilities."""
@@ -241,19 +243,19 @@ class StudyDraws:
     def _late(self, judge: str, sequence: DrawnSequence) -> str:
         left = sequence.end - len(sequence.units)
         # A test that is sealed from now on does not help: this judge may have been chosen with its labels.
-        command = f"Draw units since: {self._command(min(300, left))}"
+        command = f"For a verdict, draw more units: {self._command(min(300, left))}"
         if not left:
             # A command that asks for more units than there are would fail as printed.
             command = "No unit is left to draw: import more items"
-        why = f"labels of these units were shown beside a judge before {judge} was added"
+        why = f"labels of these units were compared with another judge before {judge} was added"
         return f"{why}. {command}"
 
     def _unlabelled(self, judge: str, drawn: Sequence[str] | None) -> str:
         """Return a warning with a command if the judge has no label on too many of the units that other
         annotators labelled.
 
-        `drawn` are the units of the sequence; if None, the units that the judge was asked about are used. The
-        result is empty if there is no warning.
+        `drawn` are the units of the sequence; if None, the units in the judge's run are used. The result is
+        empty if there is no warning.
         """
         run = self.run_of(judge)
         made = stored(self.store.conn, run) if run is not None else None
@@ -271,11 +273,13 @@ class StudyDraws:
         task = self.panel.task.name if self.panel.task is not None else "TASK"
         how = command("judge run", task, "-m", self._model(run))
         if made:
-            how = "run its parents on them, and make it again"
-        return f"the judge has no label on {missing}, perhaps the harder ones: {how}"
+            how = "run its parents on them, and derive it again"
+        return f"the judge has no label on {missing}, which may be harder: {how}"
 
     def _closed(self, judge: str, run: str | None) -> set[str]:
-        """Return the units of a sealed test that was not opened for the judge, so that it has no labels there."""
+        """Return the units of a sealed test that was not opened for the judge, which therefore has no labels
+        there.
+        """
         if self.panel.task is None or run is None or judge in self.panel.looks:
             return set()
         split = find(self.store, self.panel.task)
@@ -286,12 +290,12 @@ class StudyDraws:
         return str(row[0]) if row is not None else "MODEL"
 
     def run_of(self, judge: str) -> str | None:
-        """Return the run with this name in the panel; None for a judge of a table."""
+        """Return the id of the run with this name in the panel, or None for a judge in a table."""
         return next((run for run, name in self.panel.shown.items() if name == judge), None)
 
     def _sealed(self, judge: str, ratings: Ratings, sequence: DrawnSequence) -> Draw:
-        """Return the draw for a late judge for which the sealed test was opened: a single look at the level
-        .05 / 2^k.
+        """Return the draw for a judge that was added late, but for which the sealed test was opened. It has a
+        single look at the level .05 / 2^k.
         """
         # The look counts only labels that existed when it was logged.
         words, look, task = (
@@ -301,7 +305,7 @@ class StudyDraws:
         )
         split = find(self.store, task) if task is not None else None
         if split is None:
-            return Draw(words, refused="the task has no split any more")
+            return Draw(words, refused="the task no longer has a split")
         run = self.run_of(judge) or judge
         (started,) = self.store.conn.execute("SELECT started FROM runs WHERE run_id = ?", [run]).fetchone()
         opened = split.looks[0].at
@@ -310,7 +314,7 @@ class StudyDraws:
             when = f"opened before {judge} was" if started > opened else f"sealed after {judge} was"
             return Draw(
                 words,
-                refused=f"the test was {when} added, which labels of these units may have helped to choose: draw further units",
+                refused=f"the test was {when} added, so labels of these units may have helped to choose the judge: draw more units",
             )
         query = "SELECT unit_id FROM units WHERE question_id IN (SELECT value FROM json_each(?))"
         sealed = {u for (u,) in self.store.conn.execute(query, [dumps(sorted(split.questions("test")))])}
@@ -319,7 +323,7 @@ class StudyDraws:
         if later := labelled_since(self.store.conn, self.panel.field, units, look.at):
             return Draw(
                 words,
-                refused=f"{later:,} of these units were labelled after look {look.look} at the sealed test; the next one: "
+                refused=f"{later:,} of these units were labelled after look {look.look} at the sealed test; for the next look: "
                 f"{command('judge compare TASK', '--part', 'test')}",
             )
         n = int(used.sum())
@@ -327,7 +331,7 @@ class StudyDraws:
         return Draw(words, looks=Looks((used,), (n,), (), (look.level / 2,), n))
 
     def _looks(self, words: str, ratings: Ratings, sequence: DrawnSequence, first: int, judge: str) -> Draw:
-        """Return the draw, with the interim looks at its units from batch number `first` on."""
+        """Return the draw, with the interim looks at its units from the batch with index `first` on."""
         start = sequence.since(first)
         size = len(sequence.units) - start
         places = places_until(sequence.end - start)
@@ -359,7 +363,9 @@ class StudyDraws:
         )
 
     def _first_batch(self, judge: str, sequence: DrawnSequence) -> int | None:
-        """Return the number of the first batch whose labels cannot have helped to choose the judge; None if there is none."""
+        """Return the index of the first batch whose labels cannot have helped to choose the judge, or None if
+        there is no such batch.
+        """
         run = self.run_of(judge) or judge
         if self._is_stand_in(run):
             return 0
@@ -381,7 +387,9 @@ class StudyDraws:
 
 
 def _imported_unequally(store: Store, field: str) -> bool:
-    """Return whether a file of labels without a batch says that its units were drawn with unequal probabilities."""
+    """Return whether labels of this field were imported without a batch from a file whose units have
+    different design weights.
+    """
     query = "SELECT 1 FROM label_imports AS i, json_each(i.counts, '$.unequal') AS f WHERE i.batch IS NULL AND f.value = ?"
     return store.conn.execute(query, [field]).fetchone() is not None
 
@@ -400,7 +408,7 @@ def _decided_against(store: Store, field: str, sequence: DrawnSequence | None) -
 
 
 def _missing_labels(panel: Panel, judge: str, judged: BoolArray) -> str:
-    """Describe the number of `judged` units on which the judge has no label; empty if there are not too many."""
+    """Describe how many of the `judged` units lack a label of the judge; return "" if their number is acceptable."""
     table = panel.table
     missing = panel.labels_of(judge) == MISSING
     others = panel.people or [name for name in table.annotators if name not in panel.judges]
@@ -421,6 +429,6 @@ def _missing_labels(panel: Panel, judge: str, judged: BoolArray) -> str:
 
 
 def _among(ratings: Ratings, units: Sequence[str] | set[str]) -> BoolArray:
-    """Return, for each unit of the table, whether it is one of these units."""
+    """Return a mask of the table's units that are among the given units."""
     chosen = set(units)
     return np.array([unit in chosen for unit in ratings.units], dtype=np.bool_)

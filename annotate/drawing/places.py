@@ -48,7 +48,7 @@ def sequence(
     """Return an annotator's queue: training first, then the blocks in an order that differs between annotators.
 
     `answer_of` maps a part of an answer to the answer, whose parts stay adjacent. `repeats` is the share of
-    units that are shown twice. Attention units are at random places.
+    units that are shown twice. Attention units are inserted at random places.
     """
     # The order must not depend on the judge: an order by uncertainty would reveal where it is unsure.
     by_name = {block[0]: block for block in blocks}
@@ -77,7 +77,7 @@ def _inner(block: Sequence[str], answer_of: Mapping[str, str], seed: int, annota
 
 
 def _mixed(chain: list[list[Place]], extra: list[list[Place]], seed: int, purpose: str) -> list[list[Place]]:
-    """Return `chain` with the blocks of `extra` at seeded places, never before its first block."""
+    """Insert the blocks of `extra` into `chain` at seeded places, but never before its first block."""
     gaps: dict[int, list[list[Place]]] = {}
     for block in extra:
         spot = int.from_bytes(rank(seed, purpose, block[0].unit_id), "big") % max(len(chain), 1)

@@ -32,7 +32,7 @@ class DrawnUnit:
 
 
 def rank(seed: int, purpose: str, name: str) -> bytes:
-    """Return the sort key of a name: a hash of seed, purpose and name."""
+    """Return the sort key of a name: a hash of the seed, the purpose and the name."""
     # Not Python's `random`: the order must not depend on the order of rows, the Python version or the machine, and two
     # purposes must not share their randomness.
     return hashlib.sha256(f"{seed}:{purpose}:{name}".encode()).digest()[:12]
@@ -153,8 +153,8 @@ def in_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
 
 
 class _First:
-    """The first n added candidates, ordered by key and unit, as in `shuffled(...)[:n]`. The other candidates
-    are not kept in memory.
+    """The first n candidates in the order of their key and unit, as in `shuffled(...)[:n]`. Candidates are
+    added one by one, and only n of them are kept in memory.
     """
 
     def __init__(self, n: int) -> None:
@@ -177,7 +177,7 @@ class _First:
 
 
 class _Heads(Collection[Candidate]):
-    """One candidate for each question that has at least `least` units."""
+    """Candidates for a draw of questions: one candidate for each question with at least `least` units."""
 
     def __init__(self, of: Frame, least: int) -> None:
         self._of, self._least = of, least
@@ -234,7 +234,7 @@ def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
 
 
 def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[DrawnUnit]:
-    """Return n random units from those that a route left to people. Raises UsageError if there are fewer."""
+    """Return n random units among those that a route left to people. Raises UsageError if there are fewer."""
     # The route chose these units by the judge's confidence, so they represent no other units and have no probability.
     _check_enough(candidates, n)
     first = heapq.nsmallest(n, candidates, key=lambda c: (rank(seed, "rest", c.unit_id), c.unit_id))

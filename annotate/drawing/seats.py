@@ -21,7 +21,7 @@ from judge.types import Json
 
 @dataclass(slots=True)
 class Changed:
-    """The result of a change. `positions`: annotator -> number of units that were added to the queue."""
+    """The result of a change. `positions` is the number of units that were added to each annotator's queue."""
 
     batch: str
     units: int = 0
@@ -49,10 +49,10 @@ def open_batch(store: Store, name: str) -> BatchInfo:
     """Return a batch that can be changed. Raises UsageError for a pack and for a closed batch."""
     info = batch_info(store, name)
     if info.packed_for:
-        raise UsageError(f"batch '{name}' is a packed one: change it in the study it was packed from")
+        raise UsageError(f"batch '{name}' is a packed batch; change it in the study from which it was packed")
     if info.closed:
         raise UsageError(
-            f"batch '{name}' was closed on {info.closed[:10]}: {command('annotate batches close', name, '--undo')}"
+            f"batch '{name}' was closed on {info.closed[:10]}; to reopen it: {command('annotate batches close', name, '--undo')}"
         )
     return info
 
@@ -61,7 +61,7 @@ def not_stopped(conn: sqlite3.Connection, name: str, person: str) -> None:
     """Raise UsageError if a lead stopped the person in the batch."""
     if why := is_stopped(conn, name, person):
         raise UsageError(
-            f"batch '{name}': {person} was stopped ({why}): {command('annotate batches stop', name, '--annotator', person, '--undo')}"
+            f"batch '{name}': {person} was stopped ({why}); to undo this: {command('annotate batches stop', name, '--annotator', person, '--undo')}"
         )
 
 
@@ -162,7 +162,7 @@ def check_exposed(
 ) -> list[str]:
     """Return notes on annotators who were shown parts of their units (person -> units) elsewhere.
 
-    Raises UsageError if they know, or will know, the answers, unless `allow`.
+    Raises UsageError if annotators have seen, or will see, the answers, unless `allow` is true.
     """
     exposed = [
         entry
@@ -176,6 +176,6 @@ def check_exposed(
     notes += exposure.warnings(exposed)
     if unknown := exposure.unknown_batches(store.conn):
         notes.append(
-            f"what people saw in {', '.join(unknown)} is not known: drawn before exposures were kept"
+            f"it is not known what people saw in {', '.join(unknown)}, because exposures were not yet recorded"
         )
     return notes

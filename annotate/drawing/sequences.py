@@ -1,7 +1,8 @@
 """Sequences of units on which a verdict may rest: units of all batches that were drawn with equal probability
 from one frame.
 
-Units of batches with unequal probabilities (equal parts of strata, by uncertainty, queues, routes) are in no sequence.
+Units of batches with unequal probabilities (equal parts of strata, by uncertainty, queues, routes) do not
+belong to a sequence.
 """
 
 from collections.abc import Sequence as Rows
@@ -24,8 +25,8 @@ ALIKE = 1e-9
 class DrawnBatch:
     """One batch, as it was drawn.
 
-    `decides`: all units had the same probability, so a verdict may rest on it. Batches with equal `frame` were drawn
-    from the same units.
+    `decides` is true if all units had the same probability, so that a verdict may rest on them. Batches with
+    equal `frame` were drawn from the same units.
     """
 
     name: str
@@ -44,10 +45,10 @@ class DrawnSequence:
 
     `frame` describes the frame in words. `ends` are the places where a block may end: every unit or, with
     whole questions, the last unit of each question. `complete` is the number of consecutive units, from the
-    first, that all their annotators have labelled or skipped. `end` is the largest number of units that there
-    can be. `covered` states for each unit whether it has two labels that count and were given after the draw
-    (one if it has one annotator). `closed` is the batch that was closed before the next unit was complete.
-    `later` is the first batch of a newer frame that shares units with this one.
+    first, that all their annotators have labelled or skipped. `end` is the largest number of units that the
+    sequence can have. `covered` states for each unit whether it has two labels that count and were given
+    after the draw (one if it has one annotator). `closed` is the batch that was closed before the next unit
+    was complete. `later` is the first batch of a newer frame that shares units with this one.
     """
 
     frame: str
@@ -62,12 +63,14 @@ class DrawnSequence:
 
     @property
     def level(self) -> float:
-        """The share of the level for its looks: less than 1 after looks at another frame with units of this one."""
+        """The share of the significance level for the looks at this sequence. It is less than 1 if there were
+        looks at another frame that shares units.
+        """
         return self.batches[0].plan.level
 
     @property
     def spent(self) -> float:
-        """The share of the level that its looks have spent so far."""
+        """The share of the significance level that the looks at this sequence have already spent."""
         if self.one_look:
             return self.level if self.complete >= len(self.batches[0].units) else 0.0
         places = places_until(self.end)
@@ -96,7 +99,7 @@ class DrawnSequence:
         return next((end for end in self.ends if end >= n), len(self.units))
 
     def since(self, batch: int) -> int:
-        """Return the number of units that were drawn before a batch, given by its index."""
+        """Return the number of units that were drawn before the batch with this index."""
         return sum(len(b.units) for b in self.batches[:batch])
 
 
@@ -239,8 +242,8 @@ def _words(batch: DrawnBatch) -> str:
 class DrawnSeat:
     """The assignment of one unit to one annotator.
 
-    `counts`: the annotator labelled the unit, and no lead stopped the annotator. `adopted`: the label was
-    given before the draw.
+    `counts` is true if the annotator labelled the unit and was not stopped by a lead. `adopted` is true if
+    the label was given before the draw.
     """
 
     person: str
@@ -263,9 +266,9 @@ def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
 
 
 def in_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:
-    """Return the new units of a stored batch in blocks, which end where a verdict will be computed.
+    """Return the new units of a stored batch in blocks. A verdict will be computed at the end of each block.
 
-    Units on which no verdict rests form one block.
+    Units of a batch without a verdict form a single block.
     """
     # Everybody finishes a block before the next one, so that the first units drawn are the first ones labelled.
     sequence = sequence_of(store, task.spec.questions[0].field, batch)

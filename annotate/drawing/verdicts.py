@@ -1,4 +1,6 @@
-"""Compute the verdict on each judge of a field, with Holm's procedure for judges that share one level."""
+"""Compute the verdict on each judge of a field, with Holm's procedure for judges that share one significance
+level.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +21,8 @@ def judge_verdicts(
 ) -> dict[str, Verdict]:
     """Return the verdict on each judge of the panel. `rule` has the limits of `verdict`, `resolved` is the reference.
 
-    The m judges of a family share the level by Holm's steps: first each is tested at 1/m of the level, then
-    the judges that stay undecided are tested at the share for their number, and so on.
+    The m judges of a family share the significance level by Holm's steps. First, each judge is tested at 1/m
+    of the level. Then the k judges that remain undecided are tested at 1/k of the level, and so on.
     """
     panel = drawn.panel
     people = drawn.people(compared_people(panel, resolved))

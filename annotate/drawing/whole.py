@@ -19,15 +19,15 @@ from judge.prompts.load import Task
 from judge.store import Store
 
 LEAST_SD = 2
-"""Standard deviations by which the expected number of units of whole questions exceeds the requested sample."""
+"""The number of standard deviations by which the expected number of units in whole questions exceeds the requested number."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainDraw:
     """The arguments after `annotate batches new NAME TASK`.
 
-    `newer` is the number of units that were imported after the earlier batch. `share` is the share of units drawn, at
-    most that of the earlier batch (`earlier_share`).
+    `newer` is the number of units that were imported after the earlier batch. `share` is the share of units
+    that are drawn. It is at most the share of the earlier batch (`earlier_share`).
     """
 
     words: tuple[str, ...]
@@ -60,8 +60,8 @@ def plain_draw(store: Store, task: Task, person: str, most: int, since: str | No
 
 
 def enough(sizes: Iterable[int], most: int) -> int:
-    """Return the number of questions with these sizes to draw so that they almost surely have `most` units;
-    all questions if there are few.
+    """Return the number of questions to draw so that they almost surely have `most` units in all. If there
+    are too few questions, return the number of all questions.
     """
     # The number must not depend on the drawn questions: stopping at the question that completes the sample would prefer
     # large questions.
@@ -89,8 +89,8 @@ def _end_of_frame(store: Store, task: Task, batch: str) -> int:
     frame.leave_out([unit for _, unit in units[size:]])
     if not 0 < size <= len(units) or frame.fingerprint() != plan.frame_id:
         raise UsageError(
-            f"batch '{batch}': units that it was drawn from have changed, so that what came since cannot be told apart; "
-            "draw from all that are left: "
+            f"batch '{batch}': the units from which it was drawn have changed, so newer units cannot be distinguished; "
+            "to draw from all remaining units: "
             + command("annotate batches new NAME", task.task_id, "-n", size, "--annotators", "A,B")
         )
     return units[size - 1][0]

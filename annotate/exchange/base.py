@@ -2,9 +2,9 @@
 
 A format is a module of this package with
 
-    NAME: str                   the word after --to and --from (the module's name, `-` for `_`)
+    NAME: str                   the word after --to and --from: the module's name, with `-` for `_`
     HELP: str                   one line for the listing
-    OPTIONS: dict[str, str]     the keys of `-O KEY=VALUE` with a description; may be left out
+    OPTIONS: dict[str, str]     the keys of `-O KEY=VALUE` with a description; optional
 
 and one or both of
 
@@ -12,10 +12,11 @@ and one or both of
     def write(export: Export, out: Out, options: Mapping[str, str]) -> None
     def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]
 
-A writer gets the units as a blind annotator sees them and, for finished labels, the responses. It opens files
-through `out`, which puts all of them in place or none, and stores the number of rows of each in `out.rows`
-(`out.lines` counts them itself). A reader yields what the file contains, and `reading.each` reports an unusable
-row with its line. `intake` checks the responses against the study and stores all of them or none.
+A writer receives the units as a blind annotator sees them and, if finished labels are exported, the
+responses. It opens its files through `out`, which moves either all files into place or none. It stores the
+number of rows of each file in `out.rows`, which `out.lines` does automatically. A reader yields the responses
+in the file, and `reading.each` reports each unusable row with its line number. `intake` checks the responses
+against the study and stores either all of them or none.
 """
 
 import dataclasses
@@ -38,22 +39,23 @@ from judge.types import Where
 __all__ = ["Bad", "ExchangeUnit", "Export", "Format", "Out", "ReadOptions", "Response", "get", "names"]
 
 UNIT_KEY = "adjudge_unit_id"
-"""The key of our unit id in files that pass through another tool."""
+"""The key of the unit's id in files for other tools."""
 PLACE_KEY = "adjudge_place"
-"""The key of the position in a person's queue, in the tasks of a project for one person."""
+"""The key of the unit's position in the annotator's queue, in the tasks of a project for one annotator."""
 
 R = TypeVar("R")
 Bad = Callable[[BadInput], None]
-"""A function that is called with each unusable row. It raises at once or, if rows may be skipped, records the
-row and returns.
+"""A function that is called with the error for each unusable row. It either raises the error or, if rows may
+be skipped, records the row and returns.
 """
 
 
 @dataclass(frozen=True)
 class Export:
-    """The content of an export. `units` and `responses` are read anew by each call.
+    """The content of an export. `units` and `responses` read the study again on each call.
 
-    `labels` is the kind of export: units to annotate elsewhere, or finished labels.
+    `labels` is true if finished labels are exported, and false if units are exported to be annotated
+    elsewhere.
     """
 
     batch: str
@@ -69,8 +71,8 @@ class Export:
 class ReadOptions:
     """The arguments of a reader other than the path.
 
-    `task` is the task of the batch or the requested task; None if neither is known. `inputs` returns the
-    inputs of a unit by name, None for an unknown unit. `as_person` and `field` apply to rows without an
+    `task` is the task of the batch or the requested task, or None if neither is known. `inputs` returns the
+    inputs of a unit by name, or None for an unknown unit. `as_person` and `field` apply to rows without an
     annotator or a question.
     """
 
@@ -81,12 +83,14 @@ class ReadOptions:
     field: str | None = None
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
     remarks: Counter[str] = dataclasses.field(default_factory=Counter)
-    """Kind of valid record that was skipped -> number of records; reported to the user."""
+    """The number of valid records that were skipped, by kind of record. The numbers are reported to the user."""
 
     def each(
         self, path: Path, rows: Iterable[tuple[int, R]], read_row: Callable[[R, Where], Iterable[Response]]
     ) -> Iterator[Response]:
-        """Yield the responses of each (line, row). Unusable rows are reported with their line and left out."""
+        """Yield the responses in the rows, which are (line number, row) pairs. Unusable rows are reported
+        with their line number and skipped.
+        """
         for line, row in rows:
             try:
                 # All of them before the first is yielded, so that a row is imported as a whole or not at all.
@@ -97,7 +101,9 @@ class ReadOptions:
                 yield from responses
 
     def domain(self, name: str) -> list[str]:
-        """Return the labels of a field of the task; empty if the field has none, or there is no task."""
+        """Return the labels of a field of the task. The result is empty if the field has no labels or there
+        is no task.
+        """
         return self.task.domain(name) if self.task and name in self.task.fields else []
 
 
@@ -110,23 +116,27 @@ class Format:
         self.options: Mapping[str, str] = getattr(module, "OPTIONS", {})
         self.writes: Literal["file", "folder"] | None = getattr(module, "WRITES", None)
         self.ending: str | None = getattr(module, "ENDING", None)
-        """The ending of a file in the format, with its dot; None for folders, and if any ending is valid."""
+        """The file extension of the format with its dot, or None if the format is a folder or allows any
+        extension.
+        """
         self.reads: bool = hasattr(module, "read_responses")
         self._module = module
 
     def write(self, export: Export, out: Out, options: Mapping[str, str]) -> None:
         """Write the files. Raises UsageError if the format can only be read, or an option is unknown."""
         if self.writes is None:
-            raise UsageError(f"'{self.name}' can only be imported; --to takes: {', '.join(names('write'))}")
+            raise UsageError(f"'{self.name}' can only be imported; --to accepts: {', '.join(names('write'))}")
         self._check(options)
         self._module.write(export, out, options)
 
     def read_responses(self, path: Path, reading: ReadOptions) -> Iterator[Response]:
-        """Yield the responses in a file, in order. Raises the errors of `write`, and calls `reading.bad` for
-        each unusable row.
+        """Yield the responses in a file, in order. Raises UsageError if the format can only be written, or an
+        option is unknown. Calls `reading.bad` for each unusable row.
         """
         if not self.reads:
-            raise UsageError(f"'{self.name}' can only be exported; --from takes: {', '.join(names('read'))}")
+            raise UsageError(
+                f"'{self.name}' can only be exported; --from accepts: {', '.join(names('read'))}"
+            )
         self._check(reading.options)
         responses: Iterator[Response] = self._module.read_responses(path, reading)
         return responses
@@ -155,7 +165,7 @@ def get(name: str) -> Format:
         if module is not None:
             return Format(module)
         known = [*_modules(), *plugins.names("exchange")]
-        raise UsageError(f"no format '{name}'; available: {', '.join(known)}")
+        raise UsageError(f"unknown format '{name}'; available: {', '.join(known)}")
     return Format(importlib.import_module(f"annotate.exchange.formats.{name.replace('-', '_')}"))
 
 

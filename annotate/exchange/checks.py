@@ -18,22 +18,23 @@ from judge.store import Store
 MOST_SECONDS = 7 * 24 * 3600
 # Programs write local times without their zone, which can be up to 14 hours ahead of UTC.
 ZONES = timedelta(days=1)
-"""The largest accepted distance of a time into the future."""
+"""How far in the future the time of an answer may be."""
 
 
 _PLAIN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", re.ASCII)
 
 
 class Checks:
-    """Checks of responses against a task (None: any field and label is valid) and the units of the study.
+    """Checks responses against a task and the units of the study. If the task is None, any field and label is valid.
 
-    `derived`: whether labels of derived fields are accepted. A batch derives them itself.
+    `derived` is whether labels of derived fields are accepted. In a batch they are not accepted, because the
+    batch derives them.
     """
 
     def __init__(
         self, store: Store, task: Task | None, maps: Mapping[str, Mapping[str, str]], *, derived: bool
     ) -> None:
-        """Raise UsageError for a map to a value that is not a label of the task."""
+        """Raise UsageError if a label is mapped to a value that is not a label of the task."""
         self._conn, self._task, self._maps, self._derived = store.conn, task, maps, derived
         for name, values in maps.items():
             if task is not None:
@@ -44,8 +45,8 @@ class Checks:
                         raise UsageError(f"--map-label {name}:...={new}: {e.reason}") from e
 
     def checked(self, response: Response) -> Response:
-        """Return the response with mapped labels. Raises BadInput, which names the field, if the response
-        does not fit the study.
+        """Return the response with mapped labels. Raises BadInput, naming the field, if the response does not
+        fit the study.
         """
         query = "SELECT 1 FROM units WHERE unit_id = ?"
         if (
@@ -62,11 +63,11 @@ class Checks:
         if response.seconds is not None and not (
             math.isfinite(response.seconds) and 0 <= response.seconds <= MOST_SECONDS
         ):
-            raise BadInput(f"{response.seconds} is not a time spent on a unit", field="seconds")
+            raise BadInput(f"{response.seconds} is not a valid number of seconds", field="seconds")
         if response.at is not None and not _is_time(response.at):
             raise BadInput(f"'{response.at}' is not a time in UTC, like 2026-01-31T10:20:30.000Z", field="at")
         if response.at is not None and datetime.fromisoformat(response.at) > datetime.now(UTC) + ZONES:
-            raise Unproven("time", f"it is dated {response.at}, which is in the future", field="at")
+            raise Unproven("time", f"its time {response.at} is in the future", field="at")
         at = None if response.at is None else _plain_time(response.at)
         for name, text in (("note", response.note), ("flag", response.flag)):
             _storable(text or "", name)
@@ -136,7 +137,7 @@ def _storable(text: str, name: str) -> str:
         # JSON can contain half of a surrogate pair, which neither UTF-8 nor SQLite can store.
         text.encode()
     except UnicodeEncodeError as e:
-        raise BadInput("half a character (a lone surrogate)", field=name) from e
+        raise BadInput("contains half of a character (a lone surrogate)", field=name) from e
     return text
 
 

@@ -24,8 +24,8 @@ from judge.store.study import now
 
 
 class DirectImport:
-    """Stores labels without a batch, each with its source. Each label is checked against every batch that has
-    the unit.
+    """Stores labels without a batch, each with its source. Each label is checked against every batch that
+    contains the unit.
     """
 
     def __init__(
@@ -75,10 +75,11 @@ class DirectImport:
             )
 
     def _sources_of_new(self, response: Response, name: str, value: str) -> list[SourceLabel] | None:
-        """Return the person's known labels from all sources if the new label must be stored in addition to
-        them, otherwise None.
+        """If the new label must be stored in addition to the person's known labels, return the known labels
+        from all sources; otherwise return None.
 
-        Raises BadInput if the file has already given another label, unless the later label counts (`latest`).
+        Raises BadInput if an earlier row of the file has a different label, unless the later label counts
+        (`latest`).
         """
         key = (response.unit, name, response.annotator, response.repeat)
         known = label_sources.said(self._conn, *key)
@@ -142,14 +143,14 @@ class DirectImport:
                 continue
             if why is not None:
                 raise Unproven("person", f"{who} was stopped in batch '{batch}' ({why})", field="annotator")
-            where = f"'{unit}' is one of {who}'s in batch '{batch}', which is closed"
+            where = f"'{unit}' is assigned to {who} in batch '{batch}', which is closed"
             raise BadInput(
-                f"{where}; open it again: {command('annotate batches close', batch, '--undo')}", field="unit"
+                f"{where}; to reopen it: {command('annotate batches close', batch, '--undo')}", field="unit"
             )
 
     def _closed_for(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
-        """Return the batches that accept no labels from a person, each as (name, fields, reason why the
-        person was stopped or None if the batch is closed, units).
+        """Return the batches that accept no labels from a person, as tuples (name, fields, reason, units).
+        The reason says why the person was stopped; it is None if the batch is closed.
         """
         closed_batches = []
         batches = "SELECT batch, task, closed FROM batches"
@@ -188,7 +189,7 @@ class DirectImport:
         self._done.blind[kind] += 1
 
     def retract(self, withdrawn: result.Retracted) -> int:
-        """Do nothing: without a log, the record behind a label is unknown."""
+        """Do nothing: without a log, the record that a label came from is unknown."""
         return 0
 
     def finish(self) -> None:

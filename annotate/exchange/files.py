@@ -1,4 +1,6 @@
-"""Files for other tools: written completely or not at all, and read with the line number in every error."""
+"""Write files for other tools either completely or not at all, and read such files with the line number in
+every error.
+"""
 
 from __future__ import annotations
 
@@ -21,38 +23,40 @@ MARK = ".adjudge-export"
 
 
 class Out:
-    """One file or folder that appears only when it is complete.
+    """An output file or folder that appears only when it is complete.
 
     with Out(path, "folder") as out, out.open("tasks.jsonl") as file: ...
 
-    Until then it has a temporary name beside `path`. Raises UsageError if something else is at the path, and
-    WriteFailed if the disk is full; no partial output remains.
+    Until then, it has a temporary name next to `path`. Raises UsageError if something else exists at the
+    path, and WriteFailed if the disk is full. No partial output remains.
     """
 
     def __init__(self, path: Path, kind: str) -> None:
         self.path, self.kind = path, kind
         self.rows: dict[str, int] = {}
-        """Name of a file -> number of its rows. `lines` counts them; a format that uses `open` counts its own."""
+        """The number of rows of each file, by file name. `lines` counts the rows; a format that uses `open`
+        must count them itself.
+        """
         # Beside the target, because a rename is atomic only within one file system. The random part keeps two exports
         # at the same time apart.
         self._part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
 
     def __enter__(self) -> Out:
         if not self.path.name:
-            raise UsageError(f"-o {self.path}: give the file or folder a name")
+            raise UsageError(f"-o {self.path}: must include the name of a file or folder")
         if not self.path.parent.is_dir():
             raise UsageError(f"-o {self.path}: the folder {self.path.parent} does not exist")
         if self.path.exists() and not self.path.is_file() and not self.path.is_dir():
             raise UsageError(
-                f"-o {self.path}: is a device or a pipe; choose a regular file, because it is replaced as a whole"
+                f"-o {self.path}is a device or a pipe; choose a regular file, which can be replaced as a whole"
             )
         if self.kind == "file" and self.path.is_dir():
-            raise UsageError(f"-o {self.path}: is a folder, but this format is a single file")
+            raise UsageError(f"-o {self.path}is a folder, but this format is a single file")
         if self.kind == "folder" and self.path.exists():
             if not self.path.is_dir():
-                raise UsageError(f"-o {self.path}: is a file, but this format is a folder of files")
+                raise UsageError(f"-o {self.path}is a file, but this format is a folder of files")
             if any(self.path.iterdir()) and not (self.path / MARK).exists():
-                raise UsageError(f"-o {self.path}: contains other files; choose a new folder")
+                raise UsageError(f"-o {self.path}contains other files; choose a new folder")
         if self.kind == "folder":
             with self.guarded():
                 self._part.mkdir()
@@ -75,7 +79,7 @@ class Out:
 
     def _put(self) -> None:
         if not self._part.exists():
-            raise WriteFailed(f"{self.path}: the format has written nothing")
+            raise WriteFailed(f"{self.path}: the format wrote no file")
         if self.kind == "folder" and self.path.is_dir():
             # A folder cannot be replaced in one step, so the old one is renamed first, and renamed back if
             # the second step fails.
@@ -104,7 +108,7 @@ class Out:
         try:
             yield
         except OSError as e:
-            raise WriteFailed(f"{self.path}: {e.strerror or e}: nothing was written") from e
+            raise WriteFailed(f"{self.path}: {e.strerror or e}; nothing was written") from e
 
     @contextmanager
     def open(self, name: str = "") -> Iterator[IO[str]]:
@@ -117,7 +121,7 @@ class Out:
 
     @contextmanager
     def lines(self, name: str = "") -> Iterator[Callable[[Json], None]]:
-        """Open a JSON Lines file; call the yielded function with each row."""
+        """Open a JSON Lines file, and yield a function that writes one row to it."""
         key = name or self.path.name
         self.rows[key] = 0
         with self.open(name) as file:
@@ -140,10 +144,11 @@ def json_records(
 ) -> Iterator[tuple[int, dict[str, Json]]]:
     """Yield (line, object) from a JSON Lines file, or from a file with a single JSON array of objects.
 
-    `data` is an open file without a path, such as a member of an archive; `path` is then its name in errors.
+    `data` is an open file without a path, such as a member of an archive; `path` is then the name used in
+    errors.
 
     Calls `bad` for a line that is not a JSON object. Raises BadInput if the file cannot be read, is empty, or
-    has an array without an end.
+    contains an unterminated array.
     """
     with _handle(path, data) as file:
         at = file.tell()
@@ -156,7 +161,7 @@ def json_records(
             if isinstance(row, dict):
                 yield line, row
             else:
-                bad(BadInput("a row must be an object", path=str(path), line=line))
+                bad(BadInput("a row must be a JSON object", path=str(path), line=line))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""Store responses in a study, checked one by one, in one transaction. A second import changes nothing.
+"""Check responses one by one, and store them in one transaction. Importing the same responses again changes nothing.
 
-With a batch they become events of its log (`log`), as if the person had labelled at the terminal. Without a
-batch only labels are stored (`direct`): no times, notes, evidence or skips.
+With a batch, the responses become events of its log (`log`), as if the person had labelled in the terminal.
+Without a batch, only labels are stored (`direct`), without times, notes, evidence and skips.
 """
 
 import sqlite3
@@ -42,13 +42,13 @@ def store_responses(
     decided: bool = False,
     retracted: Sequence[Retracted] = (),
 ) -> ImportResult:
-    """Store the responses, all or nothing. `bad` is called for each unusable response; it raises, or returns
-    to leave the response out.
+    """Store either all responses or none. `bad` is called for each unusable response; it either raises, or
+    returns to skip the response.
 
-    Records that are left out or lack proof go to the quarantine, as do the errors in `unread`: records that the
-    reader could not parse. The reader may append to `unread` while the responses are consumed. `decided`: a lead
-    has accepted the responses from the quarantine. `retracted` records were withdrawn at their source: their
-    events are undone before the responses are stored.
+    Records that are skipped or lack proof are quarantined, as are the records in `unread`, which the reader
+    could not parse. The reader may append to `unread` while the responses are consumed. `decided` is true if
+    a lead has accepted the responses from the quarantine. `retracted` records were withdrawn at their source;
+    their events are undone before the responses are stored.
 
     Raises StudyError for a closed batch, or if one of these annotators has the batch open in a session.
     """
@@ -119,7 +119,7 @@ def accept(
     note: str | None = None,
     merged: Callable[[Store, dict[str, Any]], None] | None = None,
 ) -> ImportResult:
-    """Store quarantined records: unchanged, for another `person`, on another `unit`, or with declared blindness.
+    """Store quarantined records, either unchanged or with a different `person`, `unit` or declared blindness.
 
     Raises UsageError for a record that is not open or could not be parsed, and BadInput for a record that
     does not fit the study. `merged` stores a record of a conflict between two packs.

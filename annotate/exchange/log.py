@@ -33,7 +33,7 @@ class _Place:
     unit: tuple[str, int]
     events: list[Event]
     at: dict[str, str]
-    """The name of a field, or span, note, flag or skip -> the time of its last event."""
+    """The time of the last event by its subject: the name of a field, or `span`, `note`, `flag` or `skip`."""
     state: State
     imported_ms: int
     changed: bool = False
@@ -92,7 +92,7 @@ class BatchLog:
             )
 
     def _exposed(self, response: Response, place: _Place, kinds: dict[str, str]) -> dict[str, str]:
-        """Return the blindness of each answer, corrected by the table of exposures."""
+        """Return whether each answer is blind, corrected with the table of exposures."""
         # An answer after its solution was shown is not blind, whatever was declared.
         fresh = [name for name, value in response.answers.items() if place.state.answers.get(name) != value]
         key = (self._info.task, response.annotator, response.unit, response.at)
@@ -101,15 +101,17 @@ class BatchLog:
         return kinds
 
     def retract(self, withdrawn: result.Retracted) -> int:
-        """Undo the events of a withdrawn record. The log keeps these events and their undoing. Return the
-        number of removed labels.
+        """Undo the events of a withdrawn record. The log keeps these events, and records that they were
+        undone. Return the number of removed labels.
         """
         response = Response(withdrawn.unit, withdrawn.annotator, repeat=withdrawn.repeat)
         place = self._place(response)
         return self._undo(response, place, self._events_from(place, withdrawn.source))
 
     def _withdraw(self, response: Response, place: _Place) -> int:
-        """Undo the answers, note and skip that a record had before but no longer has."""
+        """Undo the answers, the note and the skip that an earlier version of a record had, but that it no
+        longer has.
+        """
         if not response.source:
             return 0
         present: set[tuple[str, str | None]] = {(Kind.LABEL, name) for name in response.answers}
@@ -178,7 +180,7 @@ class BatchLog:
                 self._done.replaced += kind == Kind.LABEL
             if kind in (Kind.LABEL, Kind.SKIP) and state.locked:
                 raise BadInput(
-                    f"{response.annotator} has seen the judge's answer here: the first label stands",
+                    f"{response.annotator} has already seen the judge's answer to this unit, so the first label is final",
                     field=key,
                 )
             new.append((kind, name, None if kind == Kind.SKIP else value, event_id))
@@ -237,7 +239,7 @@ class BatchLog:
             raise BadInput(f"unit '{response.unit}' is not in batch '{self._info.batch}'", field="unit")
         if response.repeat:
             raise BadInput(
-                f"{response.annotator} was not asked to label '{response.unit}' twice", field="repeat"
+                f"{response.annotator} was not assigned '{response.unit}' a second time", field="repeat"
             )
         result.check_person(self._conn, response.annotator, create=True)
         place = Place(response.unit, role)
@@ -296,7 +298,9 @@ def _declares(place: _Place, name: str, kind: str) -> bool:
 
 
 def _event_id(batch: str, response: Response, part: str, value: str, kind: str) -> str:
-    """Return the id of an event. The same answer of the same person has the same id, so a second import adds nothing."""
+    """Return the id of an event. The same answer by the same person always has the same id, so a second
+    import adds nothing.
+    """
     # Without a time or a record, an answer cannot be distinguished from its repetition. Its id is then random, and an
     # answer that is already valid is not stored again.
     if not response.at and not response.source:

@@ -37,19 +37,20 @@ def text_sha(inputs: Mapping[str, Any]) -> str:
 
 
 def differs_by_hash(sha: str | None, inputs: Mapping[str, Any] | None) -> str | None:
-    """Return how the hash of a record's text differs from the unit's: "" if they are equal, None if there is
-    nothing to compare.
+    """Describe how the hash of a record's text differs from the unit's. Return "" if they are equal, and None
+    if there is no hash to compare.
     """
     if not sha:
         return None
-    reason = "the hash of its text differs: it was labelled on a different text"
+    reason = "the hash of its text differs from the unit's: a different text was labelled"
     return _difference(inputs, lambda texts: sha == text_sha(texts), reason)
 
 
 def differs_by_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
-    """Return how a record's text differs from the unit's, as `differs_by_hash` does.
+    """Describe how a record's text differs from the unit's. Return "" if they are equal, and None if there is
+    no text to compare.
 
-    The text may be all inputs in our format, or one of them unchanged.
+    The text may be all inputs in our format, or a single input unchanged.
     """
     if not isinstance(text, str) or not text:
         return None
@@ -63,7 +64,9 @@ def differs_by_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
 
 
 def differs_by_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | None:
-    """Return the first input of a record that differs from the unit's, as `differs_by_hash` does."""
+    """Describe the first input of a record that differs from the unit's. Return "" if none differs, and None
+    if there are no inputs to compare.
+    """
     if not isinstance(given, Mapping) or inputs is None:
         return None
     # The inputs of all tasks at once: a task with fewer inputs would compare less.

@@ -37,7 +37,7 @@ def record_of(batch: str | None, form: str, response: Response) -> str:
 def add(
     conn: sqlite3.Connection, batch: str | None, form: str, response: Response | None, error: BadInput
 ) -> None:
-    """Add a record to the quarantine unless it is listed, inside the caller's transaction.
+    """Add a record to the quarantine unless it is already listed, inside the caller's transaction.
 
     `response` is None for a record that could not be parsed.
     """
@@ -67,7 +67,9 @@ def add_row(
     reason: str,
     payload: str | None,
 ) -> None:
-    """Add the row of a record unless it is listed; `about` has its place in the file, its annotator and its unit."""
+    """Add the row of a record unless it is already listed. `about` contains its place in the file, its
+    annotator and its unit.
+    """
     # Names, units and reasons quote a foreign file, which may contain lone surrogates that SQLite refuses.
     values = [*map(_clean, about), code, _clean(reason), payload, now()]
     conn.execute(
@@ -93,7 +95,7 @@ def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: 
 
 
 def settle(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> None:
-    """Close the record of a response that a later import has proved, so that it is now in the study."""
+    """Close the record of a response that a later import has proved and stored."""
     conn.execute(
         "UPDATE quarantine SET status = 'settled', decided_at = ? WHERE status = 'open' AND batch IS ? AND format = ? "
         "AND (record = ? OR (place = ? AND ? <> '') OR (json_extract(response, '$.source') = ? AND ? <> ''))",
@@ -103,7 +105,7 @@ def settle(conn: sqlite3.Connection, batch: str | None, form: str, response: Res
 
 
 def listing(store: Store, batch: str | None = None, status: str | None = "open") -> list[dict[str, Json]]:
-    """Return one row per record, oldest first, for one batch or all, and for one status or any (None)."""
+    """Return one row per record, oldest first, with this batch and status (None: any batch or status)."""
     query = (
         "SELECT quarantine_id AS id, batch, format, place, annotator, unit, code, reason, status, found_at, decided_at, "
         "note, response IS NOT NULL AS readable FROM quarantine WHERE (? IS NULL OR batch = ?) AND (? IS NULL OR status = ?) "
@@ -116,7 +118,7 @@ def listing(store: Store, batch: str | None = None, status: str | None = "open")
 
 
 def drop(store: Store, numbers: Sequence[int], note: str | None = None) -> int:
-    """Reject records for good, and return their number. Raises UsageError for a record that is not open."""
+    """Reject records permanently, and return their number. Raises UsageError for a record that is not open."""
     with store.transaction() as conn:
         for number in numbers:
             open_record(conn, number)
@@ -131,7 +133,7 @@ def open_record(conn: sqlite3.Connection, number: int) -> dict[str, Any]:
     record = next(dicts(conn, "SELECT * FROM quarantine WHERE quarantine_id = ?", [number]), None)
     if record is None:
         raise UsageError(
-            f"there is no record {number} in the quarantine: {command('annotate quarantine list')}"
+            f"there is no record {number} in the quarantine; to list the records: {command('annotate quarantine list')}"
         )
     if record["status"] != "open":
         raise UsageError(f"record {number} in the quarantine is already {record['status']}")

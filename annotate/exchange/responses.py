@@ -39,13 +39,13 @@ def text_of(value: Json, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One person's answers to one unit, or some of them: other rows of the file may have the rest.
+    """One person's answers to one unit, or only some of the answers if other rows of the file contain the others.
 
     `spans` are (input, start, end) in code points; None means that the file has no information on evidence,
-    and an empty list means that nothing was marked. `seconds` is the total time on the unit so far, `at` the
-    time of the answer in UTC as ISO 8601. `blind` is None if unknown; `layers` overrides it for single fields
-    (`assisted`, `undeclared`). `repeat` is 1 for the second answer to a unit that was shown twice. `role` and
-    the attributes after it are set only when a response is read from the study.
+    and an empty list means that nothing was marked. `seconds` is the total time spent on the unit, and `at`
+    is the time of the answer in UTC (ISO 8601). `blind` is None if unknown; `layers` overrides it for single
+    fields (`assisted`, `undeclared`). `repeat` is 1 for the second answer to a unit that was shown twice.
+    `role` and the attributes after it are set only when a response is read from the study.
     """
 
     unit: str
@@ -75,7 +75,7 @@ class Response:
     stratum: str | None = None
     weight: float | None = None
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Field -> every source of the same label by this person: the batch, and each import.
+    """Every source of the same label by this person, by field: the batch, and each import.
 
     Empty for a label that does not count, because it is in conflict, a lead decided against it, or the unit
     is a check.

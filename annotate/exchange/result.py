@@ -16,19 +16,20 @@ from judge.types import Json
 
 Blindness = Literal["blind", "assisted"]
 COUNTED = {Kind.SKIP: "skips", Kind.SPAN: "spans", Kind.NOTE: "notes", Kind.FLAG: "flags"}
-"""Kind of an event other than a label -> the attribute of ImportResult that counts it."""
+"""The attribute of ImportResult that counts each kind of event other than a label."""
 MOST_LISTED = 10
-"""The largest number of annotators that a message names: an import from a crowd platform can have hundreds."""
+"""The largest number of annotators that a message names. An import from a crowd platform can have hundreds."""
 
 
 @dataclass(frozen=True)
 class ImportOptions:
     """The options of an import.
 
-    `blind` declares what the file cannot contain: whether annotators saw suggestions by a judge or anybody
-    else. In a batch, only labels that are known to be blind count in headline numbers. With `latest`, a later
-    answer of the same person replaces the earlier one, and the log keeps both; otherwise they are a conflict.
-    `people` maps names in the file to annotators, `labels` maps values by field.
+    `blind` declares whether the annotators worked without suggestions by a judge or anybody else, because the
+    file cannot contain this. In a batch, only labels that are known to be blind count in headline numbers.
+    With `latest`, a later answer by the same person replaces the earlier answer, and the log keeps both;
+    otherwise, different answers are a conflict. `people` maps names in the file to annotators, `labels` maps
+    values by field.
     """
 
     format: str
@@ -38,7 +39,7 @@ class ImportOptions:
     people: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     new_people: bool = False
-    """Whether people are accepted who are not annotators of the batch, or not in the study."""
+    """Whether to accept people who are not annotators of the batch, or not in the study."""
 
 
 class Retracted(NamedTuple):
@@ -54,7 +55,7 @@ class Retracted(NamedTuple):
 class ImportResult:
     """The result of an import, in counts.
 
-    `new` counts labels by annotator, and `replaced` those among them that replaced an earlier label.
+    `new` counts labels by annotator, and `replaced` counts the new labels that replaced an earlier one.
     `declared` counts stored labels whose blindness is now known, `older` counts answers that a later answer
     had already replaced, and `confirmed` counts labels that the same person also gave in another source.
     `left_out` counts parts of responses that only a batch can store.
@@ -84,14 +85,14 @@ class ImportResult:
     notes: int = 0
     flags: int = 0
     joined: Counter[str] = field(default_factory=Counter)
-    """Annotator -> units that the annotator labelled without an assignment; they are assigned now."""
+    """The number of units that each annotator labelled without an assignment. These units are now assigned."""
     left_out: Counter[str] = field(default_factory=Counter)
     blind: Counter[str] = field(default_factory=Counter)
     """New and newly declared labels by blindness: blind, assisted, undeclared."""
     weights: dict[str, set[float]] = field(default_factory=dict)
-    """Field -> the design weights in the file, if it is imported without a batch."""
+    """The design weights in the file by field, if it is imported without a batch."""
     remarks: Counter[str] = field(default_factory=Counter)
-    """Kind of valid record that the reader skipped -> number of records."""
+    """The number of valid records that the reader skipped, by kind of record."""
 
     @property
     def changed(self) -> bool:
@@ -112,7 +113,7 @@ class ImportResult:
         }
 
     def notes_for_people(self, batch: str | None) -> list[str]:
-        """Return further notes on the import, one per line."""
+        """Return additional notes on the import, one per line."""
         lines = []
         others = [f"{n} {noun}" for noun in COUNTED.values() if (n := getattr(self, noun))]
         if others:
@@ -125,35 +126,39 @@ class ImportResult:
         if self.people:
             lines.append(f"new people: {', '.join(self.people)}")
         if self.joined:
-            lines.append(f"units labelled without an assignment, assigned now: {short_list(self.joined)}")
+            lines.append(
+                f"units that were labelled without an assignment and are now assigned: {short_list(self.joined)}"
+            )
         if self.left_out:
             listed = ", ".join(f"{n} {noun}" for noun, n in self.left_out.items())
-            lines.append(f"{listed} left out: only a batch stores them (--batch)")
+            lines.append(f"{listed} were left out, because only a batch stores them (--batch)")
         if self.unproven and batch:
             lines.append(
-                f"{self.unproven} records have neither their text nor its hash, so it is not proved that they refer to this text"
+                f"{self.unproven} records contain neither their text nor its hash, so they may refer to a different text"
             )
         if self.quarantined:
             lines.append(
-                f"{self.quarantined} records are in quarantine and in no number: {command('annotate quarantine list')}"
+                f"{self.quarantined} records are quarantined and not used in any result; to list them: {command('annotate quarantine list')}"
             )
         if self.declared:
-            lines.append(f"{self.declared} stored labels are now declared")
+            lines.append(f"{self.declared} stored labels are now declared blind or assisted")
         if self.confirmed:
-            lines.append(f"{self.confirmed} labels also have another source: both sources are stored")
+            lines.append(
+                f"{self.confirmed} labels were already stored from another source; both sources are kept"
+            )
         if self.conflicts:
             lines.append(
-                f"{self.conflicts} labels contradict another source of the same person; they count as unlabelled "
-                f"until somebody decides:\n{command('annotate conflicts list')}"
+                f"{self.conflicts} labels contradict the same person's label in another source. Their units count as unlabelled "
+                f"until you resolve the conflicts:\n{command('annotate conflicts list')}"
             )
         if self.blind[UNDECLARED]:
             lines.append(
-                f"{self.blind[UNDECLARED]} labels are not known to be blind: layer 'undeclared', in no headline number; "
-                "import again with --blind (nobody saw a suggestion while labelling) or --assisted"
+                f"{self.blind[UNDECLARED]} labels are not known to be blind: they are in the layer 'undeclared' and not used in headline numbers; "
+                "import them again with --blind (nobody saw a suggestion while labelling) or --assisted"
             )
         if self.blind[ASSISTED]:
             lines.append(
-                f"{self.blind[ASSISTED]} labels are not blind: layer 'assisted', in no headline number"
+                f"{self.blind[ASSISTED]} labels are not blind: they are in the layer 'assisted' and not used in headline numbers"
             )
         return lines
 
@@ -166,8 +171,8 @@ def short_list(counts: Counter[str]) -> str:
 
 
 def kind_of(response: Response, name: str, how: ImportOptions) -> str:
-    """Return whether the answer to a field is blind, assisted or undeclared, according to the file or else to
-    the declaration.
+    """Return whether the answer to a field is blind, assisted or undeclared, according to the file or, if the
+    file does not say, to the declaration.
     """
     blind_in_file = response.is_blind(name)
     # --blind only fills a gap: it cannot undo what the file itself says.
@@ -179,8 +184,8 @@ def kind_of(response: Response, name: str, how: ImportOptions) -> str:
 def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
     """Return the error for a different answer of the same person in the same source."""
     message = (
-        f"{response.annotator} has labelled '{response.unit}' '{there}' in the study, and '{here}' here; "
-        "correct one of the two, or take the later one with --latest"
+        f"{response.annotator} labelled '{response.unit}' as '{there}' in the study and as '{here}' in the file; "
+        "correct one of the two, or use the later label with --latest"
     )
     return BadInput(message, field=name)
 

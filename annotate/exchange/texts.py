@@ -13,9 +13,9 @@ EVIDENCE = "evidence"
 
 
 class InputsOfAnyTask(Mapping[str, Any]):
-    """The inputs of a unit whose task is unknown: those under each task that labels such units.
+    """The inputs of a unit whose task is unknown, under each task that labels units of this kind.
 
-    As a mapping it has the inputs of all these tasks. `each` yields them task by task.
+    As a mapping, it contains the inputs of all these tasks; `each` yields the inputs task by task.
     """
 
     def __init__(self, each: Callable[[], Iterator[Mapping[str, Any]]]) -> None:
@@ -46,7 +46,7 @@ class InputsOfAnyTask(Mapping[str, Any]):
 
 
 MARKABLE = ("passage", "answer")
-"""The inputs in which evidence can be marked; they are the same in the terminal."""
+"""The inputs in which evidence can be marked, here and in the terminal."""
 
 
 def marked_input(names: Collection[str]) -> str | None:
@@ -117,7 +117,7 @@ def inward(spans: Sequence[tuple[Any, Any]], text: Any, inputs: Mapping[str, Any
     if not spans:
         return []
     if inputs is None or isinstance(inputs, InputsOfAnyTask):
-        raise BadInput("evidence can only be placed with --batch", field="spans")
+        raise BadInput("evidence can be imported only with --batch", field="spans")
     composed, parts = compose(inputs)
     if text != composed:
         parts = [TextPart(n, 0, len(v)) for n, v in inputs.items() if isinstance(v, str) and v == text][:1]
@@ -131,6 +131,8 @@ def inward(spans: Sequence[tuple[Any, Any]], text: Any, inputs: Mapping[str, Any
         part = next((p for p in parts if p.start <= start < end <= p.end), None)
         if part is None:
             places = ", ".join(f"{p.name} {p.start}-{p.end}" for p in parts)
-            raise BadInput(f"evidence {start}-{end} lies in no text of the unit ({places})", field="spans")
+            raise BadInput(
+                f"evidence {start}-{end} is not within a text of the unit ({places})", field="spans"
+            )
         evidence.append((part.name, start - part.start, end - part.start))
     return sorted(evidence)

@@ -34,7 +34,8 @@ def import_file(
     options: Mapping[str, str],
     bad: Bad,
 ) -> ImportResult:
-    """Store the labels in a file, all or nothing. `bad` is called for each unusable row, and raises or records it.
+    """Store either all labels in a file or none. `bad` is called for each unusable row, and either raises or
+    records it.
 
     Raises BadInput with the file, line and field, and UsageError and StudyError under the same conditions as
     `store_responses`.
@@ -119,14 +120,14 @@ def export_batch(
     adopted = 0 if labels else units.leave_out_adopted()
     if not len(units):
         raise BadInput(
-            f"nothing is left to label in batch '{batch}': its people gave these labels before it was drawn"
+            f"nothing is left to label in batch '{batch}': its annotators had labelled all of its units before the draw"
         )
 
     def answered() -> Iterator[Response]:
         return (r for r in responses(store, batch) if person in (None, r.annotator))
 
     if labels and next(answered(), None) is None:
-        raise BadInput(f"nobody has answered anything in batch '{batch}' yet")
+        raise BadInput(f"batch '{batch}' has no answers yet")
     with Out(path, form.writes or "file") as out:
         form.write(replace(export, responses=answered), out, options)
     if not labels:

@@ -52,7 +52,7 @@ class ExchangeUnits:
         if person is not None and person not in people:
             raise not_for(info.batch, person, people)
         self.seats: dict[int, tuple[str, int]] = {}
-        """Position in the queue of `person` -> (unit, repeat), hidden repeats included."""
+        """(Unit, repeat) by position in the queue of `person`, including hidden repeats."""
         self.repeats = 0
         self._places: dict[str, tuple[str, int]] = {}
         for who, position, unit, repeat in rows:

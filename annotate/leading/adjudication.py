@@ -1,7 +1,8 @@
 """The lead's queue: units of a batch on which people disagree or that nobody could label, in a seeded order.
 
-The batch's policy decides some of these units without the lead: by the majority of the people or, for numbers, by
-the median of answers within a tolerance. Its decisions are logged in a session by `policy`.
+The batch's policy decides some of these units without the lead: by the majority of the people or, for
+numbers, by the median of answers within a tolerance. Its decisions are logged in a session of the person
+`policy`.
 """
 
 import json
@@ -32,7 +33,7 @@ POLICY = "policy"
 
 @dataclass(slots=True)
 class _Unit:
-    """The answers that people gave for one unit, without those by stopped people."""
+    """The answers that people gave for one unit, excluding stopped people."""
 
     open: int = 0
     given_up: int = 0
@@ -71,7 +72,9 @@ def _units(store: Store, batch: str) -> dict[str, _Unit]:
 
 
 def for_the_lead(store: Store, batch: str) -> dict[str, int]:
-    """Count the units that wait for a lead: `differ` (people disagree), `stuck` (all skipped or flagged them)."""
+    """Count the units that need a lead's decision: `differ` (people disagree) and `stuck` (everybody skipped
+    or flagged them).
+    """
     ruled = "SELECT unit_id FROM assignments WHERE batch = ? AND role = 'adjudication' AND status <> 'open'"
     done = {u for (u,) in store.conn.execute(ruled, [batch])}
     waiting = [state for unit, state in _units(store, batch).items() if unit not in done]
@@ -144,7 +147,9 @@ def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = No
 
 
 def _outcome(info: BatchInfo, policy: Policy, unit: _Unit) -> dict[str, str] | None:
-    """Return the policy's decision on a unit; None if any question has no outcome, so that the lead must decide."""
+    """Return the policy's decision on a unit, or None if the policy does not decide every question and the
+    lead must decide.
+    """
     if unit.open or not unit.differs:
         return None
     values = {}
@@ -235,7 +240,7 @@ def _log_outcome(
 
 
 def _in_order(conn: sqlite3.Connection, units: set[str], seed: int) -> list[str]:
-    """Return a seeded order in which the parts of an answer keep their order."""
+    """Return the units in a seeded order in which the parts of an answer keep their order."""
     query = "SELECT unit_id, coalesce(answer_id, unit_id) FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
     groups: dict[str, list[str]] = {}
     for unit, answer in conn.execute(query, [dumps(sorted(units))]):

@@ -1,6 +1,7 @@
 """Detect people who label faster than they can read, from the time for which a unit was shown before its label.
 
-A label is fast if its unit was shown for less than `MS_A_WORD` for each of its first `MOST_WORDS` words.
+A label is fast if its unit was shown for less than `MS_A_WORD` milliseconds per word, counting at most
+`MOST_WORDS` words.
 """
 
 from typing import NamedTuple
@@ -35,7 +36,9 @@ _FIRST = """
 
 
 class ReadingPace(NamedTuple):
-    """Among the units with a known time (`timed`), those that were labelled faster than they can be read."""
+    """The number of units with a known time (`timed`), and of units among them that were labelled faster than
+    they can be read (`fast`).
+    """
 
     fast: int
     timed: int
@@ -47,7 +50,7 @@ class ReadingPace(NamedTuple):
 
 
 def reading_ms(characters: int) -> float:
-    """Return the minimum time, in milliseconds, for reading a text of that length."""
+    """Return the minimum time, in milliseconds, for reading a text of the given length."""
     return min(characters / CHARACTERS, MOST_WORDS) * MS_A_WORD
 
 
@@ -69,5 +72,5 @@ def in_words(who: str, pace: ReadingPace) -> str:
     """Return the sentence about a person who must be named."""
     return (
         f"{who} labelled {pace.fast:,} of {pace.timed:,} units faster than they could be read "
-        f"(under {MS_A_WORD} ms a word, of at most {MOST_WORDS} words)"
+        f"(less than {MS_A_WORD} ms per word, for at most {MOST_WORDS} words)"
     )

@@ -48,10 +48,10 @@ def add_people(
     note: str | None = None,
     allow_exposed: bool = False,
 ) -> Changed:
-    """Assign units from the sample to new people: `n` units, those with the fewest people first, or all if `n` is None.
+    """Assign units from the sample to new people: the `n` units with the fewest people, or all units if `n` is None.
 
-    The new people begin with the batch's training units and get its attention units. Raises UsageError if a person is
-    already in the batch, was stopped in it, or has seen the answers elsewhere.
+    The new people begin with the batch's training units and also get its attention units. Raises UsageError
+    if a person is already in the batch, was stopped in it, or has seen the answers elsewhere.
     """
     info = seats.open_batch(store, name)
     people = list(dict.fromkeys(people))
@@ -93,9 +93,10 @@ def hand_over(
 ) -> Changed:
     """Assign the units of `person` that have no event to other people, who may be new to the batch.
 
-    Units that were drawn together stay together. Each unit goes to the person with the least work who does not already
-    have it. A unit that nobody else can take stays with `person`. The person's hidden repeats and checks are removed.
-    Raises StudyError if the person is currently working, and UsageError as `add_people` does.
+    Units that were drawn together stay together. Each unit goes to the person with the least work who does
+    not already have it. A unit that nobody else can take stays with `person`. The person's hidden repeats and
+    checks are removed. Raises StudyError if the person is currently working, and UsageError under the same
+    conditions as `add_people`.
     """
     info = seats.open_batch(store, name)
     to = list(dict.fromkeys(to))
@@ -180,7 +181,7 @@ _UNTOUCHED = """
 
 
 def stop_person(store: Store, name: str, person: str, why: str) -> int:
-    """Stop a person in a batch: no more of their events are accepted, and their labels move to the layer `stopped`.
+    """Stop a person in a batch: their new events are rejected, and their labels move to the layer `stopped`.
 
     The log keeps everything, and `resume_person` restores the labels. Returns the number of the person's units.
     """

@@ -18,7 +18,7 @@ PEOPLE = (AnnotatorKind.HUMAN, AnnotatorKind.ADJUDICATED)
 
 
 def set_profile(store: Store, name: str, values: Mapping[str, str]) -> dict[str, Json]:
-    """Change these keys of a person's profile, and return the profile. An empty value removes a key.
+    """Change the given keys of a person's profile, and return the profile. An empty value removes a key.
 
     A new name is added to the study as a person. Raises UsageError if the name is a judge, gold, or reserved.
     """

@@ -1,4 +1,4 @@
-"""The lead's view of a batch: progress, pace, checks, and agreement so far. It contains no labels."""
+"""The lead's view of a batch: progress, pace, checks, and current agreement. It contains no labels."""
 
 import json
 from collections import Counter
@@ -34,7 +34,9 @@ def list_batches(store: Store) -> list[dict[str, Json]]:
 
 
 def show_batch(store: Store, name: str) -> dict[str, Json]:
-    """Return the numbers for a batch: annotators with progress, pace and checks; strata; agreement so far."""
+    """Return the numbers for a batch: the progress, pace and checks of each annotator, the strata, and the
+    current agreement.
+    """
     info = batch_info(store, name)
     speeds = paces(store, name)
     (options,) = store.conn.execute("SELECT options FROM batches WHERE batch = ?", [name]).fetchone()
@@ -147,7 +149,7 @@ def _known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[int, int
 
 
 def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
-    """Return how many units still need keep or revise, or None if the batch reveals no judge."""
+    """Return how many units still need a decision to keep or revise, or None if the batch does not reveal a judge."""
     if not info.reveal:
         return None
     fields = [q.field for q in info.task.spec.questions]

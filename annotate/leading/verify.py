@@ -192,7 +192,9 @@ Design = tuple[float | None, float | None]
 
 
 def _expected(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[str, Design]:
-    """Return the design that each unit should have: from repeating the draw if possible, otherwise from the stored plan."""
+    """Return the inclusion probability and weight that each unit should have, computed by repeating the draw
+    if possible, and otherwise from the stored plan.
+    """
     plan = info.plan
     again = _drawn_again(store, info, set(stored))
     if again is not None:

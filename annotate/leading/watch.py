@@ -1,4 +1,4 @@
-"""Describe a batch to its lead in words: progress, pace, checks, agreement so far and flags.
+"""Describe a batch to its lead in words: progress, pace, checks, current agreement and flags.
 
 Nothing here reveals a label, because the person who watches a batch may also label in it.
 """
@@ -20,7 +20,7 @@ RECENT = 300
 
 @dataclass(frozen=True, slots=True)
 class WatchSection:
-    """A heading and its lines; a warning is highlighted."""
+    """A heading and its lines. Warnings are highlighted."""
 
     title: str
     lines: Sequence[str]
@@ -104,7 +104,7 @@ def _urgent(document: dict[str, Any]) -> Iterator[str]:
         if p["stopped"]:
             yield f"{who} is stopped: {p['stopped']}"
         if p["training_passed"] is False:
-            yield f"{who} failed the training: {p['training_right']} of {p['training_answered']} right"
+            yield f"{who} failed the training: {p['training_right']} of {p['training_answered']} correct"
         if missed := p["attention_answered"] - p["attention_right"]:
             yield f"{who} missed {missed} of {p['attention_answered']} attention checks"
         if p["second_layer_open"]:
@@ -129,7 +129,7 @@ def _agreement(measures: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _hours(person: dict[str, Any]) -> float | None:
-    """Return the hours that a person's open units will take at the person's pace so far."""
+    """Return the hours that a person's open units will take at the person's current pace."""
     if not person["open"] or person["stopped"] or not person["units_per_hour"]:
         return None
     return float(person["open"] / person["units_per_hour"])

@@ -1,1 +1,1 @@
-"""Pack a batch for another machine, and merge the returned labels."""
+"""Pack a batch for another machine, and merge the labels that come back."""

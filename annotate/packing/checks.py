@@ -1,4 +1,6 @@
-"""Check the rows of a returned pack. If an annotator cannot have produced a row, the whole file is refused."""
+"""Check the rows of a returned pack. If there is a row that an annotator cannot have produced, the whole file
+is rejected.
+"""
 
 import json
 import re
@@ -57,7 +59,10 @@ def check_rows(
         [person, batch],
     ).fetchone()
     if strange:
-        raise BadInput(f"event {strange[0]} is of {strange[1]} in batch '{strange[2]}'", path=str(path))
+        raise BadInput(
+            f"event {strange[0]} belongs to {strange[1]} in batch '{strange[2]}', for which the pack was not made",
+            path=str(path),
+        )
     sessions = {}
     for session, *about, program, started, ended in packed.execute(
         "SELECT session_id, batch, annotator_id, person, version, started, ended FROM sessions"
@@ -70,11 +75,11 @@ def check_rows(
             # A word after the version is the kind of a session of the program, such as an import, whose times count
             # differently.
             if not isinstance(program, str) or not _VERSION.fullmatch(program):
-                raise BadInput(
-                    f"session {session}: {program!r} is not a version of the program", path=str(path)
-                )
+                raise BadInput(f"session {session}: {program!r} is not a version of annotate", path=str(path))
             if _moment(started) is None or (ended is not None and _moment(ended) is None):
-                raise BadInput(f"session {session}: {started!r} to {ended!r} is not a time", path=str(path))
+                raise BadInput(
+                    f"session {session}: {started!r} to {ended!r} is not a valid period", path=str(path)
+                )
         sessions[session] = about
     # SQLite stores any type in any column, so the type is checked for each value.
     odd = packed.execute(
@@ -84,7 +89,8 @@ def check_rows(
     ).fetchone()
     if odd:
         raise BadInput(
-            f"event {odd[0]}, unit {odd[1]}: {odd[2]!r} is not a time on the screen", path=str(path)
+            f"event {odd[0]}, unit {odd[1]}: {odd[2]!r} is not a valid number of milliseconds on the screen",
+            path=str(path),
         )
     known = {row.event.event_id: row for row in study_rows}
     before: dict[str, LogRow] = {}
@@ -107,14 +113,14 @@ def check_rows(
 
 
 def dated_wrong(row: LogRow, packed_at: str) -> str | None:
-    """Describe what is wrong with the time of an event in a pack: it is before the pack was made, or in the
-    future.
+    """Describe what is wrong with the time of an event in a pack, which is either before the pack was made or
+    in the future. Return None if the time is possible.
     """
     at, earliest = _moment(row.at), _moment(packed_at)
     if at is not None and earliest is not None and at < earliest - CLOCKS:
-        return f"dated {row.at}, before the pack was made ({packed_at})"
+        return f"its time {row.at} is before the pack was made ({packed_at})"
     if at is not None and at > datetime.now(UTC) + CLOCKS:
-        return f"dated {row.at}, which is in the future"
+        return f"its time {row.at} is in the future"
     return None
 
 
@@ -141,7 +147,7 @@ def _check(task: Task, row: LogRow, before: dict[str, LogRow]) -> None:
         raise BadInput(f"'{event.kind}' cannot happen in a pack")
     for ms in (event.active_ms, event.idle_ms):
         if not isinstance(ms, int) or not 0 <= ms <= MOST_MS:
-            raise BadInput(f"{ms!r} is not a time spent on a unit")
+            raise BadInput(f"{ms!r} is not a valid number of milliseconds spent on a unit")
     if _moment(row.at) is None:
         raise BadInput(f"{row.at!r} is not a time")
     if event.kind == Kind.LABEL:
@@ -153,7 +159,7 @@ def _check(task: Task, row: LogRow, before: dict[str, LogRow]) -> None:
         if target is None or target.position != row.position or target.event.kind not in UNDOABLE:
             raise BadInput("does not undo an earlier event on this unit")
     if event.kind != Kind.UNDO and event.undoes is not None:
-        raise BadInput(f"a {event.kind} undoes nothing")
+        raise BadInput(f"an event of the kind '{event.kind}' cannot undo another event")
     if event.kind in (Kind.FLAG, Kind.NOTE) and not isinstance(event.value, str | None):
         raise BadInput("must be text")
     # The study decides on blindness, never the file.

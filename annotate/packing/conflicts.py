@@ -23,15 +23,16 @@ _PART_OF = {Kind.NOTE: "note", Kind.FLAG: "flag", Kind.SPAN: "evidence"}
 
 
 def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> str | None:
-    """Describe the contradiction between a unit's events here and in the file; None if there is none.
+    """Describe the contradiction between a unit's events in the study (`mine`) and in the file (`events`).
+    Return None if there is no contradiction.
 
     A contradiction is a change on one side that the other side's events would reverse if they were appended.
     """
     differences = _contradicting(events, mine)
     if _ANSWER in differences or _undone(events) & _undone(mine) - {e.undoes for e in _known(events, mine)}:
-        return f"unit {position}: here {_said(fold(mine))}, in the file {_said(fold(events))}"
+        return f"unit {position}: {_said(fold(mine))} in the study, but {_said(fold(events))} in the file"
     return (
-        f"unit {position}: here and in the file another {' and another '.join(differences)}"
+        f"unit {position}: the {' and the '.join(differences)} in the study and in the file differ"
         if differences
         else None
     )
@@ -67,7 +68,8 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
     """Store the file's version of a unit, and undo the changes in the study that contradict it. The log keeps
     all events.
 
-    A second call changes nothing. Raises StudyError if the batch is closed, or if the person is at work.
+    A second call changes nothing. Raises StudyError if the batch is closed, or if the person is currently
+    working.
     """
     batch, person, position = payload["batch"], payload["annotator"], int(payload["position"])
     info = batch_info(store, batch)

@@ -31,8 +31,8 @@ SETTLED = ("accepted", "dropped")
 class MergedLabels:
     """The result of a merge.
 
-    `conflicts` names the units that were changed differently in the two places, or whose text differs; they
-    are in the quarantine.
+    `conflicts` names the units that were changed differently in the study and in the pack, or whose text
+    differs. These units are quarantined.
     """
 
     batch: str
@@ -49,7 +49,7 @@ class MergedLabels:
 
 
 def merge(store: Store, path: Path) -> MergedLabels:
-    """Add the labels of a pack to the study; a second merge changes nothing.
+    """Add the labels of a pack to the study. A second merge changes nothing.
 
     Raises BadInput if the file is not a pack, belongs to another batch or task, or has a row that an
     annotator cannot have produced. The error names the row, and nothing is stored.
@@ -58,14 +58,14 @@ def merge(store: Store, path: Path) -> MergedLabels:
         batches = packed.conn.execute("SELECT batch, packed_for FROM batches").fetchall()
         if len(batches) != 1 or not batches[0][1]:
             raise BadInput(
-                f"no packed batch; to write one: {command('annotate export NAME --for PERSON -o PERSON.db')}",
+                f"contains no packed batch; to write one: {command('annotate export NAME --for PERSON -o PERSON.db')}",
                 path=str(path),
             )
         batch, person = batches[0]
         theirs, ours = batch_info(packed, batch), batch_info(store, batch)
         # Another wording is another question, under which the labels have another meaning.
         if theirs.task.sha256 != ours.task.sha256:
-            raise BadInput(f"packed with a different text of task {theirs.task.name}", path=str(path))
+            raise BadInput(f"was packed with a different text of task {theirs.task.name}", path=str(path))
         back = _check_positions(packed.conn, store.conn, batch, person, path)
         packed_rows, study_rows = rows_of(packed.conn, batch, person), rows_of(store.conn, batch, person)
         known = "SELECT session_id FROM sessions WHERE batch = ? AND annotator_id = ?"
@@ -124,7 +124,9 @@ def _check_positions(
     gone = set(ours.execute(_GONE, [batch, person]))
     # An import may have given the person more units since, a lead may have taken some.
     if not theirs or not theirs <= assigned | gone or not placed <= {p for p, _ in theirs}:
-        raise BadInput(f"packed from another batch called '{batch}': its units differ", path=str(path))
+        raise BadInput(
+            f"was packed from a different batch named '{batch}', which has other units", path=str(path)
+        )
     return sorted(placed & {position for position, _ in gone - assigned})
 
 
@@ -195,11 +197,11 @@ def _refused(
 def _earlier_record(
     conn: sqlite3.Connection, batch: str, person: str, position: int, new: set[str]
 ) -> tuple[str | None, str | None]:
-    """Return the status of a record with all of these events, and the reason why a record with some of them
-    was dropped.
+    """Return the status of a quarantined record that contains all of these events, and the reason why a
+    record with some of them was dropped.
 
-    Open records with some of the events are closed: a new record has all of them, or they no longer
-    contradict the study.
+    Open records with only some of the events are closed, because either a new record contains all of the
+    events, or the events no longer contradict the study.
     """
     # A lead decides on all events of a unit at once, so that the result does not depend on the order of the files.
     query = (

@@ -1,8 +1,8 @@
 """Pack a batch for another machine: a small study with one person's blind units. `annotate.packing.merge` merges it.
 
 A pack contains only what the task's screen shows: no judgements, no gold (except gold that is an input of the
-task), no `meta`, no labels by other people, and no hint which units are repeats or have a known answer.
-Training therefore gives no feedback in a pack, and is scored when the file is merged.
+task), no `meta`, no labels by other people, and no indication of which units are repeats or have a known
+answer. Training therefore gives no feedback in a pack, and is scored when the file is merged.
 """
 
 import json
@@ -44,7 +44,7 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
         raise UsageError(f"batch '{batch}' has no units for '{person}'")
     if why := is_stopped(store.conn, batch, person):
         raise UsageError(
-            f"batch '{batch}': {person} was stopped ({why}); nothing labelled in a pack could come back"
+            f"batch '{batch}': {person} was stopped ({why}); labels from a pack could not be merged"
         )
     if path.exists():
         raise UsageError(f"{path}: already exists; choose another name")
@@ -106,8 +106,8 @@ def copy_events(
 ) -> tuple[int, int]:
     """Copy the sessions and events of one person that the target lacks, except at positions in `without`.
 
-    `blindness` returns the layer of a new label from its position and time, None for a blind label. Return the number of
-    new events, and how many of their labels are not blind.
+    `blindness` returns the layer of a new label from its position and time, or None for a blind label. Return
+    the number of new events, and how many of their labels are not blind.
     """
     for row in source.execute("SELECT * FROM sessions WHERE batch = ? AND annotator_id = ?", [batch, person]):
         target.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -188,7 +188,9 @@ def _copy(
     ids: Iterable[str],
     blank: Mapping[str, str | None],
 ) -> None:
-    """Copy rows by id, in their order. `blank` has the values that replace columns that are not shown."""
+    """Copy rows by id, in their order. `blank` maps columns that annotators must not see to the values that
+    replace them.
+    """
     key = f"{table[:-1]}_id"
     query = f"SELECT * FROM {table} WHERE {key} IN (SELECT value FROM json_each(?)) ORDER BY rowid"
     cursor = source.execute(query, [dumps(sorted(ids))])
@@ -209,7 +211,9 @@ def _listed(source: sqlite3.Connection, task: Task, units: set[str]) -> dict[str
 
 
 def _keep_contexts(source: sqlite3.Connection, target: sqlite3.Connection, units: set[str]) -> None:
-    """Store the passages that an answer was given, because the target has only the passages that are shown."""
+    """Store the ids of the passages that each answer was based on. The target contains only the passages that
+    are shown.
+    """
     rows = _select(
         source, "unit_texts", "DISTINCT context, answer_id", units, where="AND context IS NOT NULL"
     )

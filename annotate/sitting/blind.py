@@ -1,8 +1,9 @@
 """The database connection of an annotator's session: SQLite itself refuses to read what the annotator must not see.
 
-`Blind(store, seat, task)` opens a connection of its own that only reads, with temporary views filtered to one
-seat (batch and annotator) and an authorizer that lets statements reach the study through those views only.
-Judgements, gold, `meta`, other people's labels, ATTACH, PRAGMA, new schema and every write are denied.
+`Blind(store, seat, task)` opens a separate, read-only connection. Its temporary views contain only the rows
+of one seat (a batch and an annotator), and its authorizer allows statements to read the study only through
+these views. Judgements, gold, `meta`, other people's labels, ATTACH, PRAGMA, new schema and every write are
+denied.
 
     my_units   positions, the status of each, own answers    my_texts    the task's inputs, nothing else
     my_parts   own units that are parts of one answer        my_passages the passages that the inputs list
@@ -10,8 +11,8 @@ Judgements, gold, `meta`, other people's labels, ATTACH, PRAGMA, new schema and 
     my_judge   the judge, for units locked after commit      my_key      the key of locked training units
     my_sources adjudication only: the labels to decide between, without names
 
-Limitation: whoever has the file can open it with another program. Only a pack (`annotate export --for`) separates
-people reliably.
+Limitation: anybody who has the file can open it with another program. Only a pack (`annotate export --for`)
+separates people reliably.
 """
 
 import hashlib
@@ -67,7 +68,7 @@ class Busy(StudyError):
 
 
 class Blind:
-    """The part of a study that a screen can read: `rows` of the views above."""
+    """The part of a study that a screen can read. `rows` queries the views above."""
 
     __slots__ = ("__conn", "__path", "is_deciding")
 
@@ -95,7 +96,7 @@ class Blind:
 def _checked(sql: str) -> str:
     # WITH could reuse a view's name, and EXPLAIN would print it. No statement here needs either, at any depth.
     if not _SELECT.match(sql) or _WITH.search(sql):
-        raise StudyError("not allowed in a blind session: only one SELECT at a time is allowed")
+        raise StudyError("a blind session allows only one SELECT statement at a time")
     return sql
 
 
@@ -154,7 +155,8 @@ def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]
 def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[str], set[str], str]:
     """Create the views.
 
-    Returns (names with access to the tables, names to use, the name of the units' texts).
+    Returns the names of the views that may read the tables, the names of the views that statements may use,
+    and the name of the view with the units' texts.
     """
     inside: set[str] = set()
     public: set[str] = set()

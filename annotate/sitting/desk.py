@@ -38,8 +38,8 @@ _SHOWN_LABELS = f"SELECT a.unit_id, 'labels' AS what, '' AS field FROM assignmen
 class Desk(Queue):
     """One annotator's queue in a batch. Every method that changes something commits the change before it returns.
 
-    Screens read through the blind connection, which cannot write. Commits use a second connection, and only append
-    events that the log of the unit allows; all other tables follow from the events.
+    Screens read through the blind connection, which cannot write. Commits use a second connection, and only
+    append events that the log of the unit allows. All other tables are computed from the events.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Desk(Queue):
         busy_ms: int = BUSY_MS,
         returning: bool = False,
     ) -> Desk:
-        """Begin a session. `busy_ms` is the time that a commit waits for another program before it raises Busy.
+        """Begin a session. `busy_ms` is how long a commit waits for another program before it raises Busy.
 
         `returning` allows a person whose units were handed over, which is needed to merge their pack. Raises UsageError if
         the batch or person is unknown, and StudyError if the batch is closed or the person works in another terminal.
@@ -286,7 +286,8 @@ class Desk(Queue):
     def _transaction(self, wait_ms: int | None = None) -> Iterator[Connection]:
         """Yield a connection whose changes are committed at the end, all or none. Raises Busy, WriteFailed or StudyError.
 
-        `wait_ms` is the time that it waits for another program that is writing; the default is `busy_ms` of `open`.
+        `wait_ms` is how long to wait for another program that is writing; the default is the `busy_ms` of
+        `open`.
         """
         tally, conn = self._tally.copy(), self._study.conn
         try:

@@ -1,7 +1,7 @@
-"""The events of one unit, and the state that folding them yields.
+"""The events of one unit, and the state that is computed from them.
 
-Only the event log is stored as entered. Everything else about a unit is computed from the log, and can be recomputed.
-Undo is an event, too: it names the event that no longer counts.
+Only the event log is stored as entered. Everything else about a unit is computed from the log, and can be
+recomputed. An undo is also an event, which names the event that no longer counts.
 """
 
 import json
@@ -42,13 +42,15 @@ FIRST_LAYER = (Kind.LABEL, Kind.SKIP)
 STOPPED = "stopped"
 """The layer for labels by a person whom a lead has stopped in the batch. No number uses them."""
 BLIND, ASSISTED, UNDECLARED = "blind", "assisted", "undeclared"
-"""Reasons of label events made elsewhere, which say whether suggestions were visible. The last two are layers, too."""
+"""The reasons of label events from imports, which state whether suggestions were visible. The last two are
+also layers.
+"""
 # SHOWN is not among them, because undo cannot make somebody forget what they have seen.
 UNDOABLE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.KEEP, Kind.REVISE)
 
 
 class Event(NamedTuple):
-    """One row of the log, with the columns that folding needs."""
+    """One row of the log, with the columns from which the state is computed."""
 
     event_id: str
     kind: str
@@ -110,7 +112,9 @@ def fold(events: Iterable[Event]) -> State:
 
 
 def why_refused(events: Sequence[Event], new: Event, fields: Sequence[str]) -> str | None:
-    """Return why a unit's log does not allow another event, or None if it allows it. `fields` are the task's questions."""
+    """Return the reason why a unit's log does not allow a new event, or None if it allows the event. `fields`
+    are the task's questions.
+    """
     state = fold(events)
     stands = "the answer has been shown: your first label for this unit is final"
     if new.kind in FIRST_LAYER and state.locked:

@@ -57,7 +57,9 @@ def _lists_relevant(task: Task) -> bool:
 
 
 def rows_shown(task: Task, where: str) -> str:
-    """Return the query for (unit_id, what, field) that the screen shows, before any answer, for the assignments `a`."""
+    """Return a query for (unit_id, what, field) of everything that the screen shows before an answer, for the
+    assignments `a` that satisfy `where`.
+    """
     parts = [f"SELECT a.unit_id AS unit_id, 'text' AS what, '' AS field FROM assignments AS a WHERE {where}"]
     gold = f"l.annotator_id = '{GOLD}' AND l.layer = 'first' AND l.repeat = 0"
     # The exposure is recorded on the unit that has the gold label, because a verdict that is shown with one passage
@@ -77,7 +79,9 @@ def rows_shown(task: Task, where: str) -> str:
 
 
 def rows_after(task: Task, where: str) -> str:
-    """Return the query as `rows_shown` for what is shown after an answer is committed: training keys, the judge's labels."""
+    """Return a query like `rows_shown` for everything that is shown after an answer is committed: training
+    keys and the judge's labels.
+    """
     fields = ", ".join(quoted(q.field) for q in task.spec.questions)
     return (
         f"SELECT a.unit_id AS unit_id, 'gold' AS what, l.field AS field FROM assignments AS a "
@@ -161,8 +165,8 @@ def note_unit(
 def against(store: Store, task: Task, person: str, units: Sequence[str], name: str) -> list[Exposure]:
     """Return what the person was, or will be, shown about these units in other batches, by batch.
 
-    The reverse counts, too: if the new batch would show the gold of open units in another batch, these units are counted
-    under that batch.
+    The reverse also counts: if the new batch would show the gold of open units in another batch, these units
+    are counted under that batch.
     """
     conn = store.conn
     counts: Counter[tuple[str, str]] = Counter()
@@ -198,7 +202,9 @@ def _open_batches(store: Store, person: str, name: str) -> list[tuple[str, Task]
 
 
 def _planned(store: Store, person: str, name: str) -> list[tuple[str, str, str, str]]:
-    """Return what open batches will show the person, including what the person has already seen."""
+    """Return the exposures that the person's open batches will cause, including exposures that have already
+    happened.
+    """
     rows = []
     for batch, task in _open_batches(store, person, name):
         where = f"a.batch = {quoted(batch)} AND a.annotator_id = {quoted(person)}"
@@ -236,7 +242,7 @@ def refusal(exposures: Sequence[Exposure]) -> str | None:
     if not worst:
         return None
     listed = "; ".join(
-        f"{e.person}: batch '{e.batch}' and this one together show {WORDS[e.content]} for {e.units:,} units before they are labelled"
+        f"{e.person}: batch '{e.batch}' and this batch together show {WORDS[e.content]} for {e.units:,} units before they are labelled"
         if e.batch
         else f"{e.person}: an import or a page of `annotate view --reveal` showed {WORDS[e.content]} for {e.units:,} of these units"
         for e in worst[:5]
@@ -264,7 +270,8 @@ def unknown_batches(conn: sqlite3.Connection) -> list[str]:
 
 
 def waiting(conn: sqlite3.Connection) -> set[str]:
-    """Return the units, and their items, that somebody must still label blind. Pages leave out their labels.
+    """Return the units, and their items, that somebody must still label blind. Pages do not show the labels
+    of these units.
 
     These are the open and skipped units in open batches of any task, including units that a lead has still to decide.
     """

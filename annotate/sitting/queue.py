@@ -22,7 +22,9 @@ from judge.store.inputs import own_name
 from judge.store.study import dumps
 
 SHORT, LONG = 40, 200
-"""The maximum characters of the claim and of its text in a row of the list, so that both are visible at 80 columns."""
+"""The maximum numbers of characters of the claim and of its text in a row of the list, so that both are
+visible in 80 columns.
+"""
 STUCK = "nobody could say"
 DIFFERENT = "different answers"
 """The kind of a unit that a lead must decide although its labels do not differ."""
@@ -265,7 +267,9 @@ class Queue:
         }
 
     def reasons(self, position: int) -> dict[str, str]:
-        """Return the reasons for the right answers to a training unit, if gold has them; empty until the unit is locked."""
+        """Return the reasons for the right answers to a training unit, if the gold labels have reasons; empty
+        until the unit is locked.
+        """
         query = "SELECT field, rationale FROM my_key WHERE position = ? AND rationale IS NOT NULL"
         return dict(self._blind.rows(query, [position]))
 

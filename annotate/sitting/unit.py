@@ -11,9 +11,10 @@ PARTS = ("sentence", "citation", "claim", "nugget")
 
 
 class TimeSpent(NamedTuple):
-    """Milliseconds since the previous event, of work and of absence.
+    """Milliseconds of work and of absence since the previous event.
 
-    `shown_ms` is the time since the unit was painted: 0 for a key before the paint, None if there is no screen.
+    `shown_ms` is the time since the unit was painted: 0 for a key that was pressed before the unit was
+    painted, and None if there is no screen.
     """
 
     # The report uses `shown_ms` to name people who label faster than people can read.

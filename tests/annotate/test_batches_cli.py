@@ -77,10 +77,10 @@ def test_new_list_show_labels_close(study: Path, run: Run) -> None:
         code, _, err = run(*words)
         assert (code, err) == (
             2,
-            f"annotate: which batch? available: pilot (alice, bob); for example: {typed}\n",
+            f"annotate: specify a batch; available: pilot (alice, bob); for example: {typed}\n",
         )
     code, _, err = run("open", "pilot")
-    asked = f"who are you? batch 'pilot' is for alice, bob; for example: annotate open pilot --as alice -d {study}"
+    asked = f"specify your name with --as: batch 'pilot' is for alice, bob; for example: annotate open pilot --as alice -d {study}"
     assert (code, err) == (2, f"annotate: {asked}\n")
     code, _, err = run("open", "pilto")
     assert (code, err) == (2, "annotate: no batch 'pilto'; available: pilot\n")
@@ -134,7 +134,7 @@ def test_a_second_batch_never_holds_units_of_the_first(study: Path, run: Run) ->
         (["-n", "5", "--training", "50"], "only 20 units"),
         (["-n", "5", "--repeats", "110%"], "is not a share"),
         (["-n", "5", "--where", "nonsense ="], "--where"),
-        ([], "say how many"),
+        ([], "-n UNITS, --by-question QUESTIONS"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(study: Path, run: Run, args: list[str], told: str) -> None:
@@ -252,9 +252,7 @@ def test_the_report_and_progress_name_who_labels_faster_than_reading(tmp_path: P
                 for position in range(1, 11):
                     ms = 900 if person == "bob" and position <= 6 else 3400
                     desk.label(position, "stance", "support", TimeSpent(ms, 0, ms))
-    told = (
-        "bob labelled 6 of 10 units faster than they could be read (under 80 ms a word, of at most 50 words)"
-    )
+    told = "bob labelled 6 of 10 units faster than they could be read (less than 80 ms per word, for at most 50 words)"
     report = " ".join(annotate("report", "-d", path).output.split())
     assert told in report and "alice labelled" not in report
     assert told in " ".join(annotate("batches", "show", "pilot", "-d", path).output.split())

@@ -71,7 +71,7 @@ def test_labels_come_back_as_they_were(form: str, template: Path, data: st.DataO
         shutil.copy(template, copy)
         if not all_labels(path):
             failed = export(path, Path(folder) / "out", form, "--labels", code=1)
-            assert "nobody has answered anything" in failed.stderr and not (Path(folder) / "out").exists()
+            assert "batch 'pilot'" in failed.stderr and not (Path(folder) / "out").exists()
             return
         export(path, Path(folder) / "out", form, "--labels")
         file = _out(Path(folder) / "out", form)
@@ -245,7 +245,7 @@ def test_what_prodigy_writes(tmp_path: Path) -> None:
     ]  # fmt: skip
     done = take_in(path, write_lines(tmp_path / "done.jsonl", rows), "prodigy", "--blind", "-O", "dataset=ds")
     assert done["new"] == {"alice": 3} and (done["skips"], done["flags"], done["spans"]) == (2, 1, 1)
-    assert done["remarks"] == {"rejected labels that say no other label": 1}
+    assert done["remarks"] == {"rejected labels that do not imply another label": 1}
     unit = tasks[3]["adjudge_unit_id"]
     query = "SELECT answers, spans FROM assignments WHERE annotator_id = 'alice' AND unit_id = ?"
     assert rows_of(path, query, unit) == [('{"stance":"neutral"}', '[["passage",0,7]]')]

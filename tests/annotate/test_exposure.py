@@ -79,7 +79,7 @@ def test_passages_chosen_by_gold_are_not_shown_to_who_labels_them(tmp_path: Path
     second = {"garage_relevance": "grounding_relevant", "grounding_relevant": "garage_relevance"}[first]
     batch(path, first, n=8, name="one")
     with pytest.raises(
-        UsageError, match=r"alice: batch 'one' and this one together show the known answer for 8 units"
+        UsageError, match=r"alice: batch 'one' and this batch together show the known answer for 8 units"
     ):
         batch(path, second, n=8, name="two")
     with open_study(path) as store:
@@ -112,7 +112,7 @@ def test_a_verdict_shown_on_one_passage_concerns_all_of_the_claim(tmp_path: Path
     path = build(tmp_path / "s.db", items=4)
     batch(path, "raguard_role", n=8, name="roles")
     with pytest.raises(
-        UsageError, match="alice: batch 'roles' and this one together show the known answer for 8"
+        UsageError, match="alice: batch 'roles' and this batch together show the known answer for 8"
     ):
         batch(path, "raguard_exam", n=8, name="exam")
     batch(path, "raguard_exam", n=8, name="exam", annotators=["bob"])
@@ -243,7 +243,7 @@ def test_what_people_saw_in_a_batch_of_before_is_unknown_and_said_so(tmp_path: P
         desk.label(1, "stance", "support")
         desk.label(2, "stance", "support")
     made = batch(path, n=2, name="new")
-    assert any("what people saw in old is not known" in line for line in made.notes)
+    assert any("it is not known what people saw in old" in line for line in made.notes)
     told = " ".join(annotate("report", "--field", "stance", "--batch", "old", "-d", path).stdout.split())
     assert "is not known: drawn before exposures were kept" in told
 

@@ -27,7 +27,7 @@ from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, ruled, seal
 from tests.annotate.report_helpers import U, add_run, study
 
 TABLES = ("prevalence", "latent_agreement")
-LATE = "labels of these units were shown beside a judge before m/late was added"
+LATE = "labels of these units were compared with another judge before m/late was added"
 
 
 def test_where_the_frame_ends_first_the_sentence_says_so(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_units_drawn_in_equal_parts_decide_nothing(tmp_path: Path) -> None:
     db, truth = world(tmp_path, rare=0.1)
     with open_study(db) as store:
         notes = draw(store, "rare", 60, by="label", equal_parts=True)
-        assert any("no verdict rests on them" in note for note in notes)
+        assert any("a batch without --draw" in note for note in notes)
         label(store, "rare", truth, 0, 60)
         (result,) = ruled(store)
         assert result.decision == "undecided"
@@ -144,11 +144,11 @@ def test_one_look_is_declared_before_the_first_label(tmp_path: Path) -> None:
         label(store, "one", truth, 79, 80)
         (result,) = ruled(store)
         assert result.conditions[1].confidence == pytest.approx(0.95) and result.next_place is None
-        with pytest.raises(UsageError, match="declared one look at its end"):
+        with pytest.raises(UsageError, match="batch 'one' was declared with a single look"):
             extend_batch(store, "one", to=90)
         notes = draw(store, "two", 20)
-        assert any("these units will give estimates" in note for note in notes)
-        with pytest.raises(UsageError, match="--looks 1 is declared for the first batch of a frame"):
+        assert any("'one' was declared with a single look" in note for note in notes)
+        with pytest.raises(UsageError, match=r"--looks 1 .* 'one' was already drawn"):
             draw(store, "three", 20, looks=1)
 
 
@@ -293,11 +293,11 @@ def test_labels_imported_beside_a_batch_never_decide(tmp_path: Path) -> None:
             assert result.decision == "do not trust" and "with 2 people on 200 units" in result.sentence
         names = [run for (run,) in store.conn.execute("SELECT run_id FROM runs")]
         (result,) = ruled(store, annotators=[*names, "carol", "dave"])
-        assert result.decision == "undecided" and "imported labels give estimates only" in result.sentence
+        assert result.decision == "undecided" and "imported labels give only estimates" in result.sentence
         (result,) = ruled(store, annotators=[*names, "ann", "carol"])
-        assert result.decision == "undecided" and "also bob" in result.sentence
+        assert result.decision == "undecided" and "including bob" in result.sentence
         (result,) = ruled(store, annotators=[*names, "gold"], reference="gold")
-        assert result.decision == "undecided" and "imported labels give estimates only" in result.sentence
+        assert result.decision == "undecided" and "imported labels give only estimates" in result.sentence
 
 
 def test_a_judge_without_labels_on_many_drawn_units_is_not_trusted(tmp_path: Path) -> None:
@@ -365,7 +365,7 @@ def test_frames_that_share_units_share_one_level(tmp_path: Path) -> None:
         label(store, "one", truth, 0, 100)
         # All units but one: the look at 100 units of the first frame has spent a tenth of the level.
         notes = draw(store, "two", 100, seed=4, where="item_id <> 'study:7'")
-        assert any("go on with the 90% of the level that is left" in note for note in notes)
+        assert any("use the remaining 90% of the significance level" in note for note in notes)
         label(store, "two", truth, 0, 100)
         first, second = sequences(store, "stance")
         assert (first.later, second.later, second.level) == ("two", None, pytest.approx(0.9))
@@ -373,7 +373,7 @@ def test_frames_that_share_units_share_one_level(tmp_path: Path) -> None:
         # One-sided .9 * .10 * .0225 = .002025, so the two-sided interval has a confidence of .99595.
         assert result.conditions[1].confidence == pytest.approx(0.99595, abs=1e-5)
         (old,) = ruled(store, batch="one")
-        assert old.decision == "undecided" and "'two' was drawn since" in old.sentence
+        assert old.decision == "undecided" and "'two' was drawn later" in old.sentence
 
 
 def test_coming_back_to_a_frame_begins_no_looks_anew(tmp_path: Path) -> None:
@@ -385,7 +385,9 @@ def test_coming_back_to_a_frame_begins_no_looks_anew(tmp_path: Path) -> None:
         # Nobody has labelled the newest units yet: no label of the others is called drawn from its frame.
         assert ruled(store)[0].measures[0].n_units == 0
         notes = draw(store, "three", 100, seed=5)
-        assert any("units with that of one, two: its verdicts go on with the 90%" in note for note in notes)
+        assert any(
+            "units with the frame of one, two. Its verdicts use the remaining 90%" in note for note in notes
+        )
         assert [s.level for s in sequences(store, "stance")] == [1, pytest.approx(0.9), pytest.approx(0.9)]
 
 
@@ -394,10 +396,12 @@ def test_another_frame_after_the_level_is_spent_gives_estimates(tmp_path: Path) 
     with open_study(db) as store:
         draw(store, "one", 80, looks=1, where="n <= 400")
         label(store, "one", truth, 0, 80)
-        assert any("have spent the level" in note for note in draw(store, "two", 100, where="n <= 420"))
+        assert any(
+            "have spent the significance level" in note for note in draw(store, "two", 100, where="n <= 420")
+        )
         label(store, "two", truth, 0, 100)
         (result,) = ruled(store)
-        assert result.decision == "undecided" and "have spent the level" in result.sentence
+        assert result.decision == "undecided" and "have spent the significance level" in result.sentence
         # Units that no look was at have a level of their own.
         draw(store, "three", 40, where="n > 420")
         assert sequences(store, "stance")[-1].level == 1
@@ -603,7 +607,7 @@ def test_a_run_without_labels_is_last_and_fails_no_build_of_another_judge(tmp_pa
     assert [r.judge for r in rulings] == ["m/one", "a/none"] and rulings[0].decision == "trust"
     for ruling in (rulings[1], alone):
         assert ruling.no_labels and "no labels of a/none on the 100 units" in ruling.sentence
-        assert f"judge runs show {unparsed}" in ruling.sentence and "shown beside" not in ruling.sentence
+        assert f"judge runs show {unparsed}" in ruling.sentence and "compared with" not in ruling.sentence
         assert ruling.more_units is None and ruling.decision == "undecided"
     page = tmp_path / "gates.xml"
     gates = ("--fail-under", "verdict=trust", "--fail-under", "pooled_kappa=0.1", "-o", str(page), "-d", db)

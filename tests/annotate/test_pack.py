@@ -120,10 +120,10 @@ def test_what_would_be_lost_is_named_and_left_and_the_rest_comes_together(study:
     with open_study(study) as store:
         done = merge(store, out)
         assert done.conflicts == [
-            "unit 4: here support, in the file neutral",
-            "unit 6: here and in the file another note",
-            "unit 7: here and in the file another flag",
-            "unit 8: here and in the file another note",
+            "unit 4: support in the study, but neutral in the file",
+            "unit 6: the note in the study and in the file differ",
+            "unit 7: the flag in the study and in the file differ",
+            "unit 8: the note in the study and in the file differ",
         ]
         query = (
             "SELECT position, answers ->> 'stance', note, flag FROM assignments WHERE annotator_id = 'alice' "
@@ -205,7 +205,7 @@ def tampered(out: Path, *statements: str) -> None:
 TAMPERED = [
     ("UPDATE events SET kind = 'revise', field = 'stance' WHERE position = 5", "event 2, unit 5: 'revise' cannot happen"),
     ("UPDATE events SET reason = 'blind' WHERE position = 5", "event 2, unit 5: .*blindness"),
-    ("UPDATE events SET active_ms = -1 WHERE position = 5", "event 2, unit 5: -1 is not a time spent"),
+    ("UPDATE events SET active_ms = -1 WHERE position = 5", "event 2, unit 5: -1 is not a valid"),
     ("UPDATE events SET at = 'soon' WHERE position = 5", "event 2, unit 5"),
     ("UPDATE events SET kind = 'undo', undoes = (SELECT event_id FROM events WHERE position = 4) WHERE position = 5",
      "event 2, unit 5: does not undo"),
@@ -259,7 +259,10 @@ def test_conflicts_can_be_settled(study: Path, side: str) -> None:
     with open_study(study) as store:
         assert len(merge(store, out).conflicts) == 1
         (row,) = listing(store)
-        assert row["code"] == "conflict" and row["reason"] == "unit 4: here support, in the file neutral"
+        assert (
+            row["code"] == "conflict"
+            and row["reason"] == "unit 4: support in the study, but neutral in the file"
+        )
         if side == "accept":
             accept(store, [int(row["id"])], merged=settle_conflict)
         else:
@@ -296,8 +299,8 @@ def test_what_was_taken_back_in_one_place_is_a_change_like_any_other(study: Path
     with open_study(study) as store:
         told = {person: merge(store, file).conflicts for person, file in files.items()}
         assert told == {
-            "alice": ["unit 4: here support, in the file neutral"],
-            "bob": ["unit 7: here open, in the file skipped"],
+            "alice": ["unit 4: support in the study, but neutral in the file"],
+            "bob": ["unit 7: open in the study, but skipped in the file"],
         }
         held = [json.loads(row[0]) for row in store.conn.execute("SELECT response FROM quarantine")]
         accept(store, [int(row["id"]) for row in listing(store)], merged=settle_conflict)

@@ -203,7 +203,7 @@ def test_three_people() -> None:
     printed = annotate(*VERDICT, "--margin", "0.05").stdout
     assert (
         f"Still needed: about {result['more_units']} more units on {result['more_clusters']} more questions, labelled by ann, bob "
-        "and cyd, each of them, for a chance of 80 %" in printed
+        "and cyd, each of them, for a probability of 80 %" in printed
     )
     assert "- rule: 3 people." in printed and "Bayesian bootstrap" in printed
     assert document(*VERDICT, "--epsilon", "0.1")["epsilon"] == 0.1

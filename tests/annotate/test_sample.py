@@ -251,7 +251,7 @@ def test_a_batch_for_ppi_stores_its_probabilities_and_the_report_weighs_by_them(
     assert chance[0.5] > chance[0.98]
     assert own[rows[0][0]] / own[rows[1][0]] == pytest.approx(rows[0][2] / rows[1][2])
     told = annotate("batches", "extend", "ppi", "--to", "500", "-d", db, code=2).stderr
-    assert "drawn once for all" in told
+    assert "--draw ppi" in told
 
 
 def test_for_ppi_needs_probabilities_and_takes_no_strata(tmp_path: Path) -> None:

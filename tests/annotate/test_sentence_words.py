@@ -164,7 +164,7 @@ def test_the_code_has_the_messages() -> None:
     assert len(REFUSED) >= 12 and len(HELD_UP) >= 5 and len(drawn()) >= 12, (REFUSED, HELD_UP, drawn())
     assert all(
         any(part in text for text in REFUSED)
-        for part in ("before 1,000 was added", "sealed test", "leave out --batch")
+        for part in ("before 1,000 was added", "sealed test", "omit --batch")
     )
 
 

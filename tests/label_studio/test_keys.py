@@ -68,7 +68,7 @@ def test_a_redirect_is_not_followed(key: str, study: Path, annotate: Run) -> Non
         done = annotate("push", "pilot", "--url", named.url, db=study, key=key, code=3)
     assert named.received and not other.received
     assert done.err.strip().endswith(
-        f"{named.url} answered with a redirect (HTTP 307); give its final address"
+        f"{named.url} redirects to another address (HTTP 307); pass the final address"
     )
 
 

@@ -114,7 +114,7 @@ def test_a_place_edited_on_the_server_proves_nothing(pilot: Pilot) -> None:
         pilot.say(task, "support")
     came = pilot.pull(code=1)
     assert came["new"] == {"alice": 1} and came["held"] == 2
-    assert all("does not say which unit it is" in problem for problem in came["problems"])
+    assert all("does not name its unit" in problem for problem in came["problems"])
     assert list(pilot.stored()) == [third.data["adjudge_unit_id"]]
 
 
@@ -143,7 +143,9 @@ def test_one_project_of_all_does_not_become_several_by_itself(pilot: Pilot) -> N
     assert shared["repeats"] == 4 and shared["projects"] == {}
     for more in ([], ["--dry-run"]):
         told = pilot.done("push", "--separate", *more, code=2).err
-        assert f"one project for everyone at {pilot.server.url}/projects/{shared['project']}" in told
+        assert (
+            f"a single project for all annotators at {pilot.server.url}/projects/{shared['project']}" in told
+        )
     several = pilot.push("--separate", "--new")
     assert several["project"] is None and len(several["projects"]) == 2
 

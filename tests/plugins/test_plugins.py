@@ -292,7 +292,7 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
     export = ("export", "b", "-o", out, "--to")
     assert checked(_annotate(*export, "bare", "--json").out, "units-export")["files"] == []
     assert _annotate(*export, "bare").err.endswith(" as bare\n")
-    assert "out: the format has written nothing" in _annotate(*export, "idle", code=1).err
+    assert "out: the format wrote no file" in _annotate(*export, "idle", code=1).err
     ran = judge("run", "stance", "-m", "slips/x", code=1)
     assert ran.err.endswith("unexpected KeyError in a plugin of lacks 0.1: 'v' (JUDGE_DEBUG=1 shows where)\n")
     assert "unexpected KeyError in a plugin of lacks 0.1: 'k'" in _annotate(*export, "slips", code=1).err

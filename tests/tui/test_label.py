@@ -434,7 +434,7 @@ async def test_who_labels_faster_than_reading_is_named(tmp_path: Path) -> None:
         shown = show_batch(store, "pilot")
         # 660 characters are 110 words, of which 50 count: under 50 * 80 ms = 4 s each of the nine is too fast.
         assert shown["too_fast"] == [
-            "alice labelled 9 of 9 units faster than they could be read (under 80 ms a word, of at most 50 words)"
+            "alice labelled 9 of 9 units faster than they could be read (less than 80 ms per word, for at most 50 words)"
         ]
 
 

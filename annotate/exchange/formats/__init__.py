@@ -1,3 +1,3 @@
-"""The exchange formats, one file each. A new format is a new file here; `annotate.exchange.base` describes
-its contents.
+"""The exchange formats, one module each. To add a format, add a module to this folder;
+`annotate.exchange.base` describes its contents.
 """

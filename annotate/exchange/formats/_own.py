@@ -1,4 +1,4 @@
-"""Our own rows of labels, which are the same in JSON Lines, CSV and Parquet."""
+"""Read and write rows of labels in our own format, which is the same in JSON Lines, CSV and Parquet."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -19,8 +19,8 @@ BLIND = {"true": True, "false": False, "1": True, "0": False, True: True, False:
 
 
 def label_rows(export: Export) -> Iterator[dict[str, Any]]:
-    """Yield one row per label. A unit that was skipped, or has only a note, a flag or evidence, is a row
-    without a label.
+    """Yield one row per label. A unit that was skipped, or that has only a note, a flag or evidence, has a
+    row without a label.
     """
     shas = {unit.unit_id: text_sha(unit.inputs) for unit in export.units()}
     for r in export.responses():
@@ -55,10 +55,9 @@ def responses(
     reading: ReadOptions,
     spans: Callable[[Any], Any],
 ) -> Iterator[Response]:
-    """Yield the responses in our rows. The function `spans` parses the evidence column.
+    """Yield the responses in rows of our own format. The function `spans` parses the evidence column.
 
-    A row with no `field` but with columns named after the task's questions has one answer in each of these
-    columns.
+    If a row has no `field`, each column that is named after a question of the task contains an answer.
     """
     fields = [q.field for q in reading.task.spec.questions] if reading.task else []
 

@@ -1,13 +1,14 @@
 """Argilla 2 (github.com/argilla-io/argilla): records with fields, questions and responses.
 
-Out: a folder with `settings.json` and `records.jsonl`. In: records, one a line or one JSON array, as
-`dataset.records.to_list()`, `to_list(flatten=True)` or `to_json` give them.
+Exports are a folder with `settings.json` and `records.jsonl`. Imports are records, either one per line or as
+one JSON array, as returned by `dataset.records.to_list()`, `to_list(flatten=True)` or `to_json`.
 
     settings = rg.Settings.from_json("DIR/settings.json")
     dataset = rg.Dataset(name="pilot", settings=settings).create()
     dataset.records.log([rg.Record.from_dict(json.loads(line)) for line in open("DIR/records.jsonl")])
 
-Argilla names people by UUID: `users.json` beside the records, or -O users=FILE, maps them to names.
+Argilla identifies people by UUID. The file `users.json` next to the records, or -O users=FILE, maps these ids
+to names.
 """
 
 import json
@@ -28,20 +29,20 @@ from judge.prompts.spec import Question
 from judge.types import Where
 
 NAME = "argilla"
-HELP = "Argilla 2: settings and records out, records with responses in"
+HELP = "Argilla 2: exports settings and records, imports records with responses"
 WRITES = "folder"
 OPTIONS = {
-    "users": "import: a JSON file {user id: name}; default: users.json beside the records",
-    "status": "import: submitted, where the records have no status and you know that they all were",
+    "users": "import: a JSON file {user id: name}; default: users.json next to the records",
+    "status": "import: 'submitted', if records have no status but you know that all were submitted",
 }
 NO_STATUS = (
-    "no status: it may be a draft or discarded; export with to_list(flatten=True), which keeps the status, or pass "
+    "there is no status, so the response may be a draft or discarded; export with to_list(flatten=True), which keeps the status, or pass "
     "-O status=submitted"
 )
 NOTE, SPANS = "adjudge-note", "adjudge-evidence"
 # Argilla names users by UUID. Made from the name, a user has the same id in every export.
 _PEOPLE = uuid.UUID("8f2c7f0e-6f0b-5b3e-9d59-6a1d5f1f0c11")
-"""Our UUID namespace for people's ids, which are derived from their names."""
+"""The UUID namespace for people's ids, which are derived from their names."""
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
@@ -149,9 +150,9 @@ def _given(task: Task, unit: ExchangeUnit, responses: Iterable[Response]) -> dic
 
 
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """Yield the submitted responses. Discarded ones are skips; drafts and suggestions are ignored."""
+    """Yield the submitted responses. Discarded responses become skips; drafts and suggestions are ignored."""
     if reading.options.get("status", "submitted") != "submitted":
-        raise UsageError(f"-O status={reading.options['status']}: only submitted can be declared")
+        raise UsageError(f"-O status={reading.options['status']}: must be 'submitted'")
     if path.is_dir():
         path = path / "records.jsonl"
     users = _users(path, reading)
@@ -167,9 +168,9 @@ def _users(path: Path, reading: ReadOptions) -> dict[str, str]:
     try:
         users = json.loads(place.read_text(encoding="utf-8"))
     except (OSError, ValueError) as e:
-        raise BadInput(f"no JSON file of users: {e}", path=str(place)) from e
+        raise BadInput(f"cannot be read as a JSON file of users: {e}", path=str(place)) from e
     if not isinstance(users, dict) or not all(isinstance(v, str) for v in users.values()):
-        raise BadInput("must be an object: user id -> name", path=str(place))
+        raise BadInput("must be a JSON object that maps user ids to names", path=str(place))
     return users
 
 
@@ -192,7 +193,7 @@ def _responses(
         # An unknown status, of a later version, must not be taken for "submitted".
         if status[user] not in ("", "submitted", "discarded", "draft"):
             raise BadInput(
-                f"'{status[user]}' is not a status: submitted, discarded, draft", field="responses"
+                f"'{status[user]}' is not a status; must be submitted, discarded or draft", field="responses"
             )
         if status[user] == "draft":
             reading.remarks["drafts"] += 1
@@ -217,7 +218,7 @@ def _responses(
 
 
 def _suggested(row: Mapping[str, Any]) -> bool:
-    """Return whether the record has a suggestion, because Argilla shows suggestions to the annotator."""
+    """Return whether the record has a suggestion. Argilla shows suggestions to the annotator."""
     return bool(row.get("suggestions")) or any(
         key.endswith(".suggestion") and row[key] is not None for key in row
     )
@@ -236,11 +237,11 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]
         for name, given in nested.items():
             for response in given if isinstance(given, list) else [None]:
                 if not isinstance(response, Mapping) or "value" not in response:
-                    raise BadInput("must be lists of {value, user_id}", field=f"responses.{name}")
+                    raise BadInput("must be a list of {value, user_id}", field=f"responses.{name}")
                 user, status = str(response.get("user_id") or ""), response.get("status")
                 yield str(name), response["value"], user, None if status is None else str(status)
     elif nested is not None:
-        raise BadInput("must be an object: question -> list of responses", field="responses")
+        raise BadInput("must be an object that maps each question to a list of responses", field="responses")
     for key in row:
         name, separator, rest = key.rpartition(".responses")
         values = row[key]
@@ -259,7 +260,9 @@ def _spans(value: Any, main: str | None) -> list[tuple[str, int, int]] | None:
     if value is None:
         return None
     if main is None:
-        raise BadInput("evidence can only be placed with --batch, in a passage or an answer", field=SPANS)
+        raise BadInput(
+            "evidence can be imported only with --batch, and only in a passage or an answer", field=SPANS
+        )
     checked = []
     for span in value if isinstance(value, list) else [None]:
         ends = (span.get("start"), span.get("end")) if isinstance(span, Mapping) else (None, None)

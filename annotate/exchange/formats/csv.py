@@ -1,5 +1,5 @@
-"""Our own CSV, read and written: units with an empty column for each answer (for a spreadsheet), or labels,
-one per row.
+"""Our own CSV format, for export and import. It contains either units with an empty column for each answer
+(to fill in a spreadsheet), or one label per row.
 """
 
 import csv
@@ -16,7 +16,7 @@ from judge.errors import BadInput
 from judge.labels.rows import columns_of, read_rows
 
 NAME = "csv"
-HELP = "CSV: a sheet to fill in, one unit a row, or one label a row (--labels)"
+HELP = "CSV: a sheet to fill in with one unit per row, or one label per row (--labels)"
 WRITES, ENDING = "file", ".csv"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

@@ -1,13 +1,13 @@
 """doccano's JSON Lines for text classification (github.com/doccano/doccano, `data_export`).
 
-Written: a folder with `examples.jsonl` and `labels.json` to import into a project, and the guidelines. Read: the
-export of a project, one file for each annotator (`alice.jsonl`, or the zip or folder of them), or `all.jsonl`
-of a collaborative project, which names no annotator.
+Exports are a folder with the guidelines, and `examples.jsonl` and `labels.json` to import into a project.
+Imports are the export of a project: one file for each annotator (`alice.jsonl`, or a zip file or folder of
+such files), or the `all.jsonl` of a collaborative project, which does not name the annotators.
 
     {"id": 1, "text": "...", "label": ["support"], "Comments": [], "adjudge_unit_id": "..."}
 
-A task with several questions has labels `FIELD=LABEL`. Sequence labels (`entities`, or [start, end, name]
-in `label`) are evidence.
+If a task has several questions, its labels have the form `FIELD=LABEL`. Sequence labels (`entities`, or
+[start, end, name] in `label`) are evidence.
 """
 
 import json
@@ -27,7 +27,7 @@ from judge.prompts.load import Task
 from judge.types import Where
 
 NAME = "doccano"
-HELP = "doccano's JSONL for text classification: project files out, one file an annotator in"
+HELP = "doccano's JSONL for text classification: exports project files, imports one file per annotator"
 WRITES = "folder"
 NOBODY = ("all", "unknown", "examples")
 """File names that are not the name of an annotator."""
@@ -35,7 +35,7 @@ LABELS = ("label", "labels", "cats")
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """Write `examples.jsonl`, or with labels `ANNOTATOR.jsonl` for each person."""
+    """Write `examples.jsonl` or, to export labels, one `ANNOTATOR.jsonl` for each person."""
     task = export.task
     out.write_json(
         "labels.json", [{"text": _label(task, f, v.value), **_key(v.key)} for f, v in _labels(task)]
@@ -117,7 +117,7 @@ def _file(path: Path, data: IO[bytes] | None, stem: str, reading: ReadOptions) -
 def _responses(row: Mapping[str, Any], stem: str, where: Where, reading: ReadOptions) -> Iterator[Response]:
     if isinstance(row.get("annotations"), list):
         raise BadInput(
-            "an export of doccano 1.0 with label numbers; export it again as JSONL", field="annotations"
+            "this export of doccano 1.0 contains label numbers; export it again as JSONL", field="annotations"
         )
     unit = row.get(UNIT_KEY)
     meta = row.get("meta")
@@ -176,7 +176,10 @@ def _answers(words: list[str], reading: ReadOptions) -> dict[str, str]:
         field, equals, value = word.partition("=")
         named = bool(equals) and field in questions and not (only and word in reading.domain(only))
         if not named and only is None:
-            raise BadInput(f"'{word}' has no question; write FIELD=LABEL, or pass --field", field="label")
+            raise BadInput(
+                f"the label '{word}' does not name its question; write FIELD=LABEL, or pass --field",
+                field="label",
+            )
         labels.setdefault(field if named else str(only), []).append(value if named else word)
     answers = {}
     for field, values in labels.items():
@@ -185,7 +188,9 @@ def _answers(words: list[str], reading: ReadOptions) -> dict[str, str]:
         elif len(values) == 1:
             answers[field] = values[0]
         else:
-            raise BadInput(f"{len(values)} labels of '{field}', but a question takes one", field="label")
+            raise BadInput(
+                f"'{field}' has {len(values)} labels, but a question allows only one", field="label"
+            )
     return answers
 
 

@@ -1,4 +1,4 @@
-"""Our own JSON Lines, read and written: one unit or one label per line."""
+"""Our own JSON Lines format, for export and import: one unit or one label per line."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from annotate.exchange.proof import SHA_KEY, text_sha
 from annotate.exchange.responses import Response
 
 NAME = "jsonl"
-HELP = "JSON Lines: one unit a line, or one label a line (--labels)"
+HELP = "JSON Lines: one unit per line, or one label per line (--labels)"
 WRITES, ENDING = "file", ".jsonl"
 
 
@@ -26,5 +26,5 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
 
 
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """Yield labels as `write` writes them, or in rows {"unit", "annotator", "FIELD": "label", ...}."""
+    """Yield the labels in a file that `write` wrote, or in rows {"unit", "annotator", "FIELD": "label", ...}."""
     return responses(json_records(path, reading.bad), path, reading, checked_spans)

@@ -17,9 +17,9 @@ from judge.errors import BadInput, MissingExtra, UsageError
 from judge.types import Where
 
 NAME = "label-studio"
-HELP = "Label Studio: config.xml, tasks.json and guidelines.md; back from its JSON export"
+HELP = "Label Studio: exports config.xml, tasks.json and guidelines.md, imports its JSON export"
 WRITES = "folder"
-OPTIONS = {"users": "who a user there is here, as 2=alice,bob@example.org=bob"}
+OPTIONS = {"users": "import: the annotators of Label Studio's users, e.g. 2=alice,bob@example.org=bob"}
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
@@ -48,7 +48,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
 
 
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """Yield every annotation of a JSON export. Labels are blind if no task of the file has a prediction.
+    """Yield every annotation of a JSON export. Labels are blind if no task in the file has a prediction.
 
     Raises UsageError if the task is unknown, and BadInput if the file is not a JSON export.
     """
@@ -92,16 +92,16 @@ def _check(layout: ConfigLayout) -> Check | None:
 def _parts(task: Mapping[str, Any]) -> tuple[str, list[Any]]:
     data, annotations = task.get("data"), task.get("annotations")
     if UNIT_KEY in task and data is None:
-        raise BadInput("this is JSON-MIN, which leaves out who answered: export it as JSON")
+        raise BadInput("this is a JSON-MIN export, which does not name the annotators; export it as JSON")
     if not isinstance(data, Mapping):
-        raise BadInput("must be an object: is this a JSON export of Label Studio?", field="data")
+        raise BadInput("must be a JSON object; is this a JSON export of Label Studio?", field="data")
     unit = data.get(UNIT_KEY)
     if not isinstance(unit, str):
         raise BadInput(
-            "is missing: the task was not made by annotate export or push", field=f"data.{UNIT_KEY}"
+            "is missing, because the task was not made by annotate export or push", field=f"data.{UNIT_KEY}"
         )
     if not isinstance(annotations, list):
-        raise BadInput("must be a list: is this a JSON export of Label Studio?", field="annotations")
+        raise BadInput("must be a list; is this a JSON export of Label Studio?", field="annotations")
     return unit, annotations
 
 
@@ -111,7 +111,9 @@ def _updated(annotation: Any) -> str:
 
 
 def _blind(path: Path) -> bool | None:
-    """Return False if annotators saw predictions, True if the file says that there were none, and None otherwise."""
+    """Return False if annotators saw predictions, True if the file says that there were none, and None if it
+    is unknown.
+    """
     is_stated = False
     # The second pass reports bad rows.
     for _, task in json_records(path, lambda e: None):
@@ -133,8 +135,8 @@ def _users(text: str) -> dict[str, str]:
 
 
 def _author(value: Any, users: Mapping[str, str]) -> str:
-    """Return the annotator: the one given by the option or, without it, the part of the e-mail address before
-    the @.
+    """Return the annotator that the option gives for the user or, without the option, the part of the e-mail
+    address before the @.
     """
     candidates = (
         [value]
@@ -149,6 +151,7 @@ def _author(value: Any, users: Mapping[str, str]) -> str:
     if mail is None:
         who = names[0] if names else "missing"
         raise BadInput(
-            f"is user {who}: map the user with -O users={who}=NAME, or --as NAME", field="completed_by"
+            f"user {who} has no annotator; name one with -O users={who}=NAME or --as NAME",
+            field="completed_by",
         )
     return mail.partition("@")[0]

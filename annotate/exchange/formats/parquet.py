@@ -1,4 +1,4 @@
-"""A data set in Parquet that Hugging Face `datasets` loads as it is: a folder with a card, units and labels.
+"""A Parquet data set that Hugging Face `datasets` can load: a folder with a card, units and labels.
 
     load_dataset("DIR", "units"); load_dataset("DIR", "labels")     locally, or after uploading the folder
 
@@ -20,9 +20,11 @@ from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 
 NAME = "parquet"
-HELP = "Parquet with a data set card, for Hugging Face: units, and with --labels the labels too"
+HELP = "Parquet with a data set card, for Hugging Face: units and, with --labels, also labels"
 WRITES = "folder"
-OPTIONS = {"licence": "licence of the texts, as Hugging Face spells it (cc-by-4.0); default: other"}
+OPTIONS = {
+    "licence": "export: licence of the texts as an identifier of Hugging Face, e.g. cc-by-4.0 (default: other)"
+}
 ROW_GROUP = 1000
 TYPES = {"repeat": "int32", "blind": "bool", "seconds": "float64", "weight": "float64"}
 """The label columns that are not strings."""
@@ -136,19 +138,24 @@ def _card(
     }  # fmt: skip
     parts = [
         f"# Batch {export.batch} of {export.task.name}",
-        f"Units that people label with the task below; `units` has {rows['data/units.parquet']:,} rows, one a unit.",
+        f"Units that people label with the task below. `units` has {rows['data/units.parquet']:,} rows, one per unit.",
     ]
     if "labels" in tables:
         parts.append(
-            f"`labels` has {rows['data/labels.parquet']:,} rows, one a unit, annotator, question and layer: `first` was "
-            "given blind, `assisted` with visible suggestions, `undeclared` is not known to be either, `revised` came "
-            "after the judge was shown. A row without a label was skipped, or has only a note or evidence. Rows of the "
-            "roles `training` and `attention` are checks with a known answer, `repeat` is a unit answered again; `weight` "
-            "is how many units of the study one unit of the sample stands for. `spans` are code points of an input."
+            f"`labels` has {rows['data/labels.parquet']:,} rows, one per unit, annotator, question and layer. The "
+            "layer `first` contains labels that were given blind, and `assisted` labels with visible suggestions. Labels in "
+            "`undeclared` are not known to be either, and labels in `revised` were given after the judge's label was shown. "
+            "A row without a label was skipped, or has only a note or evidence. Rows with the role `training` or `attention` "
+            "are checks with a known answer, and rows with the role `repeat` are second answers to a unit. `weight` is the "
+            "number of units of the study that the unit represents. `spans` are offsets in an input, in code points."
         )
     parts.append(
         "The texts keep the licence of the data they come from"
-        + (": name it before you publish this folder." if licence == "other" else f", given as {licence}.")
+        + (
+            ": name the licence before you publish this folder."
+            if licence == "other"
+            else f", given as {licence}."
+        )
     )
     front = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
     return f"---\n{front}---\n\n" + "\n\n".join(parts) + f"\n\n{markdown(export.task)}\n"

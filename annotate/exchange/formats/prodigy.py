@@ -24,11 +24,11 @@ from judge.prompts.spec import Question
 from judge.types import Where
 
 NAME = "prodigy"
-HELP = "Prodigy's JSONL: choice and text_input tasks, answers with annotators and spans"
+HELP = "Prodigy's JSONL: exports choice and text_input tasks, imports answers with annotators and spans"
 WRITES, ENDING = "file", ".jsonl"
 OPTIONS = {
-    "dataset": "import: the Prodigy dataset, cut off session names (DATASET-alice -> alice)",
-    "unit": "import: key with the unit's id, dots for nested ones; default adjudge_unit_id, here or in meta",
+    "dataset": "import: name of the Prodigy dataset, which is removed from session names (DATASET-alice -> alice)",
+    "unit": "import: key of the unit's id, with dots for nested keys (default: adjudge_unit_id, at the top level or in meta)",
 }
 _UNNAMED = re.compile(r"^(?:.*-)?\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d$")
 FIELD_KEY, INPUT = "adjudge_field", "user_input"
@@ -88,8 +88,9 @@ def _answered(unit: ExchangeUnit, question: Question, response: Response, first:
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield the responses in a file that `prodigy db-out` wrote.
 
-    `accept` is an answer, `ignore` a skip, `reject` a skip with a flag. In a binary task (`label` without options)
-    `reject` is the other label if there are two, and no answer if there are more.
+    `accept` is an answer, `ignore` a skip, `reject` a skip with a flag. In a binary task (`label` without
+    options), `reject` means the other label if the question has two labels; if it has more, the row has no
+    answer.
     """
     records = json_records(path, reading.bad)
     return reading.each(path, records, lambda row, where: _responses(row, where, reading))
@@ -111,7 +112,7 @@ def _responses(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> It
         rejected = _word(row["label"], "label")
         # With three labels, rejecting one does not say which of the other two is meant.
         if rejected not in domain or len(domain) != 2:
-            reading.remarks["rejected labels that say no other label"] += 1
+            reading.remarks["rejected labels that do not imply another label"] += 1
             return
         answers = {name: next(v for v in domain if v != rejected)}
     yield Response(
@@ -145,7 +146,7 @@ def _unit(row: Mapping[str, Any], reading: ReadOptions) -> str:
         for key in path.split("."):
             unit = unit.get(key) if isinstance(unit, Mapping) else None
     if unit is None:
-        raise BadInput("the unit's id is missing (-O unit=KEY says where it is)", field=path or UNIT_KEY)
+        raise BadInput("the unit's id is missing; name its key with -O unit=KEY", field=path or UNIT_KEY)
     return _word(unit, path or UNIT_KEY)
 
 
@@ -162,14 +163,16 @@ def _accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> str:
         chosen = row.get("accept")
         if not isinstance(chosen, list) or len(chosen) != 1:
             count = f"{len(chosen)} options" if isinstance(chosen, list) and chosen else "no option"
-            raise BadInput(f"accepted with {count}, but a question takes one label", field="accept")
+            raise BadInput(
+                f"accepted with {count}, but a question requires exactly one label", field="accept"
+            )
         return _named(row.get("options"), _word(chosen[0], "accept"), name, reading)
     if isinstance(row.get("label"), str):
         return str(row["label"])
     key = row.get("field_id") or INPUT
     if isinstance(row.get(key), str) and row[key].strip():
         return str(row[key])
-    raise BadInput("accepted, but with no accept, label or text input", field="answer")
+    raise BadInput("accepted, but without a chosen option, a label or a text", field="answer")
 
 
 def _named(options: Any, chosen: str, name: str, reading: ReadOptions) -> str:

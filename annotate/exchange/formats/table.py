@@ -1,4 +1,6 @@
-"""A table of labels from anywhere, with recognised or specified columns: one row per unit, question and annotator."""
+"""A table of labels from any source, with one row per unit, question and annotator. Its columns are
+recognised by common names, or specified by options.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +16,11 @@ from judge.labels.tables import WEIGHT
 from judge.types import Where
 
 NAME = "table"
-HELP = "a table of labels (CSV, TSV, JSON, JSONL, Parquet): one row a unit, question and annotator"
+HELP = "a table of labels (CSV, TSV, JSON, JSONL, Parquet): one row per unit, question and annotator"
 OPTIONS = {
     "unit": "column with the unit's id",
     "label": "column with the label",
-    "annotator": "column with who labelled",
+    "annotator": "column with the annotator",
     "field": "column with the question",
 }
 
@@ -55,8 +57,8 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
 
 
 def _usual(role: str, present: Sequence[str]) -> str:
-    """Return the column with this role, found by its usual names. If the table has none of them, return our
-    own name for it.
+    """Return the column with this role, which is recognised by common names. If the table has none of these
+    names, return our own name for the column.
     """
     return role if role in present or role not in NAMES else recognised(present, role) or role
 

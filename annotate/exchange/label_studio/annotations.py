@@ -40,8 +40,8 @@ class Marked:
 def read_result(layout: ConfigLayout, result: Any, text: str) -> Marked:
     """Parse the regions of one annotation; `text` is the main input as it was shown.
 
-    Raises BadInput, which names the control, if a control, type, label or number does not belong to the task,
-    or if one question has two answers.
+    Raises BadInput, naming the control, if a control, type, label or number does not belong to the task, or
+    if one question has two answers.
     """
     if not isinstance(result, list):
         raise BadInput("must be a list of regions", field="result")
@@ -51,7 +51,7 @@ def read_result(layout: ConfigLayout, result: Any, text: str) -> Marked:
             raise BadInput(f"region {number} must be an object", field="result")
         if region.get("type") == "relation":
             out.problems.append(
-                f"region {number}: relations between spans are left out, because no task has them"
+                f"region {number}: left out, because tasks do not support relations between spans"
             )
             continue
         name, value = region.get("from_name"), region.get("value")
@@ -84,7 +84,7 @@ def _add_answer(question: Question, region: Mapping[str, Any], value: Mapping[st
         _need_type(region, "number", name)
         number = value.get("number")
         if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-            raise BadInput(f"value.number is {number!r}, and must be a number", field=name)
+            raise BadInput(f"value.number is {number!r}, but must be a number", field=name)
         # Labels are compared as text, and 2 and 2.0 are the same answer.
         answer = dumps(int(number) if float(number).is_integer() else number)
     elif question.level == "text":
@@ -126,7 +126,7 @@ def _add_span(layout: ConfigLayout, value: Mapping[str, Any], text: str, number:
     if place is None:
         expected = f"'{said[:60]}'" if isinstance(said, str) else "its words"
         out.problems.append(
-            f"region {number} ({EVIDENCE}): {start} to {end} of the {len(text)} code points of {layout.main} are not {expected}: span left out"
+            f"region {number} ({EVIDENCE}): {start} to {end} of the {len(text)} code points of {layout.main} are not {expected}, so the span is left out"
         )
     else:
         out.spans.append((layout.main, *place))
@@ -140,7 +140,7 @@ def _offset(value: Any) -> int | None:
 
 
 def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, int] | None:
-    """Return the span in code points, or None if its text `said` is not at that place."""
+    """Return the span in code points, or None if the text `said` is not at that place."""
     if said is None:
         return (start, end) if 0 <= start < end <= len(text) else None
     wanted = said.split()
@@ -161,7 +161,7 @@ def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, i
 
 
 Inputs = Callable[[str], Mapping[str, Any] | None]
-"""Unit id -> the inputs that the unit shows, or None if it is not in the batch."""
+"""Returns the inputs that a unit shows, or None if the unit is not in the batch."""
 
 
 @dataclass(slots=True)
@@ -184,8 +184,8 @@ class Reader:
         data: Mapping[str, Any] | None = None,
         source: str = "",
     ) -> tuple[Response, list[str]]:
-        """Return the response, and the problems with regions that are left out. Raises BadInput, which names
-        the field, if the annotation is unusable.
+        """Return the response, and the problems with regions that are left out. Raises BadInput, naming the
+        field, if the annotation is unusable.
         """
         if not isinstance(annotation, Mapping):
             raise BadInput("must be an object", field="annotations")
@@ -228,7 +228,7 @@ class Reader:
         for name in self.layout.inputs:
             text = data.get(name, "")
             if not isinstance(text, str) or text != input_text(inputs.get(name)):
-                return f"its '{name}' differs from the unit's: it was edited there"
+                return f"its '{name}' differs from the unit's: the text was edited in Label Studio"
         return ""
 
 
@@ -250,10 +250,11 @@ def _time(value: Any) -> str | None:
 
 
 class Authors:
-    """The annotators of a server's users.
+    """Maps the users of a server to annotators.
 
-    A user is mapped by `given` (by e-mail, user name or id). Another user is the annotator of the batch with the
-    same e-mail, user name, or name before the @ of the e-mail, if no second user matches that annotator.
+    `given` maps users by e-mail, user name or id. Any other user is mapped to the annotator of the batch with
+    the same e-mail, user name, or name before the @ of the e-mail, unless a second user matches that
+    annotator.
     """
 
     def __init__(
@@ -265,7 +266,9 @@ class Authors:
         for name in given:
             if users and not any(name in _names(u) for u in users.values()):
                 known = ", ".join(str(u) for u in users.values())
-                raise UsageError(f"--annotator {name}={given[name]}: no such user there; available: {known}")
+                raise UsageError(
+                    f"--annotator {name}={given[name]}: the server has no such user; available: {known}"
+                )
         declared = {number: _declared_name(user, given) for number, user in users.items()}
         guessed = {number: self._guess(user) for number, user in users.items() if not declared[number]}
         matches = Counter(guessed.values())

@@ -1,7 +1,8 @@
 """Convert a task file to a labelling configuration of Label Studio, and its guidelines to HTML.
 
-The texts of a unit are `Text` tags, which show markup as text. Every question is a control on the main text, named
-after its field. `adjudge_evidence` and `adjudge_note` are the controls for evidence and notes.
+The texts of a unit become `Text` tags, which show markup as text. Every question becomes a control on the
+main text, named after its field. `adjudge_evidence` and `adjudge_note` are the controls for evidence and
+notes.
 """
 
 import json
@@ -59,7 +60,7 @@ class ConfigLayout:
 
     @cached_property
     def main(self) -> str:
-        """The input to which the questions refer, and in which evidence is marked."""
+        """The input that the questions are about, and in which evidence is marked."""
         names = self.task.input_names
         return marked_input(names) or names[-1]
 
@@ -74,12 +75,12 @@ class ConfigLayout:
 
     @cached_property
     def fields(self) -> dict[str, Question]:
-        """Control name -> question."""
+        """Questions by the name of their control."""
         return {q.field: q for q in self.task.spec.questions}
 
     @cached_property
     def keys(self) -> dict[tuple[str, str], str]:
-        """(field, label) -> key."""
+        """Keys by (field, label)."""
         # All questions are on one page, and Label Studio gives a key to one label only.
         of_task = {label.key for q in self.task.spec.questions for label in q.labels if label.key}
         out: dict[tuple[str, str], str] = {}
@@ -95,7 +96,7 @@ class ConfigLayout:
 
     @cached_property
     def evidence_key(self) -> str | None:
-        """The key that marks evidence: e, or the first key that no label has."""
+        """The key that marks evidence: e or, if a label uses it, the first free key."""
         return next((c for c in "e" + _SPARE if c not in self.keys.values()), None)
 
     @cached_property
@@ -148,7 +149,7 @@ class ConfigLayout:
                 if label.value.startswith("$"):
                     raise UsageError(
                         f"task {self.task.name}: Label Studio reads the label '{label.value}' as a variable: "
-                        "begin it with another character"
+                        "start it with a different character"
                     )
                 choice = ET.SubElement(choices, "Choice", value=label.value)
                 if key := self.keys.get((question.field, label.value)):
@@ -202,7 +203,9 @@ class ConfigLayout:
 
 
 def _html(markdown: str) -> str:
-    """Return Markdown as HTML in which markup is text, links are http or https, and nothing is loaded."""
+    """Convert Markdown to HTML. HTML in the Markdown is escaped, links must be http or https, and nothing is
+    loaded from elsewhere.
+    """
     # A task file may come from somebody else, and annotators are logged in where this page is shown.
     from markdown_it import MarkdownIt
 

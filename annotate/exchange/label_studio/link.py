@@ -14,7 +14,7 @@ from judge.store import Store
 from judge.store.study import dumps, now
 
 Key = tuple[str, int]
-"""A unit, and 1 for its hidden repeat, else 0. Only a project of one person has hidden repeats."""
+"""A unit's id, with 1 for its hidden repeat and 0 otherwise. Only a project for one person has hidden repeats."""
 
 
 class Link(NamedTuple):
@@ -57,7 +57,7 @@ def _run_in(store: Store, text: str) -> str | None:
 
 
 def all_stored(store: Store, batch: str, url: str) -> dict[str, Link]:
-    """Return the stored links by person; "" is the link of the project that everybody shares."""
+    """Return the stored links by person. The key "" is the project that everybody shares."""
     query = "SELECT project, assisted, run, person FROM label_studio_projects WHERE batch = ? AND url = ?"
     rows = store.conn.execute(query, [batch, url])
     return {who: Link(url, project, bool(assisted), run, who) for project, assisted, run, who in rows}
@@ -112,10 +112,10 @@ def forget(store: Store, batch: str, url: str, person: str = "") -> None:
 def find(
     store: Store, info: BatchInfo, server: Server, hint: str, person: str = ""
 ) -> tuple[Link, Project] | None:
-    """Return the batch's project, or a person's; None if it was never pushed.
+    """Return the project of the batch or of one person, or None if it was never pushed.
 
-    A project that an interrupted push created is found too. Raises Rejected with `hint` as the next step if the
-    stored project was deleted or replaced on the server.
+    A project that an interrupted push created is also found. Raises Rejected with `hint` as the next step if
+    the stored project was deleted or replaced on the server.
     """
     mark = mark_of(store, info, person)
     link = all_stored(store, info.batch, server.url).get(person)
@@ -130,10 +130,10 @@ def find(
     project = server.project(link.project)
     # The server gives the number of a deleted project to a new one, so the number alone proves nothing.
     if project is None or mark not in project.description:
-        state = "was deleted there" if project is None else "is another one now"
+        state = "was deleted there" if project is None else "was replaced by another project"
         whose = f" for {person}" if person else ""
         raise Rejected(
-            f"{link.address}: the project of batch '{info.batch}'{whose} {state}; its labels here stay: {hint}",
+            f"{link.address}: the project of batch '{info.batch}'{whose} {state}; its labels in the study are kept. {hint}",
             404,
         )
     return link, project
@@ -206,7 +206,7 @@ class Survey(NamedTuple):
 
     @property
     def unread(self) -> set[int]:
-        """Tasks that are new or changed since they were read."""
+        """Tasks that are new, or that changed since they were read."""
         return {
             t
             for t, listed in self.there.items()
@@ -237,7 +237,7 @@ def same_time(first: str, second: str | None) -> bool:
 
 
 def seats_of(store: Store, batch: str, person: str) -> dict[int, Key]:
-    """Return position -> unit for everything that a person has or had in a batch; empty for a shared project."""
+    """Return the units that a person has or had in a batch, by position. The result is empty for a shared project."""
     # A unit that was given to somebody else stays in the first person's project, and may be labelled there.
     query = (
         "SELECT position, unit_id, repeat FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication' "

@@ -27,21 +27,25 @@ from judge.store.study import dumps
 from judge.types import Where
 
 AT_ONCE = 500
-"""The largest number of changed tasks that are fetched by id. For more tasks, the whole export is faster."""
+"""The largest number of changed tasks that are fetched by id. Above this number, fetching the whole export is
+faster.
+"""
 PAGE = 500
 """The number of tasks whose answers are stored in one transaction."""
 
 
 @dataclass(slots=True)
 class Pulled:
-    """The result of a pull. `new` counts labels by annotator, `replaced` those that replaced an earlier label."""
+    """The result of a pull. `new` counts labels by annotator, and `replaced` counts the new labels that
+    replaced an earlier one.
+    """
 
     batch: str
     url: str
     project: int | None = None
     """The shared project; None if each person has a project."""
     projects: dict[str, int] = field(default_factory=dict)
-    """Person -> project."""
+    """Projects by person."""
     assisted: bool = False
     tasks: int = 0
     changed_tasks: int = 0
@@ -56,14 +60,14 @@ class Pulled:
     spans: int = 0
     notes: int = 0
     joined: Counter[str] = field(default_factory=Counter)
-    """Annotator -> units that the annotator labelled without an assignment; they are assigned now."""
+    """The number of units that each annotator labelled without an assignment. These units are now assigned."""
     incomplete: int = 0
-    """Answers that leave a question open."""
+    """Annotations that do not answer every question."""
     deleted_tasks: int = 0
     deleted_annotations: int = 0
     strange_tasks: int = 0
     quarantined: int = 0
-    """Answers that are in the quarantine because they lack proof."""
+    """Answers that were quarantined because they lack proof."""
     retracted: int = 0
     """Labels that were undone because their annotation was deleted on the server."""
     problems: list[str] = field(default_factory=list)
@@ -78,9 +82,9 @@ def pull(
     people: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Pulled:
-    """Store new annotations; a second call adds nothing. `people` maps an e-mail, user name or id to an annotator.
+    """Store new annotations. A second call adds nothing. `people` maps an e-mail, user name or id to an annotator.
 
-    Unusable annotations are left out and named in `problems`, and the next pull reads them again. Raises
+    Unusable annotations are skipped and named in `problems`, and the next pull reads them again. Raises
     UsageError if the batch was never pushed to the server, and ProviderError if the server fails.
     """
     info = batch_info(store, batch)
@@ -124,7 +128,7 @@ def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dic
 
     Raises UsageError if there is no project, and Rejected if the shared project was deleted.
     """
-    hint = f"another one: {command('annotate push', info.batch, '--url', server.url, '--new')}"
+    hint = f"To create another project: {command('annotate push', info.batch, '--url', server.url, '--new')}"
     known = list(links.all_stored(store, info.batch, server.url))
     if not known and (shared := links.find(store, info, server, hint)):
         return dict([shared])
@@ -140,7 +144,7 @@ def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dic
         if project is not None:
             projects[project[0]] = project[1]
     if not projects and not out.problems:
-        message = f"batch '{info.batch}' is not on {server.url}: {command('annotate push', info.batch, '--url', server.url)}"
+        message = f"batch '{info.batch}' is not on {server.url}; to push it: {command('annotate push', info.batch, '--url', server.url)}"
         raise UsageError(message)
     return projects
 
@@ -170,7 +174,7 @@ class _Page:
     out: Pulled
     survey: Survey
     seats: Mapping[int, Key]
-    """Position -> unit, in a project for one person."""
+    """Units by position, in a project for one person."""
 
     def take(self, tasks: Sequence[Mapping[str, Any]]) -> None:
         """Store the answers of some tasks."""
@@ -225,7 +229,7 @@ class _Page:
                 self.out.annotations += 1
                 if key is None or unit is None or not ours:
                     reason = (
-                        "the task does not say which unit it is"
+                        "the task does not name its unit"
                         if unit is None
                         else f"unit '{unit}' is not in the batch"
                     )

@@ -21,14 +21,16 @@ from judge.store import Store
 
 @dataclass(slots=True)
 class Pushed:
-    """The result of a push. `there` counts units that already had a task, `deleted` units whose task was deleted."""
+    """The result of a push. `there` counts units that already had a task, and `deleted` counts units whose
+    task was deleted.
+    """
 
     batch: str
     url: str
     project: int | None = None
     """The shared project; None if each person has a project."""
     projects: dict[str, int] = field(default_factory=dict)
-    """Person -> project; 0 for a project that a preview would create."""
+    """Project numbers by person; 0 for a project that does not exist yet, in a preview."""
     created: bool = False
     updated: bool = False
     new: int = 0
@@ -52,15 +54,15 @@ def push(
     separate: bool = False,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Pushed:
-    """Create or complete the batch's project; a second call adds only what is missing.
+    """Create or complete the batch's project. A second call adds only missing tasks.
 
-    `separate` gives each person a project with that person's queue; a batch that was pushed in this way stays
-    that way. `run` sends the labels of that judge run as predictions, and marks the batch as assisted. `new`
-    abandons the projects that were deleted on the server. `restore` sends the units whose task was deleted
-    again.
+    `separate` gives each person a project with that person's queue; later pushes of the batch must do the
+    same. `run` sends the labels of that judge run as predictions, and marks the batch as assisted. `new`
+    abandons the projects that were deleted on the server. `restore` sends units again if their task was
+    deleted.
 
-    Raises UsageError if the batch can no longer be assisted, or was pushed the other way. Raises
-    ProviderError if the server fails; repeating the call then continues where it stopped.
+    Raises UsageError if the batch can no longer be assisted, or was pushed with the other value of
+    `separate`. Raises ProviderError if the server fails; repeating the call then continues where it stopped.
     """
     info = _open(store, batch)
     with store.run_lock(f"label studio {batch}"):
@@ -91,8 +93,8 @@ def preview(
     separate: bool = False,
     new: bool = False,
 ) -> Pushed:
-    """Return the result that a push would have, computed from the study alone: no server is contacted and
-    nothing is written.
+    """Return the result that a push would have. It is computed from the study alone: no server is contacted
+    and nothing is written.
 
     Raises UsageError under the same conditions as `push`, and for a unit that the configuration cannot show.
     """
@@ -132,13 +134,13 @@ def _layout(store: Store, info: BatchInfo) -> ConfigLayout:
 
 
 def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: bool, new: bool) -> list[str]:
-    """Return the people whose projects are filled; "" is the shared project. Raises UsageError for --separate
-    with a shared project.
+    """Return the people whose projects receive units; "" is the shared project. Raises UsageError for
+    --separate with a shared project.
     """
     if "" in known and separate and not new:
         raise UsageError(
-            f"batch '{info.batch}' is one project for everyone at {known[''].address}: --separate --new abandons it and "
-            f"creates one for each person; first fetch its labels: {command('annotate pull', info.batch, '--url', known[''].address)}"
+            f"batch '{info.batch}' is a single project for all annotators at {known[''].address}. --separate --new abandons it and "
+            f"creates one project per person; first fetch the labels of the old project: {command('annotate pull', info.batch, '--url', known[''].address)}"
         )
     if not separate and not any(known):
         return [""]
@@ -154,8 +156,8 @@ def _check_predictions(link: Link, run: str | None) -> None:
     """
     if run and not link.assisted:
         raise UsageError(
-            f"{link.address} was pushed without predictions: with them, its blind labels could not be told from "
-            "assisted ones. Draw another batch for an assisted round"
+            f"{link.address} was pushed without predictions: with predictions, its blind labels could no longer be distinguished "
+            "from assisted labels. To show predictions, draw another batch"
         )
     if run and link.run and run != link.run:
         raise UsageError(
@@ -165,7 +167,7 @@ def _check_predictions(link: Link, run: str | None) -> None:
 
 @dataclass(slots=True)
 class _Job:
-    """One push, which handles one project after the other."""
+    """One push, which processes the projects one after the other."""
 
     store: Store
     info: BatchInfo
@@ -217,7 +219,7 @@ class _Job:
             ids = self.server.add(link.project, [task for _, task in page])
         except ProviderError as e:
             raise type(e)(
-                f"{e} (batch '{batch}': {out.there + out.new:,} of {self.of:,} units are known to be there; nothing is sent twice)"
+                f"{e} (batch '{batch}': {out.there + out.new:,} of {self.of:,} units are known to be on the server; no unit is sent twice)"
             ) from None
         # The server returns the ids in the order of the tasks sent. They are stored page by page, so that a push that is
         # interrupted sends no task twice.
@@ -234,9 +236,7 @@ class _Job:
         if new and not person:
             return None
         try:
-            again = (
-                f"another one: {command('annotate push', self.info.batch, '--url', self.server.url, '--new')}"
-            )
+            again = f"To create another project: {command('annotate push', self.info.batch, '--url', self.server.url, '--new')}"
             return links.find(self.store, self.info, self.server, again, person)
         except Rejected as e:
             if not new or e.status != 404:
@@ -245,12 +245,14 @@ class _Job:
             return None
 
     def _create(self, person: str, run: str | None, shown: bool) -> Link:
-        """Create a project. `shown`: the batch has shown predictions from the start, so a new person gets them too."""
+        """Create a project. If `shown` is true, the batch has shown predictions from the start, so a new
+        person also sees them.
+        """
         info = self.info
         labelled = "SELECT 1 FROM events WHERE batch = ? AND kind = 'label' LIMIT 1"
         if run and not shown and self.store.conn.execute(labelled, [info.batch]).fetchone():
             raise UsageError(
-                f"batch '{info.batch}' already has blind labels: predictions would mix both kinds. "
+                f"batch '{info.batch}' already has blind labels: predictions would mix blind and assisted labels. "
                 "Draw another batch for an assisted round"
             )
         title = f"adjudge: {info.batch}" + (f" ({person})" if person else "")

@@ -1,6 +1,6 @@
 """The only module that imports Label Studio's SDK: its client, its check of tasks and regions, and its errors.
 
-The key comes from LABEL_STUDIO_API_KEY and goes into the SDK's client only.
+The key is read from LABEL_STUDIO_API_KEY and passed only to the SDK's client.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KEY = "LABEL_STUDIO_API_KEY"
 SECONDS = 300.0
-"""The time limit of one call: an import of some hundred tasks on a busy server can take minutes."""
+"""The time limit of one call. Importing a few hundred tasks on a busy server can take minutes."""
 
 
 def load() -> Any:
@@ -37,7 +37,7 @@ def load() -> Any:
 
 
 def _interface(xml: str) -> Any:
-    """Return the vendor's parsed configuration. Raises ServerFault if the vendor's check refuses it."""
+    """Return the vendor's parsed configuration. Raises ServerFault if the vendor's check rejects it."""
     load()
     from label_studio_sdk.label_interface.interface import LabelInterface
 
@@ -45,7 +45,7 @@ def _interface(xml: str) -> Any:
         interface: Any = LabelInterface(xml)
         interface.validate()
     except Exception as e:
-        raise ServerFault(f"Label Studio's own check refuses the labelling configuration: {e}") from e
+        raise ServerFault(f"Label Studio's own check rejects the labelling configuration: {e}") from e
     return interface
 
 
@@ -66,7 +66,7 @@ def connect(url: str) -> tuple[Any, httpx.Client]:
     sdk = load()
     key = os.environ.get(KEY, "").strip()
     if not key:
-        raise KeyProblem(f"{KEY} is not set: take a key from {url}/user/account (Access Token)")
+        raise KeyProblem(f"{KEY} is not set: copy a key from {url}/user/account (Access Token)")
     if not key.isascii() or not key.isprintable():
         raise KeyProblem(f"{KEY} contains characters that are not allowed in a key")
     import httpx
@@ -74,7 +74,7 @@ def connect(url: str) -> tuple[Any, httpx.Client]:
     def check(answer: httpx.Response) -> None:
         if answer.has_redirect_location:
             raise Rejected(
-                f"{url} answered with a redirect (HTTP {answer.status_code}); give its final address",
+                f"{url} redirects to another address (HTTP {answer.status_code}); pass the final address",
                 answer.status_code,
             )
 
@@ -110,7 +110,9 @@ def explained(url: str, missing: str = "") -> Iterator[None]:
     except (httpx.HTTPError, httpx.InvalidURL) as e:
         raise Unreachable(f"{url}: no connection ({type(e).__name__}): is the server running?") from None
     except (ValueError, TypeError, KeyError, AttributeError) as e:
-        raise ServerFault(f"{url}: does not answer like Label Studio ({type(e).__name__})") from None
+        raise ServerFault(
+            f"{url}: does not appear to be a Label Studio server ({type(e).__name__})"
+        ) from None
 
 
 def _error_of(url: str, status: int, detail: str, missing: str) -> Exception:
@@ -118,14 +120,14 @@ def _error_of(url: str, status: int, detail: str, missing: str) -> Exception:
     if status == 401 and "expired" in detail.lower():
         return KeyProblem(f"{url}: {KEY} has expired: make a new one at {url}/user/account")
     if status == 401:
-        return KeyProblem(f"{url}: the server refuses {KEY}{said}: is it a key for this server?")
+        return KeyProblem(f"{url}: the server rejects {KEY}{said}: is it a key for this server?")
     if status == 403:
-        return KeyProblem(f"{url}: {KEY} does not permit this{said}")
+        return KeyProblem(f"{url}: {KEY} does not have permission for this request{said}")
     if status == 404:
         return Rejected(f"{url}: {missing or 'not found'}{said if not missing else ''}", 404)
     if status >= 500 or status == 0:
         return ServerFault(f"{url}: the server failed ({status or 'no status'}); run the same command again")
-    return Rejected(f"{url}: the server refuses this ({status}){said}", status)
+    return Rejected(f"{url}: the server rejected the request ({status}){said}", status)
 
 
 def _detail(body: Any) -> str:
@@ -163,11 +165,12 @@ class Check:
                 o.value_name for o in self._interface.objects if task["data"].get(o.value_name) is None
             ]
             raise BadInput(
-                "the configuration shows it and the task lacks it", field=", ".join(missing) or "data"
+                "the configuration shows this field, but the task lacks it",
+                field=", ".join(missing) or "data",
             )
 
     def regions(self, result: Sequence[Mapping[str, Any]]) -> None:
-        """Raise BadInput if the SDK refuses a region, naming the control of the first such region."""
+        """Raise BadInput if the SDK rejects a region, naming the control of the first such region."""
         # Region by region, because the vendor's check of a whole annotation returns only True or False.
         for number, region in enumerate(result, 1):
             if region.get("type") == "relation":

@@ -12,7 +12,7 @@ from judge.types import Json
 
 PAGE = 1000
 IDS = 200
-"""The number of task ids in one address, because proxies refuse longer addresses."""
+"""The largest number of task ids in one URL, because proxies reject longer URLs."""
 # The SDK retries calls that read. A call that writes is not retried, because a server that fails may have written.
 _ONCE = {"max_retries": 0}
 
@@ -49,7 +49,7 @@ class User(NamedTuple):
 
 
 class Server:
-    """A client of one server with one key. It is a context manager, which closes the connections.
+    """A client of one server with one key. It is a context manager that closes its connections.
 
     Every method raises ProviderError if a call fails.
     """
@@ -99,7 +99,7 @@ class Server:
             ids = [int(i) for i in reply.task_ids or []]
         if len(ids) != len(tasks):
             raise ServerFault(
-                f"{self.url}: {len(tasks)} tasks were sent and {len(ids)} ids came back; run the same command again"
+                f"{self.url}: {len(tasks)} tasks were sent, but {len(ids)} ids were returned; run the same command again"
             )
         return ids
 
@@ -150,7 +150,7 @@ class Server:
                     yield task
             except ijson.JSONError as e:
                 raise ServerFault(
-                    f"{self.url}: the export of project {number} is cut short; run the same command again"
+                    f"{self.url}: the export of project {number} is truncated; run the same command again"
                 ) from e
 
 

@@ -1,4 +1,4 @@
-"""Convert units to tasks of Label Studio: the unit's id, its inputs as text and, on request, the judge's labels."""
+"""Convert units to Label Studio tasks: the unit's id, its inputs as text and, on request, the judge's labels."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from judge.store.study import dumps
 from judge.types import Json
 
 Judged = Mapping[str, Mapping[str, tuple[str, float | None]]]
-"""Unit -> field -> (label, its probability)."""
+"""(Label, its probability) by unit and field."""
 
 
 def data_of(layout: ConfigLayout, unit: ExchangeUnit, place: int | None = None) -> dict[str, Json]:
@@ -45,7 +45,7 @@ def _passage(number: int, passage: Mapping[str, str]) -> str:
 
 
 def _as_sent(text: str) -> str:
-    """Return a text without changing its number of code points, because evidence refers to them."""
+    """Return the text to send. It has as many code points as the original, because evidence refers to code points."""
     # Browsers join \r\n to one character, which would move every later offset of evidence. Databases refuse NUL.
     return text.replace("\r\n", " \n").replace("\r", "\n").replace("\x00", "\ufffd")
 
@@ -94,7 +94,7 @@ def tasks_of(
     model: str,
     check: Check,
 ) -> Iterator[tuple[Key, dict[str, Json]]]:
-    """Yield the tasks, read through the blind connection and checked by the vendor's own rules."""
+    """Yield the tasks. They are read through the blind connection and checked with the vendor's own rules."""
     # The server accepts unknown choices and controls, so the check has to be ours.
     with units.reader() as inputs_of:
         for (unit, repeat), place in missing:
@@ -124,7 +124,7 @@ def pages(tasks: Iterator[tuple[Key, dict[str, Json]]]) -> Iterator[list[tuple[K
 
 
 def judged(store: Store, info: BatchInfo, run: str) -> Judged:
-    """Return unit -> field -> (label, its probability) from a run, for labels that the task has."""
+    """Return (label, its probability) by unit and field from a run, for labels that the task has."""
     out: dict[str, dict[str, tuple[str, float | None]]] = {}
     for question in info.task.spec.questions:
         domain = info.task.domain(question.field)
