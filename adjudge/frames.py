@@ -1,7 +1,7 @@
 """Convert rows to DataFrames and back. pandas is imported only when a DataFrame is requested.
 
-From rows to a frame: undefined and missing values become NaN or <NA>, counts become `Int64`, and times stay strings. From
-a frame to rows: missing cells become None.
+In a frame, undefined and missing values are NaN or <NA>, counts are `Int64`, and times are strings. In rows,
+missing cells are None.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], **attribute
     for name in columns:
         cells = [row.get(name) for row in listed]
         if name in _WHOLE:
-            # The type with gaps: with int64 a missing count would turn all of them into floats.
+            # Int64 supports missing values. With int64, a missing count would turn all counts into floats.
             made[name] = pd.Series(cells, dtype="Int64")
         elif name in _REAL and not any(isinstance(cell, str) for cell in cells):
             made[name] = pd.Series([float("nan") if c is None else float(c) for c in cells], dtype="float64")
@@ -54,11 +54,12 @@ def measures(rows: Iterable[Measure], **attributes: Any) -> pd.DataFrame:
 
 
 def rows_of(data: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
-    """Return the rows of a frame, a mapping {column: values} or an iterable of mappings; and the columns of a table.
+    """Return the rows and columns of a frame, of a mapping {column: values}, or of an iterable of mappings.
 
-    Missing cells are None. For an iterable of mappings, the columns are None. Raises UsageError for other types.
+    Missing cells are None. For an iterable of mappings, the columns are None. Raises UsageError for other
+    types.
     """
-    # Recognised by its methods, so that rows of dictionaries need no pandas.
+    # A frame is recognised by its methods, so that rows of dictionaries do not require pandas.
     if hasattr(data, "to_dict") and hasattr(data, "columns"):
         return _rows_of_frame(data)
     if isinstance(data, Mapping):
@@ -102,7 +103,7 @@ def _cells(column: Any) -> list[Any]:
     # JSON has no infinite numbers, but log scores do. They become text, as in a CSV file.
     values = [str(v) if isinstance(v, float) and math.isinf(v) else v for v in values]
     floats = [v for v in values if isinstance(v, float)]
-    # pandas turns whole numbers with gaps into floats, and an id 1.0 would be another id than 1.
+    # pandas turns whole numbers with missing values into floats, but the ids 1.0 and 1 would be different.
     if str(column.dtype) == "float64" and len(floats) < len(values) and all(v.is_integer() for v in floats):
         return [int(v) if isinstance(v, float) else v for v in values]
     return values
@@ -121,11 +122,11 @@ def plain(value: Any) -> Any:
         return [plain(v) for v in value]
     if hasattr(value, "tolist"):  # numpy
         return plain(value.tolist())
-    # By name, because pandas may not be imported.
+    # Checked by name, because pandas may not be imported.
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if hasattr(value, "isoformat"):
         text = value.isoformat()
-        # pandas has no dates: a day is a time at midnight.
+        # pandas has no date type: it stores a day as a time at midnight.
         return text.removesuffix("T00:00:00")
     return str(value)

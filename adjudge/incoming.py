@@ -41,7 +41,7 @@ def import_items(
         paths = _paths(data)
         if paths:
             format = format or found_format(paths)
-            # Kept for the maps that are offered if columns have other names.
+            # Kept because errors suggest maps if columns have other names.
             rows = file_rows(format, paths[0])
             done = from_files(study, format, paths, options, skip_bad)
         else:
@@ -77,7 +77,7 @@ def rows_in_memory(data: Any, used: Collection[str]) -> tuple[str, list[dict[str
     from adjudge.frames import rows_of
 
     rows, columns = rows_of(data)
-    # The index of a frame is not a column: groupby and set_index put there what was one.
+    # The index of a frame is not a column, but groupby and set_index move columns into it.
     named = [name for name in getattr(getattr(data, "index", None), "names", ()) if isinstance(name, str)]
     wanted = set(used) - set(columns or ())
     if columns is not None and (lost := [name for name in named if name in wanted]):

@@ -84,7 +84,7 @@ def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOpt
     paths = {name: Path(given[name]) for name in ("prices", "recipe", "prompts") if given.get(name)}
     examples = given.get("examples")
     if examples is not None and not isinstance(examples, str):
-        # The command line has the items as one text.
+        # On the command line, the items are one text.
         given = {**given, "examples": ",".join(examples)}
     return RunOptions.of({**given, **paths})
 
@@ -96,7 +96,7 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     from judge.cli.options import LimitText, NumberOrNone, option_of
     from judge.console import Duration
 
-    # Only these types check a value. The others would turn an object of Python's into text.
+    # Only these types check a value. The others would convert a Python object to text.
     kinds = (click.IntRange, click.FloatRange, click.Choice, Duration, LimitText, NumberOrNone)
     checked = dict(given)
     for name, value in given.items():
@@ -145,7 +145,8 @@ class WatchedCall:
             try:
                 self._to(live)
             except Exception as error:
-                # Raised at the end: the answers that the server has already sent are stored first.
+                # The error is raised at the end, after the answers that the server has already sent are
+                # stored.
                 self._error = error
                 self._stop()
 
@@ -159,5 +160,5 @@ class WatchedCall:
     def __exit__(self, *ended: object) -> None:
         """Raise the progress function's error instead of the interruption that it caused."""
         if self._error is not None:
-            # The interruption was only the means to stop the run.
+            # The interruption was only the way to stop the run.
             raise self._error from None

@@ -47,7 +47,7 @@ class Outcome:
         path = Path(path)
         if self.page is None:
             raise UsageError(f"{self.title}: this result has no page to write")
-        # A page under another name would not open in a browser.
+        # A page with another extension would not open in a browser.
         format_of(path, PAGE)
         path.write_text(self.page, encoding="utf-8")
         return path

@@ -69,7 +69,7 @@ def panel(done: Sequence[Ran], made: PanelOutcome | None) -> Outcome:
         return replace(
             last, run_id=None, notes=[*last.notes, "the panel is stored when its last member has finished"]
         )
-    # The panel has the runs that its recipe calibrated, not those that were asked.
+    # The panel contains the calibrated runs of its recipe instead of the original runs.
     rows = [{"member": member.plan.model, "run_id": run_id, "units": member.report.units, "labelled": member.report.labelled}
             for member, run_id in zip(done, made.table.run_ids, strict=True)]  # fmt: skip
     title = f"run {made.run_id}: {made.method} of {len(done)} judges on {int(made.pooled.only.sum()):,} units of {made.table.task.name}"

@@ -95,7 +95,7 @@ def systems_asked(system: Any, systems: Any) -> list[str] | None:
         )
     if systems == ALL:
         return None
-    # Each of its letters would be taken for a system.
+    # Otherwise each letter of the string would be used as a system.
     if isinstance(systems, str):
         raise UsageError(
             f"systems={systems!r}: must be a list of names, e.g. systems=[{systems!r}], or {ALL!r}"
@@ -228,7 +228,7 @@ def _frame(results: Sequence[Result], notes: Sequence[str] = ()) -> pd.DataFrame
     shared = {name: documents[0][name] for name in ("title", "dataset", "condition", "readings")}
     remarks = []
     for result in results:
-        # Notes of several systems stand in one list.
+        # The notes of several systems are in one list.
         system = f"{result.system}: " if len(results) > 1 else ""
         remarks += [*(f"{system}{text}" for text in result.notes), *_lacking(result.lacking)]
     return frame(

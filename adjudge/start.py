@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EMBEDDED = "embedded/minilm"
 RELEVANT = "relevant"
 FAITHFULNESS = "faithfulness"
-"""This is not a task: one task lists the claims in an answer, and another task judges them."""
+"""Not the name of a task: one task lists the claims in an answer, and another task judges them."""
 CLAIMS, SUPPORT = "claim_decomposition", "claim_support"
 SAMPLE = 100
 """Number of units that a person labels: the smallest number for which a verdict is computed."""
@@ -59,7 +59,7 @@ class Start:
             code = int(Exit.DONE)
             for name in (CLAIMS, SUPPORT) if task == FAITHFULNESS else (task,):
                 forecast = self._estimate(name)
-                # Without calls the command was typed again, and nothing has to be confirmed.
+                # Without calls, the command is only being repeated, and nothing needs to be confirmed.
                 if forecast.calls and not self._is_wanted(forecast):
                     note(f"no request was sent to {self.model}; run the same command again to continue")
                     return Exit.DONE
@@ -99,12 +99,14 @@ class Start:
                     return self._task(store)
         typed = ("judge", "items", "import", *map(str, self.files))
         with TemporaryDirectory() as folder:
-            # Imported elsewhere first: a task or a model that does not fit must leave no study behind.
+            # The import is tried in another file first, because a wrong task or model must not leave a
+            # study behind.
             trial = Path(folder) / "study.db"
             try:
                 from_files(trial, found_format(self.files), self.files, Options())
             except BadInput:
-                # The command says the same, with the maps to type, and stores nothing either.
+                # The import command reports the same error, with the maps to type, and it stores nothing
+                # either.
                 self._type(*typed)
                 raise
             with Store.open(trial, create=False) as store:
@@ -207,7 +209,7 @@ class Start:
             raise UsageError(
                 f"{forecast.calls:,} calls of {self.model} may cost money, and there is no terminal to confirm them; to make them, use --yes"
             )
-        # On stderr, because stdout belongs to the tables of the commands.
+        # Printed on stderr, because stdout is reserved for the tables of the commands.
         return click.confirm(f"Make these {forecast.calls:,} calls?", err=True)
 
     def _label(self, task: str) -> list[str]:
@@ -229,7 +231,7 @@ class Start:
             words = self._draw(store, loaded, mine)
         if words:
             first = f"pilot-{loaded.task_id}"
-            # A later import gets a batch of its own, under the next free name.
+            # A later import gets a separate batch, under the next free name.
             names = [first, *(f"{first}-{n}" for n in range(2, len(every) + 3))]
             name = next(name for name in names if name not in [b["batch"] for b in every])
             self._type("annotate", "batches", "new", name, task, *words, "--annotators", self.person)
@@ -244,7 +246,7 @@ class Start:
                 note(f"batch '{batch}': {self.person} has nothing left to label")
             elif sys.stdin.isatty() and sys.stdout.isatty():
                 self._type(*typed)
-                # One screen at a time: the same command opens the next batch.
+                # One batch is labelled at a time; the same command opens the next batch.
                 break
             else:
                 note(
@@ -264,7 +266,7 @@ class Start:
             return ()
         if drawn is None:
             return ()
-        # Once a second system's claims were in no batch, and nothing said so.
+        # Otherwise the claims of a second system would be in no batch, without any message.
         if last is not None:
             note(
                 f"{drawn.newer:,} units were added after batch '{last}' was drawn (another system, or a larger export). They get a separate "

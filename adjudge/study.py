@@ -39,7 +39,7 @@ class Study:
         self.path = Path(path)
         if str(path) == ":memory:":
             raise UsageError("the path of a study must name a file, as in Study('study.db')")
-        # A file that is no study is refused here, and not by the first call.
+        # A file that is not a study is refused here instead of in the first call.
         Store.open(self.path, create=not self.path.exists()).close()
 
     def __enter__(self) -> Study:
@@ -209,7 +209,7 @@ class Study:
         """Compare runs of a task on the same units with one reference (`judge compare`). Differences are second minus first."""
         from judge.asking import judges
 
-        # A text is a sequence of letters. An outcome that stored no run has None.
+        # A string is a sequence of letters. An outcome that stored no run has None.
         if isinstance(runs, str) or not all(isinstance(run, str) for run in runs):
             raise UsageError(
                 f"runs={runs!r}: must be a list of run ids; if an outcome has the run_id None, its .notes say why no run was stored"
@@ -245,7 +245,7 @@ class Study:
 
         given = run_options(options, without=("recipe", "limit", "where", "sample", "examples", "relevant"))
         target = None if recipe is None else Path(recipe)
-        # Before the search, whose result could not be written.
+        # Checked before the search, because its result could not be written otherwise.
         if target is not None and not target.resolve().parent.is_dir():
             raise UsageError(f"{target}: its folder does not exist")
         stop = asking.Stop()
@@ -360,7 +360,7 @@ class Study:
         from adjudge.protocols import import_outputs
         from judge.asking.systems import STAGES, Outputs
 
-        # On the command line click checks this.
+        # On the command line, click checks this.
         if stage not in STAGES:
             raise UsageError(f"stage={stage!r}: must be one of {', '.join(STAGES)}")
         outputs = Outputs(system, stage=stage, name=name, skip_bad=skip_bad)
@@ -504,7 +504,7 @@ class Study:
                 looks=looks, judges=runs, reveal=reveal, where=where, pass_mark=pass_mark,
                 allow_exposed=allow_exposed, fresh=fresh, **drawn_by(draw, run),
             )  # fmt: skip
-            # The first block; the next one is drawn when it is complete.
+            # This draws the first block; the next block is drawn when it is complete.
             plan = plan.in_blocks() if until_decided else plan
             made = new_batch(store, known_task(store, task), plan)
         rows = [{"stratum": stratum, **counts} for stratum, counts in made.strata.items()]

@@ -57,7 +57,7 @@ class Calls:
         """Replace options in the text with arguments, except in commands for a terminal."""
         if not self.lines:
             return in_python(text)
-        # A line for a terminal keeps its options, which are no arguments.
+        # A command for a terminal keeps its options, which are not arguments.
         parts = re.split("(" + "|".join(map(re.escape, self.lines)) + ")", text)
         return "".join(part if part in self.lines else in_python(part) for part in parts)
 
@@ -125,7 +125,7 @@ def _call_of_import(kind: str, words: Sequence[str]) -> str:
         elif word == "--map":
             key, _, path = next(rest).partition("=")
             named.setdefault("maps", {})[key] = path
-        # The study is that of the method.
+        # The method already has the study.
         elif word != "-d":
             named[word.removeprefix("--")] = next(rest)
         else:
@@ -145,7 +145,7 @@ def call_of(step: Step, paper: str) -> str:
         system = {} if step.system in (None, model) else {"system": step.system}
         return f"study.suite({_called([repr(paper)], {'model': model, **system})})"
     given = {n: str(v) if isinstance(v, Path) else v for n, v in run_options.given(options).items()}
-    # One address or limit reads better without its tuple.
+    # A single address or limit is more readable without its tuple.
     given = {n: v[0] if isinstance(v, tuple) and len(v) == 1 else v for n, v in given.items()}
     return f"study.run({_called([repr(step.task)], {'model': model, **given})})"
 
@@ -156,7 +156,7 @@ def _called(first: list[str], named: Mapping[str, Any]) -> str:
 
 def python_terms(of: type[T]) -> type[T]:
     """Decorate a class so that the errors and notes of its public methods name arguments instead of options."""
-    # A list, because setattr changes the dictionary during the loop.
+    # A list is needed, because setattr changes the dictionary during the loop.
     for name, method in list(vars(of).items()):
         if not name.startswith("_") and callable(method):
             _ARGUMENTS.update(inspect.signature(method).parameters)
@@ -174,7 +174,7 @@ def _in_terms(method: Callable[..., Any]) -> Callable[..., Any]:
                 return _result(method(self, *args, **named), calls)
             except AdjudgeError as error:
                 error.args = (calls.in_python(str(error)), *error.args[1:])
-                # BadInput has its sentence twice: with the place and without it.
+                # BadInput contains its sentence twice: with the place and without it.
                 if isinstance(error, BadInput):
                     error.reason = calls.in_python(error.reason)
                 raise

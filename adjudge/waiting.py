@@ -30,22 +30,23 @@ def outside_the_loop(work: Callable[[], T], stop: Callable[[], None]) -> T:
     def in_thread() -> None:
         try:
             done["value"] = work()
-        # Every error, because it is raised again in the caller's thread.
+        # Every error is caught, because it is raised again in the caller's thread.
         except BaseException as error:
             done["error"] = error
         finally:
             ended.set()
 
-    # An event and not `join`: one that Ctrl-C interrupts takes the thread for stopped (Python 3.11, bpo-45274).
+    # An event is used instead of `join`, because an interrupted `join` marks the thread as stopped (Python
+    # 3.11, bpo-45274).
     ended = threading.Event()
-    # The thread writes its messages as this one does (judge.commands).
+    # The thread formats commands in messages as this thread does (judge.commands).
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=[in_thread], name="adjudge").start()
     try:
         ended.wait()
     # The loop of a notebook leaves Ctrl-C to the code that runs in it.
     except KeyboardInterrupt:
-        # The answers on their way are stored before the notebook continues.
+        # Answers that are on their way are stored before the notebook continues.
         stop()
         ended.wait()
         raise

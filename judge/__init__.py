@@ -1,1 +1,1 @@
-"""judge: an LLM labels passages and scores answers in bulk. The other half is `annotate`."""
+"""judge: label passages and score answers in bulk with an LLM. People label with the program `annotate`."""

@@ -1,7 +1,8 @@
-"""Parse and normalise server addresses, in one place.
+"""Parse and normalise server addresses.
 
-Every address that may receive a key or a prompt goes through `server`, so that a host has one spelling: lower case,
-ASCII, no trailing dot. The address that `judge.permissions` checks is then the address of the connection.
+Every address that may receive a key or a prompt goes through `server`. A host therefore has only one
+spelling: lower case, ASCII, no trailing dot. The address that `judge.permissions` checks is exactly the
+address that is connected to.
 """
 
 import ipaddress
@@ -17,7 +18,7 @@ _NAME = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?")
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A parsed base URL: `url` has no credentials and may be shown; `login` and `password` may not."""
+    """A parsed base URL. `url` has no credentials and may be shown; `login` and `password` may not be shown."""
 
     url: str
     host: str
@@ -33,9 +34,10 @@ class ServerAddress:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: the recipient of a key.
+        """Scheme, host and port: a key is sent only to the origin that it is for.
 
-        A different port may belong to somebody else's server, and http traffic can be read in transit.
+        The same host with another port may be somebody else's server, and http traffic can be read in
+        transit.
         """
         return f"{self.url.partition(':')[0]}://{self.name}:{self.port}"
 
@@ -53,8 +55,8 @@ class ServerAddress:
             return self.host == "localhost"
 
     def is_within(self, domain: str) -> bool:
-        """Return whether the host is the domain or a subdomain of it."""
-        # With the dot: notopenai.com is no subdomain of openai.com.
+        """Return whether the host is this domain or one of its subdomains."""
+        # The dot matters: notopenai.com is not a subdomain of openai.com.
         return self.host == domain or self.host.endswith(f".{domain}")
 
 
@@ -68,8 +70,8 @@ def server(base_url: str) -> ServerAddress:
         host, port, parts = "", None, urlsplit("")
     if parts.scheme not in _PORTS or not host or parts.query or parts.fragment:
         # The address is not repeated, because it may contain a password.
-        raise UsageError("the base URL must look like http://host:port/v1 (no query, no fragment)")
-    # Built anew, because the typed one may contain a password.
+        raise UsageError("the base URL must have the form http://host:port/v1, without a query or fragment")
+    # The URL is built from its parts, because the typed URL may contain a password.
     netloc = (f"[{host}]" if ":" in host else host) + (f":{port}" if port else "")
     return ServerAddress(
         url=urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", "")),
@@ -81,21 +83,22 @@ def server(base_url: str) -> ServerAddress:
 
 
 def no_proxy(at: ServerAddress) -> dict[str, None] | None:
-    """Return the `mounts` of an httpx client that bypass the environment's proxy for a server on this machine.
+    """Return the `mounts` of an httpx client that bypass the environment's proxy for a server on this
+    machine.
 
-    Through a proxy, keys would pass through another server.
+    Otherwise the proxy would receive the keys.
     """
     return dict.fromkeys(("http://", "https://", "all://")) if at.is_loopback else None
 
 
 def _normalised(host: str) -> str:
-    """Return the normalised spelling of a host. Raises ValueError for an invalid one."""
+    """Return the normalised spelling of a host. Raises ValueError for an invalid host."""
     try:
-        # ::1 and 0:0:0:0:0:0:0:1 are one host, so a permission for one holds for the other.
+        # ::1 and 0:0:0:0:0:0:0:1 are the same host, so they must share their permissions.
         return ipaddress.ip_address(host).compressed
     except ValueError:
-        # The resolver ignores the trailing dot, so a check must ignore it, too. IDNA gives look-alike letters
-        # a spelling of their own.
+        # The resolver ignores a trailing dot, so a check must ignore it too. IDNA encodes look-alike
+        # letters differently.
         name = host.removesuffix(".").encode("idna").decode() if host else host
     if not _NAME.fullmatch(name):
         raise ValueError(f"not a host: {host!r}")

@@ -1,9 +1,9 @@
-"""Write the commands that messages show for the user to type. This is the only module that writes them.
+"""Build the commands that messages show to the user. No other module builds them.
 
     command("judge runs show", run_id)                   judge runs show 01ABC -d other.db
     command("judge systems import FILE", "--system", name)
 
-Values are quoted for a shell. The study is that of the running command, unless another is given.
+Values are quoted for a shell. The study is that of the running command, unless another study is given.
 """
 
 import os
@@ -14,7 +14,9 @@ from contextvars import ContextVar
 from pathlib import Path
 
 Writer = Callable[[Sequence[str], str], str]
-"""Takes the words of a command and its shell command line. Returns the string for the message."""
+"""A function that receives the words of a command and its shell command line, and returns the text for the
+message.
+"""
 DEFAULT_STUDY = "study.db"
 VARIABLE = "JUDGE_DB"
 """The environment variable that sets the study for commands without `-d`."""
@@ -22,7 +24,7 @@ WITHOUT_STUDY = (
     "judge demo", "judge examples", "judge models", "judge plugins", "judge studies merge", "judge tasks check",
     "judge tasks show", "judge tasks new", "annotate formats",
 )  # fmt: skip
-"""Commands that do not use a study, or have their own way to specify one."""
+"""Commands that use no study, or that do not name it with -d."""
 _study: ContextVar[str] = ContextVar("_study", default=DEFAULT_STUDY)
 _writer: ContextVar[Writer | None] = ContextVar("_writer", default=None)
 
@@ -35,11 +37,12 @@ def use_study(path: Path | str) -> None:
 def command(words: str, *values: object, study: Path | str | None = None) -> str:
     """Return the shell command line: `words` unchanged, followed by the values, each quoted as one word.
 
-    The line contains the study, unless a command without `-d` would use that study anyway.
+    The option -d is added unless the command would use the same study without it.
     """
     path = _study.get() if study is None else str(study)
     parts = [*words.split(), *map(str, values)]
-    # With JUDGE_DB set, a printed command without -d would mean another study when it is typed elsewhere.
+    # If JUDGE_DB is set, a printed command without -d would use a different study when it is typed
+    # elsewhere.
     is_default = path == DEFAULT_STUDY and VARIABLE not in os.environ
     if not is_default and not words.startswith(WITHOUT_STUDY):
         parts += ["-d", path]
@@ -49,7 +52,7 @@ def command(words: str, *values: object, study: Path | str | None = None) -> str
 
 @contextmanager
 def written_by(writer: Writer) -> Iterator[None]:
-    """Let a function write the commands while the block runs. The Python API uses this to show method calls
+    """Let a function format the commands while the block runs. The Python API uses it to show method calls
     instead.
     """
     token = _writer.set(writer)
@@ -61,6 +64,7 @@ def written_by(writer: Writer) -> Iterator[None]:
 
 def quoted(word: str) -> str:
     """Quote a word for a shell."""
-    # SQL with single quotes is more readable in double quotes, if nothing in it is special there.
+    # SQL that contains single quotes is more readable in double quotes, if it has no characters that are
+    # special there.
     plain = "'" in word and not set(word) & set('"$`\\!') and word.isprintable()
     return f'"{word}"' if plain else shlex.quote(word)

@@ -1,6 +1,7 @@
-"""Code that both command lines share: errors and exit codes, output as a table, JSON or CSV, and common options.
+"""Code shared by both command lines: errors and exit codes, output as a table, JSON or CSV, and common
+options.
 
-stdout is reserved for data. Everything that is only meant for people goes to stderr.
+stdout is reserved for data. Messages for people go to stderr.
 """
 
 import csv
@@ -60,36 +61,36 @@ _IN_JSON = {c: json.dumps(chr(c))[1:-1] if c != 0x7F else "\\u007f" for c in _CO
 
 
 class _ReaderGone(Exception):
-    """Raised when the program that reads our output (head, less) has closed the pipe."""
+    """Raised if the program that reads our output (head, less) has closed the pipe."""
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds in a duration as typed (2h, 30m, 90s, 1h30m), or 0 for any other string."""
+    """Return the seconds in a duration such as 2h, 30m, 90s or 1h30m, or 0 if the text is not a duration."""
     duration = _TIME_PARTS.fullmatch(text.strip())
     parts = duration.groups() if duration else (None, None, None)
     return sum(float(n or 0) * of for n, of in zip(parts, (3600, 60, 1), strict=True))
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A duration as typed (2h, 30m, 90s, 1h30m), in seconds, above 0."""
+    """A duration in seconds, typed as 2h, 30m, 90s or 1h30m. It must be above 0."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the seconds that a string specifies. Numbers are returned unchanged."""
+        """Parse a duration. Numbers are returned unchanged."""
         if isinstance(value, int | float):
             return float(value)
         seconds = seconds_of(value)
         if seconds <= 0:
-            self.fail(f"'{value}' is not a duration: write 2h, 30m, 90s or 1h30m", param, ctx)
+            self.fail(f"'{value}' is not a duration; use a form such as 2h, 30m, 90s or 1h30m", param, ctx)
         return seconds
 
 
 class Command(click.Group):
-    """A command group that exits with our exit codes and prints an expected error as one line.
+    """A command group that uses our exit codes and prints an expected error as one line.
 
-    `sections` lists its commands by purpose, for --help: title -> name -> a one-line description. The command
-    NAME is in the module NAME of `package`, unless `modules` specifies another module.
+    `sections` maps each section title of --help to its commands and their one-line descriptions. The command
+    NAME is imported from the module NAME of `package`, unless `modules` names another module.
     """
 
     def __init__(
@@ -109,8 +110,9 @@ class Command(click.Group):
         return sorted({*self.commands, *self._texts})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command. Its module is only imported at this point."""
-        # A command that is typed needs no other one, and all of them together take most of the start-up time.
+        """Return a command, and import its module if necessary."""
+        # Only the typed command is imported, because importing all commands would take most of the start-up
+        # time.
         if cmd_name in self._texts and cmd_name not in self.commands:
             module = import_module(f"{self._package}.{self._modules.get(cmd_name, cmd_name)}")
             commands = (value for value in vars(module).values() if isinstance(value, click.Command))
@@ -125,26 +127,26 @@ class Command(click.Group):
                 formatter.write_dl([(f"{name:<{width}}", text) for name, text in names.items()])
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Call click, and handle a closed pipe ourselves."""
+        """Call click, and raise our own exception if the pipe is closed."""
         try:
             return super().make_context(*args, **kwargs)
         except BrokenPipeError as e:
             raise _ReaderGone from e
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Call click, and handle a closed pipe ourselves."""
+        """Call click, and raise our own exception if the pipe is closed."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as e:
             raise _ReaderGone from e
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the command; never returns normally."""
-        # click would exit by itself, with its own codes and messages.
+        """Run the command and exit the process."""
+        # Otherwise click would exit the process with its own codes and messages.
         kwargs["standalone_mode"] = False
         try:
             code = super().main(*args, **kwargs)
-            # Here a closed pipe is handled. At exit, Python would print an error of its own.
+            # A closed pipe is detected here. During the flush at exit, Python would print its own error.
             sys.stdout.flush()
         except (_ReaderGone, BrokenPipeError):
             _drop_stdout()
@@ -160,24 +162,24 @@ class Command(click.Group):
                 print(visible(shown.getvalue()), end="", file=sys.stderr)
             code = e.exit_code
         except (click.Abort, KeyboardInterrupt):
-            print(f"{self.name}: interrupted; the same command resumes", file=sys.stderr)
+            print(f"{self.name}: interrupted; to resume, run the same command again", file=sys.stderr)
             code = Exit.INTERRUPTED
         except Exception as e:
             code = self._report(e)
         sys.exit(int(code) if isinstance(code, int) else Exit.DONE)
 
     def _report(self, error: Exception) -> Exit:
-        """Print an error as one line, preceded by its traceback if that was requested."""
+        """Print an error as one line. If JUDGE_DEBUG=1 is set, print the traceback first."""
         if os.environ.get("JUDGE_DEBUG") == "1":
             traceback.print_exc()
         code, message = Exit.ERROR, unexpected(error)
-        # A broken constraint is a bug of ours. Every other error of SQLite is about the file.
+        # A violated constraint is a bug in adjudge. Every other SQLite error is caused by the file.
         if isinstance(error, DatabaseError) and not isinstance(error, IntegrityError):
-            message = f"the study cannot be read: {error}; go back to a copy of it, or try SQLite's .recover"
+            message = f"the study cannot be read: {error}; restore a backup, or try SQLite's .recover"
         if isinstance(error, AdjudgeError):
             code, message = error.exit_code, str(error)
         elif isinstance(error, OSError):
-            # The failed write may be that of stdout (a full disk), and its flush at exit would fail again.
+            # The failed write may have been to stdout (a full disk). Its flush at exit would fail again.
             message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
             _drop_stdout()
         print(f"{self.name}: {visible(' '.join(message.splitlines()))}", file=sys.stderr)
@@ -185,20 +187,20 @@ class Command(click.Group):
 
 
 def _removed(error: click.ClickException) -> str | None:
-    """Return the error for an option or command from an earlier version. The error names the replacement."""
+    """Return the message for an option or command that an earlier version had. It names the replacement."""
     ctx = getattr(error, "ctx", None)
     if ctx is None:
         return None
     if isinstance(error, click.NoSuchOption):
         options = {name for param in ctx.command.params for name in (*param.opts, *param.secondary_opts)}
         return removed_option(ctx.command_path, error.option_name, options)
-    # click has an exception for this only since 8.4.
+    # Before click 8.4, only the message shows that a command does not exist.
     name = _NO_COMMAND.match(error.message)
     return None if name is None else removed_command(f"{ctx.command_path} {name[1]}")
 
 
 def _drop_stdout() -> None:
-    """Prevent Python's flush at exit from reporting a second error about the same closed pipe."""
+    """Redirect stdout to the null device, so that Python's flush at exit does not report a second error."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
@@ -207,9 +209,7 @@ def _drop_stdout() -> None:
 
 
 def visible(text: str) -> str:
-    """Return a string that a terminal only shows and never executes, with control and direction characters
-    escaped.
-    """
+    """Escape control and direction characters, so that a terminal shows them instead of executing them."""
     return text.translate(_VISIBLE)
 
 
@@ -218,11 +218,12 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def csv_cell(value: Any) -> Any:
-    """Return a cell that neither a spreadsheet nor a terminal executes.
+    """Return a cell that is safe in a spreadsheet and in a terminal.
 
-    An apostrophe is put before = + - @ (but not before a number), and control characters are escaped.
+    Control characters are escaped. An apostrophe is put before a leading =, +, - or @, except in a number.
     """
-    # A label or a text from somebody else's file may be a formula, which Excel runs when the CSV is opened.
+    # A label or text from somebody else's file may be a formula, which Excel would run when it opens the
+    # CSV file.
     if not isinstance(value, str):
         return value
     shown = visible(value)
@@ -230,21 +231,20 @@ def csv_cell(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """Return JSON in readable Unicode. Control and direction characters are written as JSON escapes, so
-    nothing is lost.
+    """Return JSON with readable Unicode. Control and direction characters are written as JSON escapes.
 
-    Raises ValueError for NaN, which would be a bug.
+    Raises ValueError for NaN, which only a bug can produce.
     """
     return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False).translate(_IN_JSON)
 
 
 def say(text: str) -> None:
-    """Print lines to stdout, made safe for a terminal."""
+    """Print text to stdout, with control characters escaped."""
     print(visible(text))
 
 
 def note(text: str) -> None:
-    """Print one line for people, to stderr."""
+    """Print one line to stderr, with control characters escaped."""
     print(visible(text), file=sys.stderr)
 
 
@@ -253,7 +253,9 @@ _IN_SCRIPT = ContextVar("_IN_SCRIPT", default=False)
 
 @contextmanager
 def script() -> Iterator[None]:
-    """Suppress the suggestions of a next command while `judge start` runs several commands itself."""
+    """Suppress the suggestion of a next command. `judge start` uses this, because it runs several commands
+    itself.
+    """
     token = _IN_SCRIPT.set(True)
     try:
         yield
@@ -262,18 +264,18 @@ def script() -> Iterator[None]:
 
 
 def suggests_next() -> bool:
-    """Whether a command ends by printing the command to type next."""
+    """Return whether a command ends by suggesting the next command."""
     return not _IN_SCRIPT.get()
 
 
 def notes(texts: Iterable[Any], head: str = "note") -> None:
-    """Print several lines for people, each with the same prefix."""
+    """Print several lines to stderr, each with the same prefix."""
     for text in texts:
         note(f"{head}: {text}")
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Combine several options into one decorator; the help shows them in this order."""
+    """Combine several options into one decorator. The help lists them in this order."""
 
     def give(function: F) -> F:
         for option in reversed(options):
@@ -284,7 +286,7 @@ def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def _use_study(ctx: click.Context, param: click.Parameter, path: Path) -> Path:
-    """Include the study in the commands that messages show."""
+    """Set the study of the commands that messages show."""
     use_study(path)
     return path
 
@@ -295,7 +297,7 @@ db_option = click.option(
     envvar=VARIABLE,
     default=DEFAULT_STUDY,
     show_default=True,
-    # Parsed before all other options: an option that names a batch looks it up in the study.
+    # Parsed before all other options, because an option that names a batch looks it up in the study.
     is_eager=True,
     callback=_use_study,
     type=TO_WRITE,
@@ -308,7 +310,7 @@ output_options = together(
 
 
 def document(schema: str, content: Mapping[str, Any]) -> str:
-    """Return one JSON document with the name of its schema."""
+    """Return a JSON document that names its schema."""
     return json_text({"schema": f"adjudge/{schema}/1", **content}, indent=2) + "\n"
 
 
@@ -318,7 +320,7 @@ def emit_json(schema: str, content: Mapping[str, Any]) -> None:
 
 
 def tell(schema: str, document: Mapping[str, Any], text: str, as_json: bool) -> None:
-    """Print the result of a command, as a JSON document or as text."""
+    """Print the result of a command, either as a JSON document or as text."""
     if as_json:
         emit_json(schema, document)
     else:
@@ -326,14 +328,14 @@ def tell(schema: str, document: Mapping[str, Any], text: str, as_json: bool) -> 
 
 
 def write_page(path: Path | None, html: Callable[[], str]) -> None:
-    """Write the page to the path of -o, if there is one."""
+    """Write the page to the path given with -o. Do nothing if -o was not given."""
     if path is not None:
         path.write_text(html(), encoding="utf-8")
         note(f"wrote {path}")
 
 
 def unit_link(page: str, unit_id: str) -> str:
-    """Return the address of a unit on a page of `annotate view`: the page with the unit's id as its fragment."""
+    """Return the link to a unit on a page of `annotate view`, with the unit's id as the fragment."""
     return f"{quote(page, safe='/:')}#{quote(visible(unit_id), safe='')}"
 
 
@@ -344,7 +346,7 @@ def emit_rows(
     as_json: bool = False,
     as_csv: bool = False,
 ) -> None:
-    """Print a listing: the given columns as a table or CSV, or all keys of the rows as JSON."""
+    """Print rows: the given columns as a table or CSV, or all keys as JSON."""
     if as_json:
         emit_json(schema, {"rows": [dict(r) for r in rows]})
     elif as_csv:
@@ -354,7 +356,7 @@ def emit_rows(
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Return these columns of the rows as CSV with a header. Cells that a spreadsheet would execute are escaped."""
+    """Return the given columns as CSV with a header. Cells that a spreadsheet would execute are escaped."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -363,15 +365,15 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return a plain table with right-aligned numbers, made safe for a terminal."""
+    """Return a plain-text table with control characters escaped. Columns of numbers are right-aligned."""
     from tabulate import tabulate
 
     body = [[visible(_listed(v)).replace("\n", " ") for v in row] for row in rows]
     columns = list(zip(*rows, strict=True))
     align = ["right" if all(isinstance(v, int | float | None) for v in c) else "left" for c in columns]
-    # The names of columns may be labels and annotators of a file, with any characters.
+    # Column names can be labels or annotators from a file, which may contain any character.
     names = [visible(name).replace("\n", " ") for name in head]
-    # An id such as 1e5 is text: tabulate would parse it and print another number.
+    # Without disable_numparse, tabulate would print the id 1e5 as another number.
     return str(tabulate(body, names, tablefmt="simple", disable_numparse=True, colalign=align or None))
 
 
@@ -386,46 +388,48 @@ def _cell(value: Any) -> str:
 
 
 def _listed(value: Any) -> str:
-    """Return a value as it is shown in a table. Lists are shown as words; in files they are JSON."""
+    """Format a value for a table. A list of strings is joined with commas; any other list or dictionary is
+    JSON.
+    """
     if isinstance(value, list) and all(isinstance(v, str) for v in value):
         return ", ".join(value)
     return _cell(value)
 
 
 def short(text: str | None, width: int) -> str:
-    """Return one line of at most `width` characters."""
+    """Shorten a text to one line of at most `width` characters."""
     flat = " ".join((text or "").split())
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
 def named_number(text: str, option: str, form: str) -> tuple[str, float]:
-    """Split `NAME=NUMBER`. Raises UsageError, which shows the expected form, if that is not possible."""
-    # At the last sign, because some measures have one in their names.
+    """Split `NAME=NUMBER`. Raises UsageError, which shows the expected form, for any other text."""
+    # Split at the last equals sign, because the names of some measures contain one.
     name, _, number = text.rpartition("=")
     try:
         value = float(number)
     except ValueError:
         value = math.nan
     if not name or not math.isfinite(value):
-        raise UsageError(f"{option} {text}: write it as {form}")
+        raise UsageError(f"{option} {text}: must have the form {form}")
     return name, value
 
 
 def pairs(values: Sequence[str], option: str) -> dict[str, str]:
-    """Return `key=value` options as a dictionary. Raises UsageError naming every malformed option."""
+    """Return `key=value` options as a dictionary. Raises UsageError, which names every malformed option."""
     if wrong := [value for value in values if value.find("=") < 1]:
-        # Only the name is repeated, because the value may be a secret.
+        # Only the name is printed, because the value may be a secret.
         secret = ("header.", "query.", "key")
         shown = [re.split(r"[\s:]", value)[0] if value.startswith(secret) else value for value in wrong]
         options = ", ".join(f"{option} {value}" for value in shown)
-        raise UsageError(f"{options}: write {'it' if len(wrong) == 1 else 'them'} as key=value")
+        raise UsageError(f"{options}: must have the form key=value")
     parts = [value.partition("=") for value in values]
     named: dict[str, str] = {}
     for key, _, rest in parts:
-        # Only the last one would be read, and nothing would say so.
+        # Only the last value would be used, without any warning.
         if option.startswith("--map") and named.get(key.strip(), rest) != rest:
             raise UsageError(
-                f"{option} {key.strip()}: '{named[key.strip()]}' and '{rest}' are both given; give it once"
+                f"{option} {key.strip()}: '{named[key.strip()]}' and '{rest}' were both given; use only one"
             )
         named[key.strip()] = rest
     return named

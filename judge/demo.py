@@ -1,7 +1,7 @@
 """The demo: real passages, real models and real human labels, without a key or a network connection.
 
-First, a small embedding model, whose probabilities are informative, judges relevance, and the same judge is
-evaluated again after calibration. Then a language model does three tasks. It is run like any other model.
+First, a small embedding model judges relevance. Its probabilities are informative, so it is calibrated and
+evaluated again. Then a language model does three tasks. It is run like any other model.
 """
 
 from collections.abc import Awaitable, Callable
@@ -95,7 +95,7 @@ def put_right(store: Store, result: TaskResult) -> Beside:
         return Beside(None, None, str(e))
     # Calibrating probabilities without a signal would only reproduce the label frequencies.
     if done.has_signal is False:
-        return Beside(done, None, "no signal is shown in its probabilities on these labels")
+        return Beside(done, None, "on these labels, its probabilities show no signal")
     run_id, _ = derive.keep(
         store, table, "calibrated", "bias", {field: done.made}, parameters=done.parameters, fitted=done.fitted
     )

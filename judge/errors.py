@@ -2,7 +2,7 @@
 
 AdjudgeError                    exit 1
 ├── BadInput                    exit 1   a row, file or field that cannot be used
-├── StudyError                  exit 1   the study file is missing, foreign, newer, busy or full
+├── StudyError                  exit 1   the study file is missing, invalid, too new, busy or full
 │   └── WriteFailed             exit 1   a commit did not reach the disk
 ├── UsageError                  exit 2   the command names something that does not exist
 │   ├── NothingToScore          exit 2   the study has no data for this score
@@ -52,17 +52,17 @@ class BadInput(AdjudgeError):
     """
 
     def __init__(self, reason: str, *, path: str = "", line: int = 0, field: str = "") -> None:
-        # An id or a label of a broken file can be a whole text, which nobody could read here.
+        # In a malformed file, an id or label can be a whole text, which would make the message unreadable.
         reason = re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][:_SHORTENED]}…", reason)
         self.reason, self.path, self.line, self.field = reason, path, line, field
-        # As compilers write it, so that editors and terminals turn it into a link.
+        # This is the format of compiler errors, which editors and terminals turn into links.
         where = path + (f":{line}" if line else "")
         parts = [p for p in (where, f"field '{field}'" if field else "", reason) if p]
         super().__init__(": ".join(parts))
 
 
 class StudyError(AdjudgeError):
-    """The study file cannot be used in its current state. `passing` is True if the same commit may succeed later."""
+    """The study file cannot be used in its current state. `passing` is True if a later attempt may succeed."""
 
     def __init__(self, message: str, *, passing: bool = False) -> None:
         super().__init__(message)
@@ -70,7 +70,7 @@ class StudyError(AdjudgeError):
 
 
 class WriteFailed(StudyError):
-    """A commit failed (disk full, file deleted). Nothing in that batch counts as done."""
+    """A commit failed (disk full, file deleted). Nothing in that commit was stored."""
 
 
 class UsageError(AdjudgeError):
@@ -92,9 +92,9 @@ class MissingExtra(AdjudgeError):
 
 
 class LimitReached(AdjudgeError):
-    """A limit of tokens, money or time is too low for the start-up probes, which come before any unit."""
+    """A token, cost or time limit is too low for the start-up probes, which precede the first unit."""
 
-    # As a run that stops at its limit: some units have no label.
+    # The exit code is the same as for a run that stops at its limit: some units have no label.
     exit_code = Exit.INCOMPLETE
 
 
@@ -136,7 +136,7 @@ class RateLimited(ProviderError):
 class ServerFault(ProviderError):
     """The server failed (5xx), or its answer does not have the vendor's format.
 
-    `retry_after` is as in RateLimited. `overloaded` is True for status 503.
+    `retry_after` is in seconds, or None if the server did not send it. `overloaded` is True for status 503.
     """
 
     retryable = True
@@ -147,9 +147,9 @@ class ServerFault(ProviderError):
 
 
 class Rejected(ProviderError):
-    """The server refused this very request (4xx); a retry cannot help.
+    """The server rejected this request (4xx), and a retry cannot succeed.
 
-    `status` is the HTTP status, 0 if there was none.
+    `status` is the HTTP status, or 0 if there was none.
     """
 
     def __init__(self, message: str, status: int = 0) -> None:

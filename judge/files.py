@@ -1,9 +1,9 @@
 """Read users' files record by record, with line numbers, for importers, label tables and exchange formats.
 
-Delimited tables (any of DELIMITERS), JSON Lines, one JSON list, Parquet; each may be compressed with gzip and
-may begin with a byte order mark. A file that cannot be read to the end (broken gzip, an unfinished list)
-raises BadInput, because its remaining content is unknown. A bad record is passed to `bad`, and reading
-continues if `bad` returns.
+The formats are delimited tables (see DELIMITERS), JSON Lines, one JSON list, and Parquet. A file may be
+compressed with gzip and may begin with a byte order mark. A file that cannot be read to the end (broken gzip,
+an unfinished list) raises BadInput, because its remaining content is unknown. A bad record is passed to the
+callback `bad`; if the callback returns, reading continues.
 """
 
 import codecs
@@ -30,12 +30,13 @@ DELIMITERS = ",;\t|"
 TABS = (".tsv", ".tab")
 # The largest float has 309 digits.
 MOST_DIGITS = 300
-# A number that may exceed any float. Only such a text is parsed with hooks for numbers, which are slow.
+# Matches numbers that may be too large for a float. Only texts with such numbers are parsed with the slow
+# hooks for numbers.
 _HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
 
 
 def stop(error: BadInput) -> NoReturn:
-    """Raise the error. This is the `bad` of a reader that does not accept bad records."""
+    """Raise the error. Used as `bad` by readers that accept no bad records."""
     raise error
 
 
@@ -47,7 +48,7 @@ def file_sha(path: Path) -> str:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open `path` as bytes, decompressed and without a byte order mark. Raises BadInput if it cannot be read."""
+    """Open a file as decompressed bytes, after any byte order mark. Raises BadInput if it cannot be read."""
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
@@ -63,60 +64,60 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def whole_file(path: Path, of: str = "") -> Iterator[Path]:
-    """Yield a temporary path. The file gets its final name when it is complete.
+    """Yield a temporary path, which is renamed to `path` if the block ends without an error.
 
-    `of` distinguishes writers that may write to the same name at once.
+    `of` is part of the temporary name, so that two processes can write the same file at once.
     """
     partial = path.with_name(f"{path.name}{of}.part")
     try:
         yield partial
-        # Atomic: a reader finds the old file or the new one, and a failed write keeps the old one.
+        # Renaming is atomic: a reader sees either the old file or the new file, and a failed write keeps
+        # the old file.
         partial.replace(path)
-    # Also for Ctrl-C, which must leave no partial file.
+    # BaseException includes Ctrl-C, which must not leave a partial file either.
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
 
 
 PAGE = {".html": "html", ".htm": "html"}
-"""File endings of an HTML page."""
+"""File extensions of an HTML page."""
 CSV = {".csv": "csv"}
 RECIPE = {".yaml": "yaml", ".yml": "yaml"}
-"""File endings of a recipe."""
+"""File extensions of a recipe."""
 
 
 def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, option: str = "") -> str:
-    """Return the format of a file to write, from its ending or as `given` by `option`.
+    """Return the format in which to write a file: that of its extension, or `given`, the value of `option`.
 
-    `endings` maps endings, with their dot, to formats. Raises UsageError, which lists the endings, if neither the
-    name nor the option names a format, or if they name different ones.
+    `endings` maps extensions, including the dot, to formats. Raises UsageError, which lists the extensions,
+    if neither the extension nor the option names a format, or if they name different formats.
     """
     ending = path.suffix.lower()
     named = endings.get(ending)
     if named is None and given is None:
-        or_option = f", or name the format with {option}" if option else ""
-        raise UsageError(
-            f"{path}: the ending of the name says no format that can be written; end it with one of "
-            f"{', '.join(endings)}{or_option}"
-        )
+        or_option = f", or set the format with {option}" if option else ""
+        raise UsageError(f"{path}: unknown file extension; use one of {', '.join(endings)}{or_option}")
     if named is not None and given not in (None, named):
-        raise UsageError(f"{path}: the ending says {named}, {option} says {given}; leave one of them out")
+        raise UsageError(
+            f"{path}: the file extension means {named}, but {option} is {given}; change one of them"
+        )
     return given or str(named)
 
 
 def unmarked(handle: IO[bytes]) -> None:
-    """Move the handle past the byte order mark, if there is one."""
+    """Skip the byte order mark, if there is one."""
     if handle.read(3) != codecs.BOM_UTF8:
         handle.seek(0)
 
 
 def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
-    """Return the delimiter of a table. The handle is reset.
+    """Return the delimiter of a table. The position of the handle does not change.
 
-    It is the tab if the file's name says so. Otherwise it is the delimiter that yields more of the columns in
-    `hint` or, if these are equal, more columns.
+    If the file extension means tab-separated values, the delimiter is a tab. Otherwise it is the delimiter
+    that yields the most columns of `hint` or, in a tie, the most columns.
     """
-    # A title in the header of a .tsv file may contain more commas than the header has tabs.
+    # The header of a .tsv file may contain more commas than tabs.
     if Path(path.name.removesuffix(".gz")).suffix.lower() in TABS:
         return "\t"
     start = handle.tell()
@@ -136,16 +137,16 @@ def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
 
 
 def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[int, list[str] | None]]:
-    """Yield (line, cells) for each record of a delimited table. `cells` is None for a malformed record, which
-    has been reported.
+    """Yield (line, cells) for each record of a delimited table. A malformed record is passed to `bad`, and
+    its `cells` is None.
 
-    Bytes that are not UTF-8 become lone surrogates (`is_text`), so that the error can name the cell.
+    Bytes that are not UTF-8 become lone surrogates, so that a later error can name the cell (see `is_text`).
     """
-    # The default of 131,072 characters is less than a long document.
+    # The default limit of 131,072 characters is too small for a long document.
     csv.field_size_limit(LONGEST)
     # Without newline="", line breaks within quotes would be changed.
     text = io.TextIOWrapper(handle, encoding="utf-8", errors="surrogateescape", newline="")
-    # Strict, because a quote that is not closed would otherwise swallow the rest of the file as one cell.
+    # In strict mode, an unclosed quote is an error. Otherwise it would make the rest of the file one cell.
     reader = csv.reader(text, delimiter=mark, strict=True)
     try:
         while True:
@@ -157,7 +158,7 @@ def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[i
             except StopIteration:
                 return
             except csv.Error as error:
-                bad(BadInput(f"not CSV: {error} (a quote that is not closed?)", path=str(path), line=start))
+                bad(BadInput(f"not CSV: {error} (perhaps an unclosed quote)", path=str(path), line=start))
                 cells = None
             yield start, cells
     finally:
@@ -166,7 +167,7 @@ def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[i
 
 
 def is_text(cell: str) -> bool:
-    """Return whether a cell was UTF-8."""
+    """Return whether the bytes of a cell were valid UTF-8."""
     if cell.isascii():
         return True
     try:
@@ -177,7 +178,7 @@ def is_text(cell: str) -> bool:
 
 
 def start_of(handle: IO[bytes]) -> bytes:
-    """Return the first bytes after leading white space. The handle is reset."""
+    """Return the first bytes after leading white space. The position of the handle does not change."""
     at = handle.tell()
     start = handle.read(4096).lstrip()
     handle.seek(at)
@@ -185,38 +186,40 @@ def start_of(handle: IO[bytes]) -> bytes:
 
 
 def is_list(handle: IO[bytes]) -> bool:
-    """Return whether the file contains one JSON list rather than one object per line. The handle is reset."""
+    """Return whether the file contains one JSON list instead of one object per line."""
     return start_of(handle).startswith(b"[")
 
 
 def not_a_list(handle: IO[bytes], path: Path, wanted: str) -> None:
-    """Raise BadInput for a JSON list of objects in a file whose name says `wanted`. The handle is reset."""
-    # A bracket alone may begin the first column of a table.
+    """Raise BadInput if the file contains a JSON list of objects, although its extension means `wanted`."""
+    # A table may also begin with a bracket, in the name of its first column.
     if b"".join(start_of(handle).split()).startswith(b"[{"):
-        raise BadInput(f"a JSON list, not {wanted}: name it .json", path=str(path), line=1)
+        raise BadInput(
+            f"this is a JSON list, not {wanted}; change the file extension to .json", path=str(path), line=1
+        )
 
 
 def is_json(handle: IO[bytes]) -> bool:
-    """Return whether the file begins like a list or an object. The handle is reset."""
+    """Return whether the file begins with a JSON list or object."""
     return start_of(handle).startswith((b"[", b"{"))
 
 
 def is_parquet(handle: IO[bytes]) -> bool:
-    """Return whether the file is Parquet. The handle is reset."""
+    """Return whether the file is in Parquet format."""
     return start_of(handle).startswith(b"PAR1")
 
 
 def json_lines(handle: IO[bytes], path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
     """Yield (line, value) for each line of a JSON Lines file. Blank lines are skipped."""
     number = 0
-    # Bounded, because a file that is no JSON Lines may have no line break at all.
+    # The length is bounded, because a file in another format may have no line breaks.
     while line := handle.readline(LONGEST):
         number += 1
         if len(line) == LONGEST and not line.endswith(b"\n"):
-            # The rest of the line must not be parsed as a line of its own.
+            # Skip the rest of the line, which must not be parsed as a separate line.
             while line and not line.endswith(b"\n"):
                 line = handle.readline(LONGEST)
-            bad(BadInput(f"a line of over {LONGEST >> 20} MB", path=str(path), line=number))
+            bad(BadInput(f"the line is longer than {LONGEST >> 20} MB", path=str(path), line=number))
             continue
         if line.isspace():
             continue
@@ -231,9 +234,8 @@ def json_lines(handle: IO[bytes], path: Path, bad: Bad) -> Iterator[tuple[int, A
 
 
 def json_list(handle: IO[bytes], path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield (first line, value) for each element of one JSON list, which is read completely.
-
-    Raises BadInput.
+    """Yield (first line, value) for each element of one JSON list. The whole file is read first. Raises
+    BadInput.
     """
     data = handle.read()
     try:
@@ -241,7 +243,7 @@ def json_list(handle: IO[bytes], path: Path) -> Iterator[tuple[int, Any]]:
     except UnicodeDecodeError as e:
         line = data.count(b"\n", 0, e.start) + 1
         raise BadInput("not UTF-8: save the file as UTF-8", path=str(path), line=line) from e
-    # Element by element, because json.loads of the complete list loses the line of each element.
+    # Elements are parsed one by one, because json.loads would lose their line numbers.
     at, line, counted = _skip(text, text.index("[") + 1), 1, 0
     while text[at : at + 1] != "]":
         line, counted = line + text.count("\n", counted, at), at
@@ -249,17 +251,17 @@ def json_list(handle: IO[bytes], path: Path) -> Iterator[tuple[int, Any]]:
             value, end = _whole(text, at)
             at = _skip(text, end)
             if text[at : at + 1] not in (",", "]"):
-                raise ValueError("a list goes on with a comma or ends with ]")
+                raise ValueError("expected a comma or ] after an element of the list")
             if text[at] == ",":
                 at = _skip(text, at + 1)
                 if text[at : at + 1] == "]":
-                    raise ValueError("a comma before the ]")
+                    raise ValueError("the list has a comma before its ]")
         except (ValueError, RecursionError) as error:
             raise BadInput(not_json(error), path=str(path), line=line) from error
         yield line, value
     if text[at + 1 :].strip():
         line += text.count("\n", counted, at)
-        raise BadInput("there is more behind the end of the list", path=str(path), line=line)
+        raise BadInput("there is more text after the end of the list", path=str(path), line=line)
 
 
 def _skip(text: str, at: int) -> int:
@@ -269,7 +271,9 @@ def _skip(text: str, at: int) -> int:
 
 
 def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any]]]]:
-    """Return the columns of a Parquet file, and (number, row) for each row. Raises BadInput or MissingExtra."""
+    """Return the columns of a Parquet file, and an iterator over (number, row). Raises BadInput or
+    MissingExtra.
+    """
     try:
         import pyarrow
         import pyarrow.parquet
@@ -280,7 +284,7 @@ def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[in
         return BadInput(f"not Parquet: {str(error).split(chr(10))[0]}", path=str(path))
 
     try:
-        # The index of Parquet is at its end, so a compressed file must be unpacked completely.
+        # Parquet has its index at the end, so a compressed file must be decompressed completely.
         file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(handle.read()))
     except (pyarrow.ArrowException, OSError) as e:
         raise refused(e) from e
@@ -288,7 +292,7 @@ def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[in
     def read_rows() -> Iterator[tuple[int, dict[str, Any]]]:
         number = 0
         try:
-            # The Python objects of all rows at once would take many times the memory of the file.
+            # All rows as Python objects would take many times the memory of the file.
             for batch in file.iter_batches():
                 for row in batch.to_pylist():
                     number += 1
@@ -299,22 +303,22 @@ def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[in
     return list(file.schema_arrow.names), read_rows()
 
 
-NAMELESS = "a field without a name"
+NAMELESS = "an object has a key without a name"
 
 
 class BadObject(ValueError):
-    """An object with valid JSON syntax but an ambiguous meaning."""
+    """A JSON object with valid syntax but an ambiguous meaning."""
 
 
 def twice(name: str) -> str:
-    """Return the message for a duplicate key, which is an error because JSON readers differ in which value
-    they use.
+    """Return the message for a duplicate key. It is an error, because JSON readers differ in which value they
+    use.
     """
     return f"the key '{name}' occurs twice in one object"
 
 
 def whole_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object for a strict reader (`object_pairs_hook`).
+    """Build a dictionary from the pairs of a JSON object (`object_pairs_hook`).
 
     Raises BadObject for a duplicate or blank key.
     """
@@ -328,10 +332,10 @@ def whole_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def loads(text: str) -> Any:
-    """Parse one JSON text strictly: duplicate or empty keys, numbers beyond the range of a float and lone
-    surrogates are errors.
+    """Parse a JSON text strictly.
 
-    Raises ValueError, or RecursionError if the text is nested too deeply.
+    Raises ValueError for duplicate or blank keys, numbers that are too large for a float, and lone
+    surrogates. Raises RecursionError if the text is nested too deeply.
     """
     value = (_CAREFUL if _HUGE.search(text) else _PLAIN).decode(text)
     # Only an escape can produce a lone surrogate, because the text itself was decoded from UTF-8.
@@ -341,16 +345,16 @@ def loads(text: str) -> Any:
 
 
 def _refuse_halves(value: Any) -> None:
-    # A lone surrogate is legal JSON, but SQLite and every provider refuse it.
+    # A lone surrogate is valid JSON, but neither SQLite nor any provider accepts it.
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as e:
         half = f"\\u{ord(e.object[e.start]):04x}"
-        raise ValueError(f"{half} is half a character (surrogates not allowed)") from e
+        raise ValueError(f"{half} is half of a surrogate pair, not a character") from e
 
 
 def not_json(error: Exception) -> str:
-    """Return a description of what is wrong with a text that `loads` rejected."""
+    """Describe why `loads` rejected a text."""
     if isinstance(error, BadObject):
         return str(error)
     return f"not JSON: {'nested too deeply' if isinstance(error, RecursionError) else error}"
@@ -365,19 +369,21 @@ def _whole(text: str, at: int) -> tuple[Any, int]:
 
 def _no_constant(name: str) -> NoReturn:
     # Python would accept NaN and Infinity, which no other JSON reader does.
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _float(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"the number {_short(text)} is too large to compute with")
+        raise ValueError(f"the number {_short(text)} is too large for a float")
     return value
 
 
 def _int(text: str) -> int:
     if len(text) > MOST_DIGITS:
-        raise ValueError(f"the number {_short(text)} has {len(text):,} digits: quote it if it is a name")
+        raise ValueError(
+            f"the number {_short(text)} has {len(text):,} digits; if it is an id, put it in quotes"
+        )
     return int(text)
 
 

@@ -1,8 +1,8 @@
-"""Find the label in a free-text reply. Such replies answer raw tasks, whose prompts do not request one of our
+"""Find the label in a free-text reply to a raw task. The prompt of a raw task does not request one of our
 formats.
 
-Patterns are literal text around the labels. Only white space and a bounded number of marks repeat, so the time is linear in
-the reply, whatever a task file contains.
+A pattern is literal text around the label. Only white space and a bounded number of punctuation marks can
+repeat, so matching takes linear time for every task file.
 """
 
 import re
@@ -21,14 +21,14 @@ _NEGATED = re.compile(
 _BEFORE = 40
 """Number of characters before a label that are searched for a negation."""
 _MARKS = r"[\s\"'“”‘’`*_(\[{]{0,32}"
-"""Marks that may separate the words of a pattern and the label: `Answer: **(B)**`.
+"""Matches the punctuation marks that may separate a pattern from the label: `Answer: **(B)**`.
 
-Their number is bounded. Otherwise a pattern that begins with a mark would search a reply of 25,000 marks from
-each of them, which takes minutes.
+Their number is bounded. Otherwise a pattern that begins with a mark would take minutes on a reply of 25,000
+marks, because the search would start again at each mark.
 """
 _ARTICLE = r"(?!['’]|\s+(?!(?:is|or|and|because|since|seems|as)\b)[a-z])"
-"""Matches what follows a capital A or I that is an ordinary word: "A book" and "I think" are not answers, but
-"A is right" is.
+"""Excludes a capital A or I that is an ordinary word: "A book" and "I think" are not answers, but "A is
+right" is an answer.
 """
 
 
@@ -40,7 +40,7 @@ def parse_free_text(task: Task, reply: Reply, labels: Sequence[str]) -> Parsed:
     if reply.stop == "refusal":
         return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
     text = after_reasoning(reply.text)
-    # The part that is missing could have named another label.
+    # The missing part could have named another label.
     if text is None or reply.stop == "length":
         return Parsed(Status.TRUNCATED, reason="the reply was cut off at the token limit")
     question, answer = task.spec.questions[0], task.spec.answer
@@ -51,24 +51,27 @@ def parse_free_text(task: Task, reply: Reply, labels: Sequence[str]) -> Parsed:
     for match in pattern.finditer(text):
         label = next(name for name in labels if _key(name) == _key(match["label"]))
         start = match.start("label")
-        # With a pattern, the words before the label are those of the pattern.
+        # With a pattern, the words before the label belong to the pattern and cannot negate it.
         if answer == WORDS and _NEGATED.search(text[max(0, start - _BEFORE) : start]):
             return Parsed(Status.UNPARSED, reason=f"'{label}' is negated in the reply: {text!r:.80}")
         given_labels[label] = label
-    # "support or refute" is no answer, and the first label that is mentioned is often only discussed.
+    # "support or refute" is not an answer, and a label that is mentioned first is often only discussed.
     if len(given_labels) > 1:
         return Parsed(
             Status.UNPARSED,
             reason=f"{len(given_labels)} different labels in one reply: {', '.join(given_labels)}",
         )
     if not given_labels:
-        where = "" if answer == WORDS else f" as '{answer}'"
-        return Parsed(Status.UNPARSED, reason=f"none of the labels {', '.join(labels)}{where}: {text!r:.80}")
+        where = "" if answer == WORDS else f" in the form '{answer}'"
+        return Parsed(
+            Status.UNPARSED,
+            reason=f"the reply has none of the labels {', '.join(labels)}{where}: {text!r:.80}",
+        )
     return Parsed(Status.OK, (Answered(question.field, next(iter(given_labels))),))
 
 
 def _free(field: str, text: str, answer: str) -> Parsed:
-    """Return the complete reply or, if there is a pattern, the rest of the line after it."""
+    """Return the whole reply or, if the task has a pattern, the rest of the line after the pattern."""
     if answer:
         before, _, after = answer.partition(TEXT)
         ends = _literal(after) if after.strip() else "$"
@@ -77,7 +80,9 @@ def _free(field: str, text: str, answer: str) -> Parsed:
         if len(answers) > 1:
             return Parsed(Status.UNPARSED, reason=f"{len(answers)} different answers in one reply")
         if not answers:
-            return Parsed(Status.UNPARSED, reason=f"no answer as '{answer}': {text!r:.80}")
+            return Parsed(
+                Status.UNPARSED, reason=f"the reply has no answer in the form '{answer}': {text!r:.80}"
+            )
         text = answers[0]
     if not text:
         return Parsed(Status.UNPARSED, reason=f"'{field}' is empty")
@@ -86,7 +91,7 @@ def _free(field: str, text: str, answer: str) -> Parsed:
 
 @lru_cache(maxsize=256)
 def _pattern(labels: tuple[str, ...], answer: str) -> re.Pattern[str]:
-    # The longest first: "not supported" must not match as "supported".
+    # Longer labels come first, because "not supported" must not match as "supported".
     names = "|".join(_name(label, answer == WORDS) for label in sorted(labels, key=len, reverse=True))
     # Underscores may surround a label, because they are Markdown for emphasis: _refute_.
     pattern = rf"(?<![^\W_])(?P<label>{names})(?![^\W_])"
@@ -98,9 +103,7 @@ def _pattern(labels: tuple[str, ...], answer: str) -> re.Pattern[str]:
 
 
 def _name(label: str, alone: bool) -> str:
-    """Return a label's pattern. A single letter is matched with its case; any other label is matched in
-    either case.
-    """
+    """Return the regular expression for a label. A single letter is case-sensitive; any other label is not."""
     if len(label) == 1:
         return label + (_ARTICLE if alone and label in "AI" else "") if label.isalnum() else re.escape(label)
     return "(?i:" + r"[\s_-]+".join(re.escape(word) for word in re.split(r"[\s_-]+", label)) + ")"

@@ -1,7 +1,7 @@
-"""Gates: conditions on which a build depends, with exit code 5, a JUnit file and a Markdown summary.
+"""Gates: pass/fail conditions for a build, with exit code 5, a JUnit file and a Markdown summary.
 
-Every command that can stop a build creates a list of `Gate` objects and passes it to `decide`. Each command
-defines its own conditions; reporting is the same for all of them.
+Every command with gates creates a list of `Gate` objects and passes it to `decide`. The conditions differ
+between commands, but they are reported in the same way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One condition: its name as requested, whether it passed, and a sentence with the number or the reason."""
+    """One condition: its name as typed, whether it passed, and a sentence with the number or the reason."""
 
     name: str
     passed: bool
@@ -37,9 +37,9 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files given with `--output`, by the endings of their names.
+    """The files given with `--output`, sorted by file extension.
 
-    The command itself writes `pages`. The outcome of the gates is written to `junit` and `summaries`.
+    The command itself writes `pages`. `decide` writes the results of the gates to `junit` and `summaries`.
     """
 
     pages: tuple[Path, ...] = ()
@@ -48,32 +48,33 @@ class Files:
 
 
 def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F], F]:
-    """Return the option `-o/--output FILE`, which may be repeated; the command gets `output`, a `Files`.
+    """Return the option `-o/--output FILE`, which may be repeated. The command receives a `Files` as
+    `output`.
 
-    `endings` (".html") are the endings of files that the command itself writes. With `gates`, a name that
-    ends with .xml is a JUnit file, and one that ends with .md or has no ending is a Markdown file to which
-    the outcome of the gates is appended. If the command writes a Markdown page, the outcome follows on that
-    page.
+    `endings` (".html") are the extensions of files that the command itself writes. With `gates`, two more
+    kinds of files are accepted. A .xml file is a JUnit file. A .md file, or a file without an extension, is a
+    Markdown file to which the results of the gates are appended. If the command itself writes a Markdown
+    page, the results are appended to that page.
     """
 
     def sorted_out(context: click.Context, option: click.Parameter, paths: tuple[Path, ...]) -> Files:
         pages, junit, summaries = [], [], []
-        # The same name twice would append the outcome twice.
+        # Duplicates are removed, because the results would be appended twice.
         for path in dict.fromkeys(paths):
             ending = path.suffix.lower()
             if ending in endings:
                 pages.append(path)
             elif gates and ending == ".xml":
                 junit.append(path)
-            # GitHub names its own file without an ending.
+            # GitHub's file for step summaries has no extension.
             elif gates and ending in ("", ".md"):
                 summaries.append(path)
             else:
                 known = ", ".join(dict.fromkeys([*endings, *([".xml", ".md"] if gates else [])]))
-                raise UsageError(f"--output {path}: end the name with one of {known}")
-            # Checked while options are parsed, before a long computation.
+                raise UsageError(f"--output {path}: the file extension must be one of {known}")
+            # Checked while options are parsed, because the computation may take long.
             if not path.resolve().parent.is_dir():
-                raise BadInput(f"--output {path}: there is no folder '{path.resolve().parent}'")
+                raise BadInput(f"--output {path}: the folder '{path.resolve().parent}' does not exist")
         for path in junit:
             _write_undecided(context, path)
         return Files(tuple(pages), tuple(junit), tuple(summaries))
@@ -84,26 +85,27 @@ def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F],
 
 
 def _write_undecided(context: click.Context, path: Path) -> None:
-    """Write a JUnit file that reports an error at once. `decide` later replaces it with the outcome.
+    """Write a JUnit file that reports an error. `decide` later replaces it with the results.
 
-    Otherwise a command that is killed or fails would leave the "passed" of an earlier build, or no file at all.
+    If the command is killed or fails, the file then reports the error instead of the results of an earlier
+    build.
     """
-    why = "the command ended before its gates were decided: see what it printed"
+    why = "the command ended before its gates were evaluated; see its output"
     path.write_text(_junit(context.command_path, [Gate("decided", False, why)], "error"), "utf-8")
 
 
 def decide(title: str, gates: Sequence[Gate], files: Files) -> None:
-    """Report the gates as text and in files. Raises BelowThreshold, naming all gates that failed.
+    """Report the gates as text and in files. Raises BelowThreshold, which names all failed gates.
 
-    `title` is the command with its subject. If there are no gates, nothing is written. Raises UsageError if
+    `title` is the command with its arguments. If there are no gates, nothing is written. Raises UsageError if
     files were requested but there are no gates.
     """
-    # The result comes before the gates, which are reported on stderr, also if stdout is a pipe.
+    # Gates are reported on stderr. The flush makes the result appear before them, even if stdout is a pipe.
     sys.stdout.flush()
     if not gates:
-        # A build would take the missing test for a passed one.
+        # Without this error, a build would regard the missing test as passed.
         for path in (*files.junit, *files.summaries):
-            raise UsageError(f"{path}: there is no gate to report; add one, as --fail-under MEASURE=0.6")
+            raise UsageError(f"{path}: there are no gates to report; add one, e.g. --fail-under MEASURE=0.6")
         return
     for path in files.junit:
         path.write_text(_junit(title, gates, "failure"), encoding="utf-8")
@@ -116,14 +118,14 @@ def decide(title: str, gates: Sequence[Gate], files: Files) -> None:
             note(f"passed: {gate.why}")
     failed = [gate.why for gate in gates if not gate.passed]
     if failed:
-        raise BelowThreshold("below what was asked for: " + "; ".join(failed))
+        raise BelowThreshold("failed: " + "; ".join(failed))
 
 
 def _junit(title: str, gates: Sequence[Gate], kind: Literal["failure", "error"]) -> str:
-    """Return one JUnit test suite with a case for each gate, in the form that GitLab, Jenkins and GitHub
+    """Return a JUnit test suite with a case for each gate, in the form that GitLab, Jenkins and GitHub
     Actions read.
 
-    `kind`: whether a gate that did not pass is a failed test or a test that could not be carried out.
+    `kind` is how a gate that did not pass is reported: as a failed test, or as a test with an error.
     """
     failed = sum(not gate.passed for gate in gates)
     counts = {"name": _xml(title), "tests": str(len(gates)), "failures": "0", "errors": "0"}
@@ -148,7 +150,7 @@ def _xml(text: str) -> str:
 
 
 def _summary(title: str, gates: Sequence[Gate]) -> str:
-    """Return a heading and a table. A file may contain the summaries of several commands."""
+    """Return a Markdown heading and table. A file may contain the summaries of several commands."""
     rows = [
         f"| {'passed' if gate.passed else '**failed**'} | {markdown.text(gate.name)} | {markdown.text(gate.why)} |"
         for gate in gates

@@ -14,18 +14,18 @@ from judge.prompts.spec import Question
 from judge.types import Answered, Json, LabelDistribution, Reply, Status
 
 _AROUND = " \t\r\n\"'`*_()[]{}<>"
-# Only after the label: a mark before it may negate it, as in !support.
+# These are stripped only after the label: a mark before it may negate it, as in !support.
 _AFTER = _AROUND + ".:;,!"
 
 _THINK = re.compile(r"\s*<think>")
-_CUT_REASONING = "cut off inside the reasoning, before an answer began: --retry truncated with a larger --max-output-tokens"
+_CUT_REASONING = "the reply was cut off during the reasoning, before the answer: use --retry truncated with a larger --max-output-tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """A parsed reply. It has labels only if `status` is ok.
 
-    `reason` says why there is no label or, if there is one, why it has no distribution.
+    `reason` says why the reply has no label, or why its label has no distribution.
     """
 
     status: Status
@@ -40,15 +40,15 @@ def after_reasoning(text: str) -> str | None:
     """
     opened = _THINK.match(text)
     _, end, answer = text.rpartition("</think>")
-    # Some templates put the opening tag into the prompt, so only the closing one is in the reply. In a JSON
-    # answer, the tag is a quotation.
+    # Some templates put the opening tag into the prompt, so the reply has only the closing tag. In a JSON
+    # answer, the tag is part of a quotation.
     if end and (opened or not text.lstrip().startswith("{")):
         return answer
     return None if opened else text
 
 
 def parse_json(task: Task, reply: Reply) -> Parsed:
-    """Parse a JSON reply (alone, in a code block, or after some prose)."""
+    """Parse a JSON reply, which may be alone, in a code block, or after prose."""
     if reply.stop == "refusal":
         return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
     text = after_reasoning(reply.text)
@@ -107,7 +107,7 @@ def _objects(text: str) -> list[_Object]:
         try:
             value, end = _DECODER.raw_decode(text, at)
         except RecursionError:
-            # Nested deeper than any answer, so its inner objects are ignored, too.
+            # The text is nested deeper than any answer, so its inner objects are ignored too.
             break
         except ValueError:
             at += 1
@@ -155,9 +155,9 @@ def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
     if question.level == "interval":
         if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) < 1e300:
             return "", f"'{question.field}' is not a number: {raw!r:.80}"
-        # One spelling for each number: 4 and 4.0 are the same answer.
+        # Numbers have one spelling, because 4 and 4.0 are the same answer.
         return repr(int(raw)) if raw == int(raw) else repr(raw), None
-    # Labels are strings, but a model often answers a label such as "true" with JSON's true.
+    # Labels are strings, but for a label such as "true" a model often writes the JSON value true.
     if isinstance(raw, bool):
         raw = "true" if raw else "false"
     if question.many:
@@ -168,16 +168,16 @@ def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
         return "", f"'{question.field}' is not a string: {raw!r:.80}"
     if question.level == "text":
         return (raw, None) if raw.strip() else ("", f"'{question.field}' is empty")
-    # Models change the case of labels, which changes nothing about their meaning.
+    # Models change the case of labels, which does not change their meaning.
     folded = raw.strip().casefold()
     for label in question.labels:
         if label.value.casefold() == folded:
             return label.value, None
-    return "", f"'{question.field}' is outside the labels: {raw!r:.80}"
+    return "", f"'{question.field}' is not one of the labels: {raw!r:.80}"
 
 
 def _bare(task: Task, text: str) -> dict[str, str] | None:
-    """Parse a reply that consists of a label only, for models that cannot write JSON."""
+    """Parse a reply that consists only of a label. Some models cannot write JSON."""
     if len(task.spec.questions) != 1 or task.spec.questions[0].level not in ("nominal", "ordinal"):
         return None
     question = task.spec.questions[0]
@@ -196,8 +196,8 @@ def parse_choice(
 ) -> Parsed:
     """Parse a one-character answer, or the label itself if there are no codes.
 
-    With a distribution the verdict is its argmax, whatever token was sampled: the argmax does not depend on
-    the seed. Without a distribution, the reason `no_distribution` is stored with the label.
+    If there is a distribution, the verdict is its most probable label, which does not depend on the seed as
+    the sampled token does. If there is none, the reason `no_distribution` is stored with the label.
     """
     field = task.spec.questions[0].field
     if reply.stop == "refusal":
@@ -214,7 +214,7 @@ def parse_choice(
     if bare is not None:
         return Parsed(Status.OK, (Answered(field, bare[field]),), no_distribution)
     wanted = f"letters {', '.join(codes)}" if codes else f"labels {', '.join(labels)}"
-    return Parsed(Status.UNPARSED, reason=f"not one of the {wanted}: {reply.text!r:.80}")
+    return Parsed(Status.UNPARSED, reason=f"the reply is not one of the {wanted}: {reply.text!r:.80}")
 
 
 def derive(task: Task, labels: Sequence[Answered], gold: Mapping[str, str]) -> tuple[Answered, ...]:

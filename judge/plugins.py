@@ -1,18 +1,19 @@
-"""Plugins: parts from other packages, by entry points. They are searched for only if a name is not built in.
+"""Plugins: extensions in other packages, found by their entry points. They are loaded only if a name is not
+built in.
 
     [project.entry-points."adjudge.providers"]
     echo = "my_package.echo"              # judge run TASK -m echo/NAME
 
-| group | an entry point is | found by |
+| group | an entry point is | used by |
 |---|---|---|
-| adjudge.providers | a module with `Provider` (and `NEEDS`), as those of `judge.providers` | `-m NAME/model` |
-| adjudge.importers | a module as those of `judge.importers` | `judge items import NAME` |
-| adjudge.exchange | a module as those of `annotate.exchange.formats` | `annotate export --to NAME`, `import --from NAME` |
-| adjudge.measures | an object as those of `judge.stats.coefficients` | `annotate agreement --measure NAME` |
+| adjudge.providers | a module with `Provider` (and `NEEDS`), like those in `judge.providers` | `-m NAME/model` |
+| adjudge.importers | a module like those in `judge.importers` | `judge items import NAME` |
+| adjudge.exchange | a module like those in `annotate.exchange.formats` | `annotate export --to NAME`, `import --from NAME` |
+| adjudge.measures | an object like those in `judge.stats.coefficients` | `annotate agreement --measure NAME` |
 | adjudge.papers | a `judge.suites.paper.Paper` | `judge score NAME`, `judge suite NAME` |
 
-A built-in part has priority over a plugin of the same name. A plugin that cannot be loaded stops only the command
-that names it, with its package and the reason; `judge plugins` lists all.
+A built-in extension has priority over a plugin of the same name. If a plugin cannot be loaded, only commands
+that name it fail. Their error contains the package and the reason. `judge plugins` lists all plugins.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Plugin:
 
 
 def find(kind: str, name: str) -> Any | None:
-    """Load and return the plugin of this name, or None if there is none.
+    """Load and return the plugin of this name, or return None if there is no such plugin.
 
     Raises PluginFailed if the plugin is broken.
     """
@@ -78,22 +79,22 @@ def working(kind: str) -> Iterator[tuple[str, Any]]:
         try:
             yield name, find(kind, name)
         except PluginFailed:
-            # One broken package must not stop a command that did not name it.
+            # A broken package must not stop a command that does not name it.
             continue
 
 
 def every(built_in: dict[str, list[str]]) -> list[Plugin]:
-    """Load and return all plugins. `built_in` contains, for each kind, the names that a plugin cannot take."""
+    """Load and return all plugins. `built_in` contains the names of each kind that a plugin cannot use."""
     plugins = []
     for kind in GROUPS:
         seen: set[str] = set()
         for point in _points(kind):
             problem = None
             if point.name in built_in.get(kind, ()):
-                problem = "a built-in part has this name and is used instead"
+                problem = "the built-in extension of this name is used instead"
             elif point.name in seen:
-                problem = "another package has a plugin of this name, which is used instead"
-            # Loaded in any case: a plugin that is not used may still be broken.
+                problem = "the plugin of this name in another package is used instead"
+            # Loaded even if it is not used, because it may still be broken.
             seen.add(point.name)
             try:
                 _load(kind, point)
@@ -105,13 +106,15 @@ def every(built_in: dict[str, list[str]]) -> list[Plugin]:
 
 def _points(kind: str) -> list[EntryPoint]:
     """Return the entry points of a group by package and name, so that the order is the same on every machine."""
-    # By the search path, so that a folder that is added to it later is searched, too.
+    # The search path is the key of the cache, so that a folder added to it later is searched too.
     return _points_on(kind, tuple(sys.path))
 
 
 @cache
 def _points_on(kind: str, path: tuple[str, ...]) -> list[EntryPoint]:
-    """Return the entry points, cached, because reading every package's metadata takes longer than a report."""
+    """Return the entry points of a group. They are cached, because reading the metadata of all packages takes
+    longer than a report.
+    """
     from importlib.metadata import entry_points
 
     return sorted(entry_points(group=f"adjudge.{kind}"), key=lambda point: (point.name, _package(point)))
@@ -124,16 +127,16 @@ def _package(point: EntryPoint) -> str:
 
 def _load(kind: str, point: EntryPoint) -> Any:
     try:
-        # Output of a plugin's import must not end up in the data on stdout.
+        # Anything that a plugin prints during its import must not end up in the data on stdout.
         with redirect_stdout(sys.stderr):
             loaded = point.load()
-    # SystemExit too: a script may end the process when it is imported.
+    # SystemExit is included, because a script may end the process when it is imported.
     except (Exception, SystemExit) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise PluginFailed(f"{_who(kind, point)} cannot be loaded: {reason}") from error
     if lack := _lack(kind, point.name, loaded):
         raise _failed(kind, point, lack)
-    # Tracebacks name modules and no entry points, so packages are looked up by module.
+    # Tracebacks name modules instead of entry points, so packages are looked up by module.
     _loaded.setdefault(point.module.partition(".")[0], _package(point))
     return loaded
 
@@ -145,7 +148,7 @@ def failed(kind: str, name: str, lack: str) -> PluginFailed:
 
 def _failed(kind: str, point: EntryPoint, lack: str) -> PluginFailed:
     group = "exchange format" if kind == "exchange" else kind.removesuffix("s")
-    return PluginFailed(f"{_who(kind, point)} is no {group}: {lack} (docs/plugins.md)")
+    return PluginFailed(f"{_who(kind, point)} is not a valid {group}: {lack} (see docs/plugins.md)")
 
 
 def _who(kind: str, point: EntryPoint) -> str:
@@ -153,19 +156,19 @@ def _who(kind: str, point: EntryPoint) -> str:
 
 
 def package_of(instance: object) -> str | None:
-    """Return the package of the plugin that an object's class is from; None for a built-in class."""
+    """Return the package of the plugin that an object's class is from, or None for a built-in class."""
     return _loaded.get(type(instance).__module__.partition(".")[0])
 
 
 _loaded: dict[str, str] = {}
-"""First part of a loaded plugin's module name -> its package."""
+"""Maps the first part of a loaded plugin's module name to its package."""
 OURS = frozenset({"judge", "annotate", "adjudge"})
 
 
 def unexpected(error: BaseException) -> str:
     """Describe an unexpected error, with the packages of plugins in its traceback."""
     whose = f" in a plugin of {by}" if (by := _to_blame(error)) else ""
-    return f"unexpected {type(error).__name__}{whose}: {error} (JUDGE_DEBUG=1 shows where)"
+    return f"unexpected {type(error).__name__}{whose}: {error} (set JUDGE_DEBUG=1 to see the traceback)"
 
 
 def _to_blame(error: BaseException) -> str | None:
@@ -184,7 +187,7 @@ def _lack(kind: str, name: str, loaded: Any) -> str | None:
     """Return why an object cannot be used as this kind of plugin, or None if it can."""
     if isinstance(loaded, type):
         return "it is a class, but an object or a module is needed"
-    # Checked before use: an AttributeError in the middle of a command would not name the package.
+    # Checked before use, because a later AttributeError would not name the package.
     if missing := [part for part in GROUPS[kind] if not hasattr(loaded, part)]:
         return f"it has no '{missing[0]}'"
     if kind == "importers" and not _are_signs(getattr(loaded, "SIGNS", ())):

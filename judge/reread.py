@@ -60,7 +60,7 @@ def _expected(
     """Return a mapping from field to label in the reply, including derived fields. It is empty if the reply
     cannot be parsed without its request.
     """
-    # A distribution was stored because it decided: the sampled token of the reply may be another one.
+    # The distribution decided the label, which may differ from the sampled token in the reply.
     parsed = _answers(task, options, reply)
     labels = dict(parsed)
     for name, row in stored.items():
@@ -88,5 +88,5 @@ def _answers(task: Task, options: Mapping[str, Json], text: str) -> dict[str, st
         parsed = parse_choice(task, reply, labels, CODES[: len(labels)] if mode is Mode.CODES else "")
     if parsed.status is not Status.OK:
         return {}
-    # As stored: SQLite refuses lone surrogates.
+    # The text is compared as it is stored, and SQLite does not accept lone surrogates.
     return {a.field: a.value.encode("utf-8", "replace").decode() for a in parsed.labels}

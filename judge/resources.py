@@ -13,11 +13,11 @@ from judge.errors import AdjudgeError
 def resource_dir(name: str) -> Path:
     """Return the folder `prompts` or `data`. Raises AdjudgeError if the installation lacks it."""
     here = Path(__file__).resolve().parent
-    # The wheel has the folders inside the package, a clone has them beside it.
+    # In the wheel, the folders are inside the package. In a clone, they are next to it.
     for folder in (here / f"_{name}", here.parent / name):
         if folder.is_dir():
             return folder
-    raise AdjudgeError(f"the installation lacks the folder '{name}': install adjudge again")
+    raise AdjudgeError(f"the folder '{name}' is missing from the installation; reinstall adjudge")
 
 
 LATEX_DELIMITERS: dict[str, Any] = {
@@ -28,27 +28,25 @@ LATEX_DELIMITERS: dict[str, Any] = {
     "comment_start_string": "<#",
     "comment_end_string": "#>",
 }
-"""Options of Jinja for LaTeX, which is full of the braces that are Jinja's own delimiters."""
+"""Jinja options for LaTeX templates. Jinja's usual delimiters are braces, which LaTeX uses itself."""
 
 
 def page(template: str, **values: Any) -> str:
     """Render a template from `judge/suites` as a self-contained page. All text is escaped."""
     from jinja2 import Environment, StrictUndefined
 
-    # Texts come from data sets: without escaping, one could run a script in the page.
+    # Texts come from data sets. Without escaping, a text could run a script in the page.
     made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return made.from_string(_source(template)).render(**values)
 
 
 def text_page(template: str, escape: Callable[[str], str], **values: Any) -> str:
-    """Render a template from `judge/suites` as text. `escape` removes the markup from every value that is not
-    Markup.
-    """
+    """Render a template from `judge/suites` as text. `escape` is applied to every value that is not Markup."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     made = Environment(
-        # Values that `escape` has made Markup are not escaped again, as HTML.
+        # Values that `escape` returns as Markup must not be escaped again as HTML.
         autoescape=True,
         finalize=lambda value: value if isinstance(value, Markup) else Markup(escape(str(value))),
         undefined=StrictUndefined,

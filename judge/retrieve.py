@@ -1,7 +1,7 @@
-"""Rank the study's passages for each item by BM25, as a baseline if there is no ranking from a system.
+"""Rank the study's passages for each item with BM25, as a baseline if no system has a ranking.
 
-BM25 after Robertson and Zaragoza (2009) in Lucene's variant, by bm25s (MIT), an optional package:
-pip install 'adjudge[retrieve]'.
+This is BM25 by Robertson and Zaragoza (2009) in Lucene's variant. It is computed by bm25s (MIT), an optional
+package: pip install 'adjudge[retrieve]'.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,11 +17,12 @@ from judge.store.study import Store
 from judge.types import Json, Where
 
 NAME, STAGE, LONGEST = "bm25", "retrieve", 100
-# The usual parameters, which are also the library's defaults, so that the baseline is comparable with others.
+# The usual parameters, which are also the defaults of bm25s, so that the baseline is comparable with
+# others.
 K1, B, STOPWORDS = 1.5, 0.75, "en"
 
 _BATCH = 1000
-"""Queries per call of the library."""
+"""Number of queries in one call of bm25s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ def rank_by_bm25(
             )
             listed, scores = index.retrieve(words, k=min(k, len(texts)), show_progress=False)
             for (item, _), row, values in zip(some, listed.tolist(), scores.tolist(), strict=True):
-                # By score and place: equal scores keep the order of import, whatever order the library
-                # returns.
+                # Sorted by score and position, so that equal scores keep the order of import whatever order
+                # bm25s returns.
                 best = sorted((-score, place) for place, score in zip(row, values, strict=True) if score > 0)
                 ranked = [
                     (copies[place].get(item) or next(iter(copies[place].values())), round(-negative, 6))
@@ -97,7 +98,7 @@ def _passages(store: Store, dataset: str | None) -> tuple[list[dict[str, str]], 
     copies: list[dict[str, str]] = []
     texts: list[str] = []
     for sha, passage, item, title, text in store.conn.execute(query, [dataset]):
-        # A text that many items share must not fill their lists with its copies.
+        # A text that many items share must not fill their rankings with its copies.
         if sha not in place:
             place[sha] = len(texts)
             texts.append(f"{title}\n{text}" if title else text)

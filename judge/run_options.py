@@ -1,18 +1,18 @@
 """The options of a run, each declared once.
 
-`RunOptions` is the table: each field is an option, with its name, type and default. `option` adds the rest:
-the help text, the form on a command line, whether the option is part of the run's identity, and where a
-stored run contains it. The following are made from the table:
+`RunOptions` is the table: each field is an option, with its name, type and default. `option` adds the help
+text, the form on the command line, whether the option is part of the run's identity, and whether a stored run
+contains it. These are derived from the table:
 
-the options of `judge run`, and of every command that asks a model    judge.cli.run
-the arguments of `Study.run`, `improve` and `suite`                    adjudge.options
-what a recipe decides                                                  `decided`
-the options of a stored run, for a command that resumes it             `of_stored`
-the words of that command                                              `words`
-what sets a run apart from others of its task and model                `settings_of`
+    the command-line options of `judge run` and similar commands    judge.cli.options
+    the arguments of `Study.run`, `improve` and `suite`             adjudge.options
+    the options that a recipe sets                                  `decided`
+    the options with which a stored run is resumed                  `of_stored`
+    the command that resumes it                                     `words`
+    the settings that distinguish runs of one task and model        `settings_of`
 """
 
-# ruff: noqa: RUF009  (`option` makes the field of a dataclass, which is no shared default)
+# ruff: noqa: RUF009  (`option` returns a dataclass field, not a shared default)
 from __future__ import annotations
 
 import dataclasses
@@ -39,22 +39,24 @@ Kind = Literal[
     "limits",
     "pairs",
 ]
-"""The kind of a value. An option of kind `several` may be repeated, as may `limits` (5usd) and `pairs`
-(KEY=VALUE).
+"""The kind of an option's value. Options of the kinds `several`, `limits` (5usd) and `pairs` (KEY=VALUE) may
+be repeated.
 """
 
 SEVERAL = ("several", "limits")
-"""Kinds whose value is a tuple of strings."""
+"""Kinds whose values are tuples of strings."""
 SECRET = ("header.", "query.", "key")
-"""Prefixes of provider options that may carry a key. These options are never stored, nor printed in a command."""
+"""Prefixes of provider options that may contain a key. These options are neither stored nor printed in
+commands.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The declaration of an option, in addition to the name, type and default of its field.
+    """The declaration of an option. Its name, type and default are those of the dataclass field.
 
-    By default, `flag` is the field's name with dashes. `off` is the flag that switches the option off, and
-    `least` is the smallest number.
+    If `flag` is empty, it is the field's name with dashes. `off` is the flag that switches the option off,
+    and `least` is the smallest valid number.
     """
 
     kind: Kind
@@ -66,14 +68,14 @@ class Declared:
     least: float | None = None
     off: str = ""
     decided: bool = False
-    """Whether a recipe decides the option. If so, it is part of the identity and is stored."""
+    """Whether a recipe sets the option. Such an option is part of the identity and is stored."""
     identity: bool = False
-    """Whether a different value makes a different run."""
+    """Whether runs with different values of the option are different runs."""
     stored: bool = False
-    """Whether a stored run contains it, under the field's name."""
+    """Whether a stored run contains the option, under the field's name."""
 
     def named(self, name: str) -> Declared:
-        """Return the declaration, completed by what follows from the name, the kind and `decided`."""
+        """Return the declaration with the defaults that depend on the name, the kind and `decided`."""
         return dataclasses.replace(
             self,
             flag=self.flag or f"--{name.replace('_', '-')}",
@@ -84,11 +86,11 @@ class Declared:
 
 
 METAVARS: Mapping[str, str] = {"whole": "N", "file": "FILE", "folder": "FOLDER", "time": "TIME"}
-"""Maps each kind to the metavar of most of its options."""
+"""The default metavar of each kind."""
 
 
 def option(default: Any, kind: Kind, part: Part, help: str, **more: Any) -> Any:
-    """Return a field of the table."""
+    """Return a dataclass field that contains the declaration of an option."""
     return dataclasses.field(default=default, metadata={"declared": Declared(kind, part, help, **more)})
 
 
@@ -96,8 +98,8 @@ def option(default: Any, kind: Kind, part: Part, help: str, **more: Any) -> Any:
 class RunOptions:
     """The options of `judge run`, with the same names and defaults. Times are in seconds.
 
-    `settings` are provider options (--option), `asked_as` is --as. If `rationale` is None, the task file
-    decides.
+    `settings` contains the provider options (--option), and `asked_as` is the option --as. If `rationale` is
+    None, the setting in the task file applies.
     """
 
     limit: int | None = option(None, "whole", "units", "Use only the first N units.", flag="-n", least=1)
@@ -207,7 +209,7 @@ class RunOptions:
         identity=True,
         metavar="NAME",
     )
-    same_model: bool = option(False, "flag", "server", "Accept servers that report another model name.")
+    same_model: bool = option(False, "flag", "server", "Accept servers that report a different model name.")
     recipe: Path | None = option(
         None, "file", "judge", "Recipe from judge improve or judge panel to use.", identity=True, stored=True
     )
@@ -241,8 +243,8 @@ class RunOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> RunOptions:
-        """Return those options of a command or a caller that are in the table. The other options keep their
-        defaults.
+        """Build the options from arguments by name. Ignore other arguments, and use the defaults for missing
+        ones.
         """
         from judge.console import pairs
 
@@ -260,15 +262,17 @@ class RunOptions:
 WRITTEN: Mapping[str, Declared] = {
     field.name: field.metadata["declared"].named(field.name) for field in dataclasses.fields(RunOptions)
 }
-"""Every option by name."""
+"""The declaration of each option, by name."""
 IDENTITY = tuple(name for name, written in WRITTEN.items() if written.identity)
 """The options that distinguish runs. Scores compare them, and printed commands repeat them."""
 OF_LABELS = ("rationale", "label_order")
-"""Options that only have a meaning for a task with labels."""
+"""Options that apply only to tasks with labels."""
 OF_TASK = ("examples", "relevant", "recipe")
-"""Options for a single task. In a suite, the paper determines which examples and relevant passages are shown."""
+"""Options that apply to a single task. A suite has several tasks, and the paper sets these options for each
+of them.
+"""
 REPORTED = ("options", "content")
-"""Keys of a stored run under which a provider reports its own options. They are part of the identity."""
+"""Keys of a stored run that contain the options reported by the provider. They are part of the identity."""
 _DEFAULTS = RunOptions()
 
 
@@ -278,7 +282,7 @@ _THOUSANDS = {"tokens": 1, "ktokens": 1_000, "Mtokens": 1_000_000}
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """The limits that --max sets: tokens (in and out), US dollars, and seconds. None = no limit."""
+    """The limits that --max sets: tokens (input and output), US dollars, and seconds. None means no limit."""
 
     tokens: int | None = None
     cost: float | None = None
@@ -286,8 +290,8 @@ class RunLimits:
 
 
 def limits_of(texts: Sequence[str]) -> RunLimits:
-    """Return the limits from several values of --max. Raises UsageError if a value is malformed or if there
-    are two of a kind.
+    """Parse the values of --max. Raises UsageError if a value is malformed, or if two values limit the same
+    quantity.
     """
     from judge.console import seconds_of
 
@@ -301,20 +305,20 @@ def limits_of(texts: Sequence[str]) -> RunLimits:
             name, value = "tokens", float(amount[1]) * _THOUSANDS[amount[2]]
         if not value > 0:
             raise UsageError(
-                f"--max {text}: not a limit; write for example 5usd, 2h, 30m, 90s, 1Mtokens or 500ktokens"
+                f"--max {text}: must be a limit such as 5usd, 2h, 30m, 90s, 1Mtokens or 500ktokens"
             )
         if name in limits:
-            raise UsageError(f"--max {text}: there is a limit of this kind already; leave one of them out")
+            raise UsageError(f"--max {text}: another --max limits the same quantity; omit one of them")
         limits[name] = value
     tokens = limits.get("tokens")
     return RunLimits(None if tokens is None else int(tokens), limits.get("cost"), limits.get("seconds"))
 
 
 def order_of(text: str) -> tuple[str, int]:
-    """Return the label order and the number of orders that --label-order names.
+    """Parse --label-order. Return the first order and the number of orders.
 
-    `3` means three orders beginning with the declared order. `reversed*3` means three orders beginning with
-    the reversed order; only recipes use it. Raises UsageError if the value is invalid.
+    `3` means three orders, beginning with the declared order. `reversed*3` means three orders, beginning with
+    the reversed order; this form is used only in recipes. Raises UsageError if the value is invalid.
     """
     first, _, number = text.rpartition("*")
     if text.isdecimal():
@@ -327,7 +331,7 @@ def order_of(text: str) -> tuple[str, int]:
         or int(number) < 1
     ):
         raise UsageError(
-            f"--label-order {text}: write declared, reversed, shuffled:SEED, or a number of orders"
+            f"--label-order {text}: must be declared, reversed, shuffled:SEED, or a number of orders"
         )
     return first, int(number)
 
@@ -339,18 +343,18 @@ def _order_text(first: str, orders: int) -> str:
 
 def given(options: RunOptions) -> dict[str, Any]:
     """Return the options that differ from their defaults, by name."""
-    # Compared with the default, because the seed 0 is a value, too.
+    # Values are compared with the default, because 0 is a valid seed.
     every = {name: getattr(options, name) for name in WRITTEN}
     return {name: value for name, value in every.items() if value != getattr(_DEFAULTS, name)}
 
 
 def decided(options: RunOptions) -> list[str]:
-    """Return the flags of the given options that a recipe decides."""
+    """Return the flags of the given options that a recipe sets."""
     return [WRITTEN[name].flag for name in given(options) if WRITTEN[name].decided]
 
 
 def words(options: RunOptions) -> list[str]:
-    """Return the options that differ from their defaults, as the words of a command line."""
+    """Return the options that differ from their defaults as command-line arguments."""
     line: list[str] = []
     for name, value in given(options).items():
         written = WRITTEN[name]
@@ -367,17 +371,19 @@ def words(options: RunOptions) -> list[str]:
 
 
 def typed(options: RunOptions) -> dict[str, Json]:
-    """Return facts to store with a run that are only on its command line and that a later command needs."""
+    """Return the recipe and the provider options, which are stored with the run because later commands need
+    them.
+    """
     facts: dict[str, Json] = {}
     if options.recipe is not None:
         facts["recipe"] = str(options.recipe)
-    # A key is never stored.
+    # Keys are never stored.
     public = {key: text for key, text in options.settings.items() if not key.startswith(SECRET)}
     return {**facts, "settings": public} if public else facts
 
 
 def of_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions]:
-    """Return the model as it was typed, and the options with which a stored run is resumed.
+    """Return the model as typed, and the options with which a stored run is resumed.
 
     `model` and `stored` are the columns `model` and `options` of the study's table of runs.
     """
@@ -390,11 +396,11 @@ def of_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions]:
     if stored.get("orders", 1) != 1:
         fields["label_order"] = _order_text(stored.get("label_order", "declared"), stored["orders"])
     fields["guidelines"] = bool(fields.get("guidelines"))
-    # Runs of earlier versions have only what their provider reported of its options.
+    # Runs of earlier versions contain only the options that their provider reported.
     settings = fields.get("settings") or stored.get("options") or {}
-    # A study from somebody else could name a variable that holds a key.
+    # A study from somebody else could name a variable that contains a key.
     fields["settings"] = {key: text for key, text in settings.items() if not key.startswith(SECRET)}
-    # The recipe sets these options again, and a command with both is refused.
+    # The recipe sets these options again, and a command with both would be an error.
     if fields.get("recipe"):
         fields = {name: value for name, value in fields.items() if not WRITTEN[name].decided}
         fields["recipe"] = Path(fields["recipe"])
@@ -405,10 +411,10 @@ def of_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions]:
 
 
 def settings_of(model: str, stored: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the settings that distinguish a stored run from others with the same task and model, by the
-    option's name.
+    """Return the settings that distinguish a stored run from others with the same task and model, by option
+    name.
 
-    These are the options in the identity that differ from their defaults, as plain values.
+    They are the options in the identity that differ from their defaults, as plain JSON values.
     """
     _, options = of_stored(model, stored)
     settings = {name: value for name, value in given(options).items() if WRITTEN[name].identity}
@@ -422,17 +428,18 @@ def settings_of(model: str, stored: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def in_words(settings: Mapping[str, Json]) -> str:
-    """Return the settings as the words of a command line, or `defaults` if there are none."""
+    """Return the settings as command-line arguments, or `defaults` if there are none."""
     options = RunOptions(**{name: value for name, value in settings.items() if name in WRITTEN})
     return " ".join(words(options)) or "defaults"
 
 
 def differences(runs: Sequence[tuple[str, Mapping[str, Json]]]) -> list[str]:
-    """Return words that distinguish stored runs with the same task and model. Each run is a (model, options) pair.
+    """Describe how stored runs with the same task and model differ. Each run is a pair (model, options).
 
-    They are the options of the table, and facts of the identity whose values differ: the answer mode, a hash of content.
+    A description contains the run's options. It also contains other facts of the identity whose values
+    differ, such as the answer mode or a content hash.
     """
-    # Here, because it loads pydantic and every --help loads this module.
+    # Imported here, because it loads pydantic, and every --help loads this module.
     from judge.store.runs import FACTS
 
     known = {*FACTS, *WRITTEN, REPORTED[0], "orders"}

@@ -77,8 +77,8 @@ def folded(text: str) -> str:
 def sentences(text: str) -> list[tuple[int, int]]:
     """Return (start, end) of each sentence, in code points. Together the spans cover every visible character.
 
-    Paragraphs, list entries and headings end a sentence; abbreviations, initials, decimals and list numbers do not.
-    This is a heuristic for edited English and similar scripts, and deterministic.
+    Paragraphs, list entries and headings end a sentence; abbreviations, initials, decimals and list numbers
+    do not. The method is a deterministic heuristic for edited English and similar scripts.
     """
     spans: list[tuple[int, int]] = []
     for start, end in _blocks(text):
@@ -116,8 +116,8 @@ def _blocks(text: str) -> list[tuple[int, int]]:
 
 
 def _goes_on(text: str, at: int, gap: re.Match[str]) -> bool:
-    """Return whether a line break only wraps a line, i.e. neither side looks like the end or the beginning of
-    a sentence.
+    """Return whether a line break is only a line wrap: neither side looks like the beginning or end of a
+    sentence.
     """
     after = text[gap.end() : gap.end() + 8]
     if gap.start() <= at or not after or _BULLET.match(after) or text[at] == "#":
@@ -140,7 +140,7 @@ def _is_stop(text: str, start: int, end: int, match: re.Match[str]) -> bool:
     follower = visible[0] if visible else ""
     if mark != "." or stop > match.end("end"):
         return mark[-1] == "!" or not follower.islower()
-    # No abbreviation is longer. Without the bound, every full stop would copy the whole text before it.
+    # No abbreviation is longer. Without this limit, every full stop would copy all of the text before it.
     before = text[max(start, match.start() - 30) : match.start()]
     word = before.split()[-1] if before and not before[-1].isspace() else ""
     last = word.lstrip("([\"'“‘«*_").casefold()
@@ -151,6 +151,6 @@ def _is_stop(text: str, start: int, end: int, match: re.Match[str]) -> bool:
     if last in _ALWAYS or initial or list_number:
         return False
     if last in _ABBREVIATIONS:
-        # After "No.", "St." or "p." a capital or a digit belongs to a name or a number.
+        # A capital letter or digit after "No.", "St." or "p." belongs to a name or a number.
         return follower.isupper() and last not in _BEFORE_NUMBERS
     return not follower.islower()

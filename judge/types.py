@@ -13,13 +13,14 @@ GOLD = "gold"
 PARTS_OF_ANSWERS = ("sentence", "citation", "claim", "nugget")
 """Kinds of units that are parts of an answer."""
 DEFAULT_CONDITION = "default"
-"""The condition of an answer for which none was given."""
+"""The condition of an answer that was imported without one."""
 
 
 class Status(StrEnum):
     """The outcome of one attempt on one unit. Only `ok` comes with labels."""
 
-    # Of a judge, everything but `ok` is missing data, and never a failure of the system under test.
+    # For a judge, every status except `ok` means missing data. It is never a failure of the system under
+    # test.
     OK = "ok"
     UNPARSED = "unparsed"
     REFUSED = "refused"
@@ -57,7 +58,7 @@ class ToolScore:
     rationale: str | None = None
 
 
-# Not frozen, as answers and items: importers fill them in several steps.
+# Not frozen, like answers and items, because importers fill them in several steps.
 @dataclass(slots=True)
 class Passage:
     """One passage of an item. If `source_id` is empty, the id is derived from the hash of the text."""
@@ -163,7 +164,7 @@ class Unit:
 
     unit_id: str
     inputs: Mapping[str, Json]
-    # Apart from the inputs, so that no template can show it.
+    # Separate from the inputs, so that no template can show it.
     gold: Mapping[str, str]
     attempts: int = 0
     """How many attempts the run has already made on the unit."""
@@ -179,10 +180,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One complete call. Nothing outside it changes its meaning.
+    """One complete model call: it contains everything that affects the reply.
 
-    `prefix` is the number of leading messages that are equal for all units of the run (providers cache them).
-    `schema` requests JSON, `codes` one character of the string, `words` one of the words.
+    `prefix` is the number of leading messages that are the same for all units of the run, which providers
+    cache. `schema` requests JSON, `codes` requests one character of this string, and `words` requests one of
+    these words.
     """
 
     model: str
@@ -196,17 +198,20 @@ class Request:
     repeat: int = 0
     words: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
-    """The labels that a reply in free text can contain. Providers do not send them."""
+    """The labels that a free-text reply can contain. They are not sent to the provider."""
 
     @property
     def choices(self) -> Sequence[str]:
-        """The codes or words of which the answer must be one, with probabilities. Empty for a free answer."""
+        """The codes or words that the answer is chosen from, with probabilities. Empty for a free-text
+        answer.
+        """
         return self.codes or self.words or ()
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of one call, None if the provider does not report them. Input tokens include cached tokens.
+    """Token counts of one call, or None if the provider does not report them. Input tokens include cached
+    tokens.
 
     Output tokens are the billed tokens, including reasoning. `cost` is the cost that the server reports, in
     US dollars.
@@ -223,11 +228,11 @@ class Usage:
 class LabelDistribution:
     """Probabilities over a task's labels.
 
-    `probabilities` contains every label of the domain. Its sum and `unassigned`, the probability of tokens
-    that are not labels, add up to 1.
+    `probabilities` contains every label of the task. `unassigned` is the probability of tokens that are not
+    labels; all of these add up to 1.
 
-    A server with a mask restricts the answer to the labels: `unassigned` is then 0, and `outside` is the probability of
-    other tokens before the mask. Without a mask, `outside` is None.
+    If the server restricts the answer to the labels with a mask, `unassigned` is 0, and `outside` is the
+    probability of all other tokens before the mask. Without a mask, `outside` is None.
     """
 
     probabilities: Mapping[str, float]
@@ -236,7 +241,8 @@ class LabelDistribution:
 
     def argmax(self) -> str:
         """Return the most probable label. Ties go to the first label in the task's order."""
-        # The probabilities are in the order of the task, and `max` returns the first of equal ones.
+        # The probabilities are in the order of the task, and `max` returns the first of several equal
+        # values.
         return max(self.probabilities, key=lambda k: self.probabilities[k])
 
 
@@ -266,7 +272,7 @@ class RateState:
 class Reply:
     """The response to a call.
 
-    `stop` is stop, length or refusal. `masked` is True if the server only allowed the choices as answers.
+    `stop` is stop, length or refusal. `masked` is True if the server allowed only the choices as answers.
     `system_fingerprint` is the server's identifier for its configuration, which can change while the model's
     name stays the same.
     """
@@ -296,8 +302,9 @@ class Answered:
 class Judgement:
     """One attempt on one unit, with everything that the study stores about it.
 
-    `latency` and `timeout` are in seconds, `cost` in US dollars; None = no call, or unknown. `cost` is the
-    amount by the price list or the amount that the server reported (`usage.cost`), whichever is larger.
+    `latency` and `timeout` are in seconds. `cost` is in US dollars: either the price-list amount or the
+    amount that the server reported (`usage.cost`), whichever is larger. None means that there was no call, or
+    that the value is unknown.
     """
 
     run_id: str
@@ -313,7 +320,7 @@ class Judgement:
     latency: float | None = None
     request_sha: str | None = None
     resolved_model: str | None = None
-    # Facts of each attempt, because a resumed run may use another server and other limits.
+    # Stored for each attempt, because a resumed run may use another server and other limits.
     base_url: str | None = None
     max_output_tokens: int | None = None
     timeout: float | None = None
@@ -322,17 +329,19 @@ class Judgement:
 
 
 def attributes(thing: Any, *names: str) -> dict[str, Any]:
-    """Return the named attributes for a JSON document; without names, all fields of a dataclass with slots."""
-    # Slots have the order of the fields, so the keys of a document have a fixed order.
+    """Return the named attributes for a JSON document. Without names, return all fields of a dataclass with
+    slots.
+    """
+    # Slots are in the order of the fields, so the keys of a document are always in the same order.
     return {name: getattr(thing, name) for name in names or thing.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measured number with its interval and basis.
+    """One measured number, with its interval and the sample that it is based on.
 
-    `value` is None exactly when `reason` is set; `low` and `high` bound the interval at `confidence`. `coverage` is
-    the share of judged units on which the value is based.
+    `value` is None if and only if `reason` is set. `low` and `high` bound the interval at `confidence`.
+    `coverage` is the share of judged units on which the value is based.
     """
 
     measure: str
@@ -363,7 +372,7 @@ class Measure:
 
     @property
     def interval(self) -> str:
-        """The interval as shown in tables. Empty if there is none."""
+        """The interval as shown in tables, or an empty string if there is none."""
         return "" if self.low is None or self.high is None else f"{self.low:.3f} … {self.high:.3f}"
 
     @property

@@ -9,7 +9,7 @@ from judge.console import Command
     cls=Command,
     name="judge",
     package="judge.cli",
-    # The commonest commands come first in each section.
+    # The most common commands come first in each section.
     sections={
         "Label": {
             "run": "Label the units of a task with a model.",
@@ -52,7 +52,7 @@ from judge.console import Command
             "plugins": "List the plugins of installed packages.",
         },
     },
-    # Whatever has a default says so; an option whose default is no news says show_default=False.
+    # Every default is shown, except those of options with show_default=False.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
     epilog="To begin, run judge demo, or judge start FILE with your own file. Exit codes: 0 done, 1 error, 2 usage or bad task file, 3 provider, "
     "4 finished but some units have no label, 5 below a threshold, 130 interrupted.",

@@ -69,7 +69,7 @@ def _list(system: str | None, condition: str | None, limit: int, db: Path, as_js
     with Store.open(db, create=False) as store:
         rows = listing.list_answers(store, system, condition, limit)
         if as_json:
-            # The document has the answers alone: judge systems list --json has the systems.
+            # The document contains only the answers. judge systems list --json has the systems.
             emit_rows("answers", rows, ["answer_id", "text"], as_json)
             return
         counts = listing.list_systems(store)

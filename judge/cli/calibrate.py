@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--method",
     type=click.Choice(["batch", "bias", "temperature", "isotonic"]),
-    help="Calibration method (default: bias if there are labels, else batch).",
+    help="Calibration method (default: bias if there are labels, otherwise batch).",
 )
 @click.option(
     "--prior",
@@ -114,7 +114,7 @@ def _rows(result: Calibrated) -> list[list[Any]]:
     rows = []
     for before, after, difference in result.measures:
         d = difference.value if difference else None
-        # Without an interval there is no test, but the difference is known.
+        # Without an interval, nothing can be tested, but the difference is still shown.
         if difference is None and before.value is not None and after.value is not None:
             d = after.value - before.value
         interval = (
@@ -150,10 +150,10 @@ def _said(result: Calibrated, word: str | None) -> list[str]:
         sure = s.low > 0
         verdict = "a signal" if sure else "no signal is shown"
         if not sure and result.has_signal:
-            # A weak signal that orders the units is one, even where few labels cannot show it.
+            # A weak signal that orders the units is still a signal, even if few labels cannot show it.
             verdict = "too few labels to show a signal, but kappa is above 0"
         sentences.append(
-            f"information of the probabilities beyond the label shares: {s.value:+.3f} nats ({s.low:+.3f} … {s.high:+.3f}): {verdict}"
+            f"information in the probabilities beyond the label shares: {s.value:+.3f} nats ({s.low:+.3f} … {s.high:+.3f}): {verdict}"
         )
     kappa = result.measures[0][2]
     # Without a signal nothing is stored, so any change in agreement would be chance.
@@ -177,6 +177,6 @@ def _said(result: Calibrated, word: str | None) -> list[str]:
         )
         sentences.append(f"agreement with '{word}': {verdict}")
     if result.method == "batch" and result.parameters["prior"] == "assumed":
-        # Where a label is rare, equal shares make the judge worse (judge.asking.judges has numbers).
+        # If a label is rare, equal shares make the judge worse (judge.asking.judges has numbers).
         sentences.append("equal label shares are only an assumption: the result is shown but not recommended")
     return sentences

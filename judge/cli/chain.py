@@ -57,7 +57,8 @@ async def in_chain(
             opened = (
                 await open_patiently(checker, check.less(*filter(None, [write.opened])), store=store)
             ).opened
-            # Its own runs have it in their reports; to the others it is gone.
+            # Runs of the second server report its start-up cost themselves. For runs of the first server,
+            # that cost reduces the limit.
             check, write = replace(check, opened=opened), write.less(*filter(None, [opened]))
         first = second = Flow(store, writer, write, progress)
         if checker is not writer:
@@ -66,7 +67,7 @@ async def in_chain(
         return await work(first, second)
     except Halted as halted:
         progress.end()
-        # The line is ended first, because this prints below it.
+        # The progress line is ended first, because this text is printed below it.
         return exit_code(halted.report)
     finally:
         progress.end()

@@ -69,7 +69,7 @@ def compare(task_name: str, **options: Any) -> None:
     from judge.suites import contest
     from judge.suites.contest_page import as_html
 
-    # First, because the comparison may spend a look at the sealed test.
+    # Checked first, because the comparison may use up a look at the sealed test.
     check_files(options["output"], options["units"])
     with Store.open(options["db"], create=False) as store:
         comparison = judges.compare(
@@ -88,7 +88,7 @@ def compare(task_name: str, **options: Any) -> None:
         console.emit_json("compare", contest.as_json(comparison))
     elif options["as_csv"]:
         rows = contest.as_json(comparison)["pairs"]
-        # The errors of a pair are a table of their own, which no cell can hold.
+        # The errors of a pair need a separate table, because they do not fit into a cell.
         columns = [name for name in rows[0] if name != "errors"]
         console.emit_rows("compare", rows, columns, False, True)
     else:

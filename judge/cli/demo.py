@@ -93,7 +93,7 @@ def demo(
     if as_json:
         emit_json("demo", demo_text.document(db, model, results, beside, page, seconds))
     else:
-        # The remark on the tiny model is about its own labels, which an early end leaves out.
+        # The remark about the tiny model refers to its labels, which are missing after an early end.
         is_small = model == MODEL and len(results) >= len(TASKS)
         print(demo_text.ending(db, results, page, seconds, is_small))
     return Exit.DONE
@@ -110,16 +110,16 @@ def _models(model: str, settings: Settings, is_default: bool) -> tuple[Provider 
     small = language = None
     try:
         embedded.weights()
-        # The weights may be there without the packages that run them.
+        # The weights may be installed without the packages that run them.
         if find_spec("onnxruntime") and find_spec("tokenizers"):
             small = base.get(SMALL)
-    # The packages are optional: the demo continues with the models that are there.
+    # The packages are optional, so the demo continues with the installed models.
     except MissingExtra:
         pass
     try:
         language = base.get(model, settings)
     except MissingExtra as e:
-        # A model that the user named must be there; the default model is left out if it is not.
+        # A model that the user named must be installed; the default model is omitted if it is not.
         if not is_default:
             raise
         if small is None:
@@ -145,7 +145,7 @@ async def _label(
     beside = None
     with Store.open(db) as store:
         if language is not None:
-            # A model that is not there ends the demo before half of it is done.
+            # A missing model ends the demo before half of it is done.
             await language.open()
         try:
             if small is not None:
@@ -202,7 +202,7 @@ def _page(db: Path, page: Path, first: TaskResult, beside: Beside | None) -> Pat
     words += ["-o", str(page)]
     note("4. How far can this judge be trusted? Write the report as a page")
     note(f"   $ annotate {shlex.join(words)}")
-    # In a process of its own, because judge never imports annotate.
+    # Run in a separate process, because judge never imports annotate.
     done = subprocess.run(
         [sys.executable, "-m", "annotate", *words],
         # With --json, stdout belongs to the document of the demo.

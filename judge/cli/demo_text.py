@@ -36,7 +36,7 @@ def task(result: TaskResult, beside: Beside | None) -> str:
         f"  {report.labelled} of {report.units} units have a label, {rate}",
     ]
     for f in result.fields:
-        # A derived field without gold has nothing to show. The first field always says why.
+        # A derived field without gold labels has nothing to show. The first field always shows the reason.
         if not f.measures and f.why_none and f.field != result.plan.task.fields[0]:
             continue
         lines.append(visible(f"  {f.field}: " + ", ".join(f"{value} {n}" for value, n in f.labels.items())))

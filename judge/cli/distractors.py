@@ -106,7 +106,7 @@ def generate(model: str, **options: Any) -> int:
             options["regenerate"],
             options["reading"],
         )
-        # Before the first call, which costs money: the name becomes part of ids.
+        # Checked before the first call, which costs money, because the name becomes part of ids.
         check_names(making.system)
         with store.run_lock(f"distractors {model} {making.system}"):
             made = asyncio.run(
@@ -125,7 +125,7 @@ def generate(model: str, **options: Any) -> int:
 
 
 def _measures(made: MadeDistractors, making: Making) -> list[Measure]:
-    # Only here: pandas and numpy were a third of the time of a run of 50 units.
+    # Imported here, because pandas and numpy took a third of the time of a run of 50 units.
     import pandas as pd
 
     from judge.scores.score import measured_all
@@ -166,7 +166,7 @@ def _rows(made: MadeDistractors, making: Making) -> list[dict[str, int]]:
 
 def _finish(made: MadeDistractors, making: Making, measures: list[Measure], options: dict[str, Any]) -> int:
     rows = _rows(made, making)
-    # Of the last iteration, because earlier ones were made anew.
+    # Only the last iteration counts, because earlier distractors were replaced.
     unknown = rows[-1]["unknown"]
     if options["as_json"]:
         emit_json(
@@ -191,7 +191,7 @@ def _finish(made: MadeDistractors, making: Making, measures: list[Measure], opti
         )
         print(table(list(rows[0]), [list(r.values()) for r in rows]) + "\n")
         print(measure_table(measures))
-        # The export has a default of its own, so another definition must be typed there, too.
+        # The export has its own default, so another definition must be typed there too.
         how = [] if making.reading == "entailed" else ["--challenging", making.reading]
         print(f"next: {command('judge distractors export -o questions.json', *how)}")
     notes(made.kept.problems, "not kept")
@@ -294,7 +294,7 @@ def export(
 
 def _checker(store: Store, name: str) -> str:
     """Return the annotator whose distractor_check labels are used. Raises UsageError if the name fits none or several."""
-    # Here, because the relation loads numpy, which no --help needs.
+    # Imported here, because it loads numpy, which --help does not need.
     from judge.labels import relation
     from judge.store.export import list_runs
 
@@ -302,7 +302,7 @@ def _checker(store: Store, name: str) -> str:
     runs = [r["run_id"] for r in list_runs(store) if r["run_id"] in annotators]
     if name == "last" and runs:
         return str(runs[-1])
-    # A run is named by the end of its id: ids begin with the time, which neighbours share.
+    # A run is named by the end of its id, because ids begin with the time and may begin alike.
     fit = [a for a in sorted(annotators) if a == name or (a in runs and a.endswith(name.upper()))]
     if len(fit) != 1:
         listed = (

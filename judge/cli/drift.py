@@ -67,13 +67,13 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
         raise UsageError("--again requires --anchors N")
     given = RunOptions.of(options)
     files = options["output"]
-    # A draw tests nothing, and a build would take its file for a passed test.
+    # A draw tests nothing, and a build would regard its file as a passed test.
     if anchors is not None and (files.junit or files.summaries):
         raise UsageError("--output requires a check; omit --anchors")
     with Store.open(options["db"], create=False) as store:
         run = options["like"]
         if run is None and model is not None and anchors is None:
-            # A check asks as the draw did.
+            # A check uses the settings of the draw.
             run = anchor_sets.newest_run(store, task_of(store, task_name, None), given.asked_as or model)
         model, given = like_run(store, run, model, given)
         # Checked before a call is made: examples and passages may be missing in this study.
@@ -123,7 +123,7 @@ def _text(result: DriftCheck) -> str:
     lines = [
         f"set {result.number}, check {result.check}: {result.units:,} anchors, {REPLIES} replies each"
         + (f"; {result.left_out:,} left out, because calls about them failed" if result.left_out else ""),
-        f"replies that differ from the first replies: {result.apart[1]:.1%} of the pairs (reply noise at first: {result.apart[0]:.1%})",
+        f"pairs of a first and a new reply that differ: {result.apart[1]:.1%} (pairs of first replies: {result.apart[0]:.1%})",
     ]
     if result.changed:
         some = ", ".join(f"{unit} ({first} -> {now})" for unit, first, now in result.changed[:5])
@@ -143,7 +143,7 @@ def _text(result: DriftCheck) -> str:
 
 def _gate(result: DriftCheck) -> Gate:
     name = "the judge has not changed"
-    # Undefined fails: a build must not pass because every call failed.
+    # An undefined test fails, because a build must not pass if every call failed.
     if result.p is None:
         return Gate(name, False, "the test is undefined: no anchor has all its replies")
     verdict = "the judge changed" if result.is_changed else "no change shown"

@@ -25,7 +25,7 @@ estimate_option = click.option(
 def estimate(store: Store, prepared: Asking, as_json: bool) -> int:
     """Print the estimated cost of the run and its first prompt. No unit is judged."""
     plan = prepared.plan
-    # First, because the estimate closes the provider.
+    # The prompt is rendered first, because the estimate closes the provider.
     messages = _first_prompt(store, prepared)
     forecast = estimated(store, prepared)
     if as_json:
@@ -64,7 +64,7 @@ def _print(task: str, model: str, e: Any) -> None:
         f"tokens: about {e.input_tokens:,} in, {e.output_tokens:,} out (at most {e.most_output_tokens:,} out)"
     )
     if e.price is None:
-        print("cost: no price is known for this model; to set one, use --prices FILE")
+        print("cost: no price is known for this model; to set a price, use --prices FILE")
     # A model in this process costs nothing, and a server may have a price of 0.
     elif e.most == 0:
         print(f"cost: free of charge ({e.price.source})")

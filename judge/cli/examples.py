@@ -8,7 +8,7 @@ from judge.commands import command
 from judge.console import note, say
 from judge.errors import UsageError
 
-# Not the folder of the embedding model, whose weights are read from the package.
+# The folder of the embedding model is omitted, because its weights are read from the package.
 FOLDERS = ("examples", "noveleval", "scifact")
 
 

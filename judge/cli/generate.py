@@ -84,7 +84,7 @@ def generate(task_name: str, model: str, **options: Any) -> int:
         # A model's output must not be scored as that of an imported system, unless the user allows it.
         check_origin(store, system, options["also_generate"])
         shown = second.read_probabilities(store, options["shown"]) if options["shown"] else None
-        # A second pass has a condition of its own, so that it does not replace the first answers.
+        # A second pass has its own condition, so that it does not replace the first answers.
         condition = context.name + (shown.mark if shown else "")
         check(plan.task, system, condition, shown)
         check_not_imported(store, system, condition)
@@ -140,5 +140,5 @@ def _finish(generation: Generation, report: RunReport, kept: Kept, options: dict
             f"note: {report.left_out} items were left out, because they have no passage for this context or lack an input of the task"
         )
     code = exit_code(report)
-    # Every call may have ended well, and still an answer could not be stored.
+    # All calls may have succeeded although an answer could not be stored.
     return Exit.ERROR if kept.problems and code == Exit.DONE else code

@@ -102,7 +102,7 @@ def import_(
     from judge.importers.signs import found_format
 
     given = Path(format_name)
-    # Without FORMAT the first word is a file. One that does not exist is recognised by its ending.
+    # Without FORMAT, the first word is a file. A file that does not exist is recognised by its extension.
     if format_name not in base.names() and (given.is_file() or (given.suffix and not paths)):
         paths = (given, *paths)
         format_name = found_format(paths)
@@ -132,7 +132,7 @@ def import_(
         renamed = list(label_maps) or [
             f"{f}:{old}={new}" for f, m in strange.items() for old, new in m.items()
         ]
-        # The command is printed with every option of this one, so that it works as it is.
+        # The command is printed with every option of this command, so that it works unchanged.
         words = [format_name, *map(str, paths)]
         words += [word for name, path in field_maps.items() for word in ("--map", f"{name}={path}")]
         words += [word for value in renamed for word in ("--map-label", value)]
@@ -174,7 +174,7 @@ def import_(
             datasets = [str(name) for (name,) in store.conn.execute(answered)]
         words = ["--system", "all"] if several else []
         if len(datasets) > 1:
-            # A suite scores one data set: the one that was imported last.
+            # A suite scores one data set, so the one imported last is used.
             words += ["--dataset", datasets[-1]]
             console.note(
                 f"there are answers in {len(datasets)} data sets ({', '.join(datasets)}): systems are compared within one data set, so "

@@ -154,7 +154,7 @@ def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
 
     with (
         _of(db, name) as (store, job),
-        # A job of files has no server that could be asked to stop.
+        # A job of files has no server that could stop it.
         nullcontext() if job.base_url is None else _served(store, job, allowed) as service,
     ):
         units, stopped, said = stop(store, job, service, release=release)
@@ -185,7 +185,7 @@ def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, 
     from judge.jobs import follow
     from judge.jobs.read import read_results
 
-    # Files that are named here are the user's own choice.
+    # Files named here are chosen by the user, so they need no permission.
     with _of(db, name, None if results else allowed) as (store, job), _not_beside_live_calls(store, job):
         if results:
             tally = read_results(store, job, results)
@@ -204,7 +204,8 @@ def _not_beside_live_calls(store: Store, job: Job) -> Iterator[None]:
     """If some of the job's units were released, lock the run so that no other command judges its units."""
     from judge.store.export import named_run, stored_task
 
-    # Only a released unit can be in a live call. Its late answer from the job must not meet that call's answer.
+    # Only released units can be in a live call. Late answers from the job must not collide with the answers
+    # of that call.
     if not stored.counts(store, job.job_id)["released"]:
         yield
         return

@@ -21,7 +21,7 @@ from judge.store import Store, export, listing
 from judge.store.items import passage_id
 
 Units = Callable[[dict[str, Any]], tuple[str, set[str] | None]]
-"""A row of the user's file -> its item, and its own units (None: all units of the item)."""
+"""A function that returns the item of a row and the units of the row (None: all units of the item)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def join_file(store: Store, run: dict[str, Any], task: Task, join: Join) -> Iter
             kept = {"unit": row["unit_id"], "status": row["status"], **row["labels"], **_fitted(row)}
             judged.setdefault(row["item_id"], []).append(kept)
 
-    # Only a run that was fitted on labels has the mark, and all of its rows have.
+    # Only runs that were fitted on labels have the mark, and then all rows have it.
     own_names = (*task.fields, "status", *_fitted(next((u for some in judged.values() for u in some), {})))
 
     def labels(row: dict[str, Any]) -> dict[str, Any]:
@@ -77,16 +77,16 @@ def _lines(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names
     with join.path.open(encoding="utf-8", newline="") as file:
         for number, text in enumerate(_readable(file, join), 1):
             body = text.rstrip()
-            # A byte order mark at the beginning of the file is no JSON.
+            # A byte order mark at the beginning of the file is not JSON.
             bare = body.removeprefix("\ufeff").lstrip()
-            # Empty lines stay, so that the numbers of lines are those of the user's file.
+            # Empty lines are kept, so that line numbers are those of the user's file.
             if not bare:
                 yield text
                 continue
             try:
                 row = json.loads(bare)
             except (ValueError, RecursionError) as e:
-                # The parser ends deep nesting with a RecursionError, which is no ValueError.
+                # For deep nesting, the parser raises RecursionError, which is not a ValueError.
                 reason = "nested too deeply" if isinstance(e, RecursionError) else e
                 raise BadInput(f"not JSON: {reason}", path=str(join.path), line=number) from e
             if not isinstance(row, dict):
@@ -103,7 +103,7 @@ def _table(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names
         delimiter = files.delimiter(join.path, handle)
     consumed: list[str] = []
 
-    # The parsed cells lack the quotes and spaces of the file, so its own text is kept beside them.
+    # The parsed cells lack the quotes and spaces of the file, so the original text is kept as well.
     def tee(lines: Iterator[str]) -> Iterator[str]:
         for text in lines:
             consumed.append(text)
@@ -179,7 +179,7 @@ def _units(store: Store, join: Join) -> Units:
     with join.path.open("rb") as file:
         sha = hashlib.file_digest(file, "sha256").hexdigest()
     imports = listing.list_imports(store)
-    # By content and not by name, because the file may have been moved or copied.
+    # Compared by content instead of name, because the file may have been moved or copied.
     same = [i for i in imports if sha in i["files"].values() and join.dataset in (None, i["dataset"])]
     if len({i["dataset"] for i in same}) > 1:
         names = ", ".join(sorted(str(i["dataset"]) for i in same))
@@ -207,9 +207,9 @@ def _units(store: Store, join: Join) -> Units:
             # A row without an id belongs to no item.
             if e.field == "id":
                 raise
-            # No row that an import would take, such as one of nothing but an id.
+            # An import would not accept this row, such as a row with nothing but an id.
             return f"{dataset or dataset_name(path)}:{_id(row, maps.get('id', 'id'))}", None
-        # Without a look at its passages, each row of an item would get the labels of all rows.
+        # Without a comparison of passages, each row of an item would get the labels of all rows.
         ids_of_row = {item.item_id, *(passage_id(item, p) for p in item.passages)}
         return item.item_id, ids_of_row if item.passages else None
 

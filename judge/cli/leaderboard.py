@@ -64,7 +64,7 @@ def _print(board: Board) -> None:
     say(board.paper.title)
     say(f"data set {board.dataset}; {len(board.contenders)} {board.axis}s on the rows that all share\n")
     _print_values(board)
-    # Without human labels the column would be empty.
+    # Without human labels, the column would be empty.
     people = bool(board.corrections)
     stratified = any(row.stratum for row in board.rows)
     columns = [
@@ -107,7 +107,7 @@ def _print_values(board: Board) -> None:
     from judge.suites.board_files import MOST_MEASURES, columns_of, head, number
 
     columns = columns_of(board)
-    # Several tables, because a line of a terminal has no room for every measure.
+    # Several tables are printed, because the measures do not fit into one line of a terminal.
     for at in range(0, len(columns), MOST_MEASURES):
         part = columns[at : at + MOST_MEASURES]
         rows = [
@@ -121,7 +121,7 @@ def _print_values(board: Board) -> None:
 
 
 def _print_differences(board: Board, stratified: bool) -> None:
-    """Print the differences from the best with their p values, if anything was tested."""
+    """Print the differences from the best contender with their p values, if they were tested."""
     from judge.suites.board_files import ARROWS, difference, p_value
 
     columns = [*(["stratum"] if stratified else []), "measure", board.axis, "minus the best", "p (Holm)"]
@@ -144,7 +144,7 @@ def _print_differences(board: Board, stratified: bool) -> None:
 
 def _ordered(board: Board, row: BoardRow) -> list[Cell]:
     """Return the cells with the best first, or in the original order if neither high nor low values are better."""
-    # Of coverage, for example, neither more nor less is better, so no system is first.
+    # For coverage, for example, neither high nor low values are better, so no system is first.
     if not row.better:
         return list(row.cells)
     from judge.suites.board_files import corrected

@@ -118,11 +118,12 @@ async def _probe(model: str, provider: Provider) -> dict[str, Any]:
     try:
         await provider.open()
         asker = _asker(model, provider)
-        # Enough for both tasks of `_asker`: one shows the claim, the other the question.
+        # These inputs suffice for both tasks of `_asker`: one shows the claim, the other shows the
+        # question.
         claim = "Water boils at 100 °C at sea level."
         inputs = {"claim": claim, "question": claim, "passage": "At sea level, water boils at 100 °C."}
         request, _ = asker.request(Unit("check", inputs, {}), 0)
-        # The time of the call alone, because loading a local model takes longer.
+        # Only the call is timed, because loading a local model takes longer.
         started = time.monotonic()
         reply = await provider.complete(request)
         parsed = asker.parse(reply, request)

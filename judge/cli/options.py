@@ -51,7 +51,7 @@ class Sectioned(click.Command):
             if not rows:
                 continue
             with formatter.section(title):
-                # One width for all sections, so that the descriptions stand in one column.
+                # All sections have the same width, so that the descriptions are aligned.
                 formatter.write_dl([(f"{row[0]:<24}", row[1]) for row in rows], col_max=24)
 
 
@@ -131,7 +131,7 @@ def option_of(name: str) -> click.Option:
     if written.kind in (*SEVERAL, "pairs"):
         return PlainOption([flag, name], multiple=True, type=_type(written), **common)
     if written.kind == "time" and default is not None:
-        # The help shows a duration as users type it.
+        # The help shows durations as users type them.
         default = f"{default / 60:g}m"
     return PlainOption([flag, name], type=_type(written), default=default, **common)
 
@@ -142,7 +142,7 @@ def options_of(*names: str) -> Callable[[F], F]:
 
     def give(function: F) -> F:
         known = getattr(function, "__click_params__", [])
-        # click keeps them in the order of decorators, the last one first.
+        # click stores options in the order of decorators, with the last decorator first.
         function.__click_params__ = [*known, *reversed(params)]  # type: ignore[attr-defined]
         return function
 

@@ -44,7 +44,7 @@ def build(model: str, **options: Any) -> int:
     """
     from judge.runner.counterclaims import build as make
 
-    # The name is the beginning of ids, which : and / take apart.
+    # The name becomes the beginning of ids, in which : and / are separators.
     if options["into"] is not None and not options["into"].replace("-", "").replace("_", "").isalnum():
         raise UsageError(f"--into '{options['into']}': use only letters, digits, - and _")
     given = RunOptions.of(options)
@@ -113,7 +113,7 @@ def list_(dataset: str | None, limit: int, db: Path, as_json: bool, as_csv: bool
     shown = [
         {
             **row,
-            # A file has the whole text; in a terminal it would break the table.
+            # A file contains the whole text, which would break the table in a terminal.
             "claim": row["claim"] if as_csv else short(str(row["claim"]), 40),
             "counter_claim": row["counter_claim"] if as_csv else short(str(row["counter_claim"]), 40),
             "kept": {True: "yes", False: "no", None: ""}[row["kept"]],

@@ -72,7 +72,7 @@ def panel(task_name: str, **options: Any) -> None:
     target = options["recipe"]
     if target is not None:
         format_of(target, RECIPE)
-    # Before the panel is stored: half of the command would be done.
+    # Checked before the panel is stored, because the command would otherwise be half done.
     if target is not None and not target.resolve().parent.is_dir():
         raise UsageError(f"{target}: its folder does not exist")
     with Store.open(options["db"], create=False) as store:
@@ -82,7 +82,7 @@ def panel(task_name: str, **options: Any) -> None:
         pool_table, pooled, run_id = made.table, made.pooled, made.run_id
         recipe = None if target is None else of_runs(pool_table, field, method)
         kept = (run_id, name_of(pool_table, method), pool_table.task.name)
-        # Two runs of one model need more than its name.
+        # Two runs of the same model need more than its name.
         names = [
             *shown_names([*((r["run_id"], r["model"], r["task"]) for r in pool_table.runs), kept]).values()
         ]
@@ -136,7 +136,7 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
     recipe = find(given.recipe)
     if recipe is None:
         return None
-    # Each member has a model of its own, and a batch is of one model.
+    # Each member has its own model, and a batch is for one model.
     extra = [
         flag
         for flag, there in (("-m", model), ("--batch", options["batch"]), ("--offline", options["offline"]))

@@ -26,7 +26,7 @@ def plugins(as_json: bool, as_csv: bool) -> None:
     docs/plugins.md.
     """
     every = registry.every(built_in())
-    # Providers are made, too: what the runner uses may be set when one is.
+    # Providers are created too, because attributes that the runner uses may be set only then.
     every = [
         replace(p, problem=providers.problem_of(p.name)) if p.kind == "providers" and not p.problem else p
         for p in every
@@ -39,7 +39,7 @@ def built_in() -> dict[str, list[str]]:
     """Return the built-in names of each kind, which a plugin cannot use."""
     from judge.stats import METRICS
 
-    # The other half of the program, which this one does not import.
+    # The formats are in `annotate`, which `judge` must not import, so their files are listed.
     formats = (Path(judge.__file__).parents[1] / "annotate" / "exchange" / "formats").glob("[!_]*.py")
     return {
         "providers": providers.vendors(),

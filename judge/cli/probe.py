@@ -105,10 +105,10 @@ def probe(task_name: str, model: str | None, **options: Any) -> int:
     given = RunOptions.of(options)
     with Store.open(options["db"], create=False) as store:
         model, given = like_run(store, options["like"], model, given)
-        # Units are drawn with one seed, so that two probes of a study ask about the same ones.
+        # Units are always drawn with the same seed, so that two probes use the same units.
         given = replace(given, sample=0)
         plan = make_plan(task_name, model, given, store)
-    # The labels of a raw task stand in its file in one order.
+    # A raw task contains its labels in a fixed order.
     usual = tuple(name for name in PROBES if name != "order" or not plan.task.spec.raw)
     wanted = Wanted(
         field_of(plan.task, options["field"]),
@@ -116,7 +116,7 @@ def probe(task_name: str, model: str | None, **options: Any) -> int:
         options["nothing"],
         _paraphrases(options["paraphrases"]),
     )
-    # A limit on a probe that is left out would pass without a word.
+    # A limit on an omitted probe would pass without a message.
     if missing := [name for name in limits if name and name not in wanted.probes]:
         raise UsageError(
             f"--fail-over {missing[0]}: this run does not include that probe; add --probe {missing[0]}"
@@ -139,7 +139,7 @@ async def _ask(store: Any, scratch: Any, plan: Any, provider: Any, wanted: Wante
 
     progress = Progress(sys.stderr)
     try:
-        # The study, and not the scratch file, may know the server: then no test calls are paid.
+        # The study may know the server already, which saves paid test calls. The scratch file does not.
         plan = await open_patiently(provider, plan, store=store)
         return await probe.probe(store, scratch, plan, provider, wanted, progress)
     finally:
@@ -155,7 +155,7 @@ def _scratch(keep: Path | None) -> Iterator[Any]:
             yield store
         return
     with (
-        # Replies to changed units are no labels of the study, so they are stored elsewhere.
+        # Replies to changed units are not labels of the study, so they are stored elsewhere.
         tempfile.TemporaryDirectory(prefix="adjudge-probe-") as folder,
         Store.open(Path(folder) / "probe.db") as store,
     ):
@@ -192,7 +192,7 @@ def _gates(rows: list[ProbeOutcome], limits: dict[str, float], on: str) -> list[
     gates = []
     for row in rows:
         limit = limits.get(row.probe, limits.get(""))
-        # A probe that does not apply to the model or the units is no failure of the judge.
+        # A probe that does not apply to the model or the units is not a failure of the judge.
         if limit is None or row.why is not None:
             continue
         seen = _looked_at(row, on)

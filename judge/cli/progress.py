@@ -18,7 +18,7 @@ class Progress:
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._rewrites = stream, stream.isatty()
         self._every = EVERY_SECONDS if self._rewrites else EVERY_SECONDS_IN_A_LOG
-        # A log gets its first line after a while: a short run has none.
+        # In a log, the first line comes after the interval, so a short run writes none.
         self._last = 0.0 if self._rewrites else time.monotonic()
         self._shown = False
 
@@ -49,7 +49,7 @@ def line(live: Live, now: float) -> str:
     report = live.report
     # Stored answers took no time, so they do not count in the rate.
     fresh = sum(report.ended.values())
-    # Both times may be the same at the first look.
+    # Both times may be equal in the first update.
     rate = fresh / max(now - live.started, 1e-9)
     left = f"{duration(report.pending / rate)} left" if rate > 0 and report.units else "…"
     units = f"{report.units:,}" if report.units else "…"

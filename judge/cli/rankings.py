@@ -38,7 +38,7 @@ def attach(name: str | None, stage: str | None, k: int, dataset: str | None, db:
     from judge.store.rankings import choose
 
     with Store.open(db, create=False) as store:
-        # Without a name, the study must have one ranking only.
+        # Without a name, the study must have exactly one ranking.
         ranking = choose(store, name, stage)
         report = copy(store, ranking, k, dataset)
     row = {"name": ranking[0], "stage": ranking[1], "k": k, "passages": report.counts["passages"]}

@@ -30,7 +30,7 @@ def retrieve(name: str, dataset: str | None, k: int, db: Path, as_json: bool) ->
     BM25 is a baseline and needs the package bm25s. To import rankings of other retrievers, use judge systems
     import.
     """
-    # Only here, because bm25s is an optional package.
+    # Imported here, because bm25s is an optional package.
     from judge.retrieve import STAGE, rank_by_bm25
 
     with Store.open(db, create=False) as store:

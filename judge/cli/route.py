@@ -92,7 +92,7 @@ def route(task_name: str, **options: Any) -> int:
         decide(f"judge route {task_name} --check {again.run}", [gate], files)
         return Exit.DONE
     for page in files.pages:
-        # Before a look at the sealed test is spent.
+        # Checked before a look at the sealed test is used up.
         check_files(page)
     with Store.open(options["db"], create=False) as store:
         chosen, kept = judges.route(
@@ -137,7 +137,8 @@ def route(task_name: str, **options: Any) -> int:
 
 def _gate(again: RouteCheck) -> Gate:
     """Return the gate for a stored route."""
-    # A guarantee that few labels can neither show nor refute fails, too: a build must not rest on it.
+    # A guarantee that few labels can neither confirm nor refute fails, because a build must not depend on
+    # it.
     result = "holds" if again.holds else "is broken" if again.is_broken else "is not shown"
     share = "" if not again.units else f", agreement {1 - again.wrong / again.units:.3f}"
     newer = "" if again.since is None else f" judged since {again.since}"
@@ -159,7 +160,7 @@ def _text(routing: Route) -> str:
         lines.append(f"look {routing.look.look} at the sealed test: tested at {routing.level:.4g}")
     rows = [
         [
-            # A route has one judge, or a second one (--then).
+            # A route has one judge, or two (--then).
             "AB"[p.judge],
             # A judge without probabilities is accepted for all of its labels, or for none.
             "all" if p.threshold < 0 else f"{p.threshold:.3f}",

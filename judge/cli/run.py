@@ -38,7 +38,7 @@ SECTIONS = {
 @click.command(cls=Sectioned, sections=SECTIONS)
 @click.argument("task_name", metavar="TASK")
 @model_option(required=False)
-# A task is named by its path, so there is no --prompts; commands that name several tasks have it.
+# A task file is given by its path, so there is no --prompts here. Commands that use several tasks have it.
 @options_of(*(name for name in WRITTEN if name != "prompts"))
 @estimate_option
 @click.option("--batch", is_flag=True, help="Use the provider's batch API (half price, up to a day).")
@@ -65,7 +65,7 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
     """
     given = RunOptions.of(options)
     _check_ways(options)
-    # A recipe may name a panel, whose members are runs of their own.
+    # A recipe may describe a panel, and each of its members has its own run.
     if given.recipe is not None and (code := run_panel(task_name, model, given, options)) is not None:
         return code
     # A panel's recipe names its models, so click cannot require the option.
@@ -115,7 +115,7 @@ def _write(store: Store, prepared: asking.Asking, given: RunOptions, options: di
         _print_written(done)
     notes(done.notes)
     if done.stopped:
-        note(f"stopped: {done.stopped}; the rest is left for another job")
+        note(f"stopped: {done.stopped}; another job can write the remaining requests")
     return Exit.INCOMPLETE if done.stopped else Exit.DONE
 
 
@@ -151,6 +151,6 @@ def _print_written(done: Written) -> None:
         "" if job.most_cost is None or done.price is None else f", ${job.most_cost:.4f} ({done.price.source})"
     )
     say(f"job {job.job_id} of run {done.run_id}: {done.lines:,} requests for {done.n_units:,} units")
-    say(f"{len(done.files):,} files with {size:,.1f} MB in {job.folder}")
+    say(f"{len(done.files):,} files ({size:,.1f} MB) in {job.folder}")
     print(f"at most {job.most_tokens:,} tokens{cost}")
     print(f"next: run the requests, then: {command('judge jobs read', job.job_id, 'RESULTS')}")

@@ -1,8 +1,10 @@
-"""The labels of a run as a file: JSONL, CSV, Parquet (typed columns) and qrels (`query 0 document grade`).
+"""Write the labels of a run to a file: JSONL, CSV, Parquet (typed columns) or qrels (`query 0 document
+grade`).
 
-Parquet is written in row groups, so that memory use stays constant. Its cells are data, not text for a spreadsheet: nothing is
-escaped. `FIELD.distribution` is a struct with a number for each label and for `unassigned`; pyarrow is an optional package
-(`adjudge[parquet]`). The ids in qrels are the ids of the source data.
+Parquet is written in row groups, so that memory use stays constant. Its cells are not escaped, because
+spreadsheets do not open Parquet. `FIELD.distribution` is a struct with a number for each label and for
+`unassigned`. It requires pyarrow, an optional package (`adjudge[parquet]`). The ids in qrels are the ids of
+the source data.
 """
 
 import csv
@@ -117,7 +119,7 @@ def _lines(rows: Iterator[dict[str, Any]], field: str, grades: Mapping[str, int]
         if label is None:
             without += 1
             continue
-        # The topics of TREC tools have the ids of the source, without the name of our data set.
+        # TREC tools use the ids of the source, without the name of our data set.
         query = str(row["item_id"]).partition(":")[2]
         document = str(row["passage_id"]).removeprefix(f"{row['item_id']}/")
         for name in (query, document):
@@ -170,10 +172,12 @@ def _cells(row: dict[str, Any], columns: tuple[str, ...], fields: list[str]) -> 
 
 
 def write_lines(output: Path | None, lines: Iterator[str]) -> int:
-    """Write to stdout, a device or pipe, or a file that appears only when it is complete. Return the number of lines."""
+    """Write to stdout, to a device or pipe, or to a file that appears only when it is complete. Return the
+    number of lines.
+    """
     if output is None:
         return _put(sys.stdout, lines)
-    # A device or a pipe is written into: replacing it would destroy it.
+    # A device or pipe is written to directly, because replacing it would destroy it.
     if output.exists() and not output.is_file():
         with output.open("w", encoding="utf-8", newline="") as file:
             return _put(file, lines)

@@ -38,10 +38,16 @@ def finish(
             f"{report.labelled} of {report.units} units have a label ({counts}) in {report.seconds:.1f} s, {rate:.1f}/s"
         )
         if report.price is not None:
-            # The server may have billed a call whose reply was lost, so it counts with its maximum.
-            lost = f", {report.spent.lost} lost calls at their maximum cost" if report.spent.lost else ""
+            # The server may have billed a call whose reply was lost, so its maximum cost is counted.
+            lost = (
+                f", including {report.spent.lost} lost calls at their maximum cost"
+                if report.spent.lost
+                else ""
+            )
             if report.spent.uncounted:
-                lost += f", {report.spent.uncounted} calls without token counts at their maximum cost"
+                lost += (
+                    f", including {report.spent.uncounted} calls without token counts at their maximum cost"
+                )
             print(f"cost: ${report.spent.cost:.4f}{lost} (prices: {report.price.source})")
         if report.labelled and not report.stopped and suggests_next():
             print(f"next: {command('judge runs show', report.run_id)}")
@@ -49,8 +55,8 @@ def finish(
     notes(report.remarks(plan))
     for line in unparsed:
         note(line)
-    # After the counts: this raises the error that ended the run, and the labels so far are stored and paid
-    # for.
+    # This comes after the counts, because it raises the error that ended the run. The labels are already
+    # stored and paid for.
     code = exit_code(report)
     # The earlier use of a run counts against its limits, so the same command would stop at once.
     if report.stopped and not (plan.max_tokens is None and plan.max_cost is None):
@@ -61,7 +67,10 @@ def finish(
 
 
 def unparsed_text(store: Store, run_id: str, counts: Mapping[str, int]) -> list[str]:
-    """Return lines with a sample of the unparsed replies and the next command if they are most of the `counts` by status."""
+    """Return a sample of the unparsed replies and the command to type next, if most replies are unparsed.
+
+    `counts` maps each status to its number of replies.
+    """
     from judge.store.export import named_run
     from judge.store.runs import unparsed_sample
 
@@ -70,15 +79,15 @@ def unparsed_text(store: Store, run_id: str, counts: Mapping[str, int]) -> list[
         return []
     run = named_run(store, run_id)
     reply = unparsed_sample(store.conn, run_id)
-    # The run stores the form that was used, also where the command said `auto`.
+    # The run stores the form that was used, even if the command had `auto`.
     mode = json.loads(run["options"]).get("mode")
     if mode in ("codes", "words"):
         form, more = "letters" if mode == "codes" else "words", ("--answers", "json")
-        advice = f"the model does not answer with the {form} that it was asked for. Ask for JSON"
+        advice = f"the model does not answer with the requested {form}. Request JSON instead"
     else:
         advice, more = "retry them, or choose another model", ("--retry", "unparsed")
     sample = f", such as {short(reply, MOST_OF_REPLY)!r}" if reply is not None else ""
-    # The whole command, because the address and other options are needed again.
+    # The whole command is repeated, because the address and other options are needed again.
     repeated = suggests_next() and not _has_password()
     line = (
         shlex.join(["judge", *sys.argv[1:], *more])
@@ -111,5 +120,5 @@ def _resume_line() -> str:
 
 
 def _has_password() -> bool:
-    """Return whether the typed command may contain a password in a base URL; it is not repeated on the screen then."""
+    """Return whether the typed command may contain a password in a base URL. If so, it is not printed again."""
     return any("@" in a for a in sys.argv if "//" in a)

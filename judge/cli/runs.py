@@ -54,7 +54,7 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> None:
         "finished",
     ]
     if any(len(some) > 1 for some in alike.values()):
-        # Only where it is needed to tell runs apart, because settings are long.
+        # Shown only if they distinguish runs, because settings are long.
         columns.insert(3, "settings")
     console.emit_rows("runs", rows, columns, as_json, as_csv)
 
@@ -83,7 +83,7 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
         task = export.stored_task(store, run["task"])
         results = compare(store, task, run["run_id"])
         origin_text = describe_origin(store, run["run_id"])
-        # Gold that was renamed on import may explain a surprising agreement.
+        # Gold labels that were renamed on import may explain a surprising agreement.
         maps = {f: words for f, words in export.label_maps(store).items() if f in task.fields}
     if as_json:
         console.emit_json("run_show", {**run, "label_maps": maps, "fields": [r.as_json() for r in results]})
@@ -152,7 +152,7 @@ FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "q
     "--format",
     "form",
     type=click.Choice(["jsonl", "csv", "parquet", "qrels", "spans"]),
-    help="Output format (default: from the file extension of -o, else jsonl).",
+    help="Output format (default: from the extension of -o, otherwise jsonl).",
 )
 @click.option("--field", help="With qrels: field with the grades (default: the first field).")
 @click.option(
@@ -166,7 +166,9 @@ FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "q
 @click.option(
     "--join", type=console.TO_READ, help="Add label columns to the rows of this JSONL, CSV or TSV file."
 )
-@click.option("--id", "id_field", help="With --join: id column of the file (default: as imported, else id).")
+@click.option(
+    "--id", "id_field", help="With --join: id column of the file (default: as imported, otherwise id)."
+)
 @click.option("--dataset", help="With --join: data set of the file, if the study has several data sets.")
 @click.option("--prefix", default="adjudge", help="With --join: prefix of the new columns.")
 @console.db_option

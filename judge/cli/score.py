@@ -130,9 +130,9 @@ def _command(paper: Paper) -> click.Command:
                 )
             except Incomplete as missing:
                 return tell_missing(missing, paper, options["db"])
-        # A limit is on the whole data; the measures of a stratum have the same names.
+        # A limit applies to the whole data; measures of a stratum have the same names.
         measures = [line.measure for line in result.lines if not line.stratum]
-        # Before anything is printed, because a wrong name is a usage error.
+        # Checked before anything is printed, because a wrong name is a usage error.
         gates = score_gates(limits, measures, options["on"])
         emit(result, options["as_json"])
         write(options["output"].pages, "score", result.as_json(), of_one(result, options["confidence"]))

@@ -88,7 +88,7 @@ def compare(first: str, second: str, **options: Any) -> None:
             "--fail-if-worse requires --axis system: a different judge's value is neither better nor worse; "
             "judge compare tests judges against people"
         )
-    # Without --paper every paper is tried, and those that do not fit the runs are left out.
+    # Without --paper, every paper is tried, and papers that do not fit the runs are left out.
     papers = {name: PAPERS[name] for name in options["papers"] or PAPERS}
     with Store.open(options["db"], create=False) as store:
         models, runs = judges(store, options["runs"])
@@ -103,7 +103,7 @@ def compare(first: str, second: str, **options: Any) -> None:
             comparison = swap(
                 store, papers, first, second, wanted, reference=options["reference"], **how(options)
             )
-    # Before anything is printed, because a wrong name is a usage error.
+    # Checked before anything is printed, because a wrong name is a usage error.
     gates = worse_gates(options["fail_if_worse"], comparison.differences, papers, options["confidence"])
     _show(comparison, options["as_json"])
     rows = _rows(comparison)

@@ -41,7 +41,7 @@ def write(pages: Sequence[Path], schema: str, content: Mapping[str, Any], board:
 def write_whole(path: Path, text: str) -> None:
     """Write a file of --output completely or not at all. Raises BadInput if it cannot be written."""
     try:
-        # Two commands may write the same leaderboard at once, so each has a partial file of its own.
+        # Two commands may write the same leaderboard at once, so each has its own partial file.
         with whole_file(path.resolve(), f".{os.getpid()}") as partial:
             partial.write_text(text, "utf-8")
     except OSError as error:
@@ -112,7 +112,7 @@ def say_lacking(lacking: Sequence[Lacking]) -> None:
         problem = (
             "no ranking of its own" if gap.condition == "ranking" else f"no output under '{gap.condition}'"
         )
-        # The command has a line of its own, so that it can be copied.
+        # The command is on a separate line, so that it can be copied.
         say(f"- missing: {gap.system} has {problem}; to add it:\n{gap.add}")
 
 

@@ -89,7 +89,7 @@ def split(task_name: str, **options: Any) -> None:
             if options["dry_run"]:
                 note("dry run: the split was not stored")
         content, power = parts.content(task_split, panel), parts.power(task_split, panel)
-        # The contents are counted anew each time, because labels may have been added.
+        # The contents are counted again each time, because labels may have been added.
         document = _document(task_split, content, power, options["db"])
         tell("split", document, _text(task_split, content, power, panel.domain), options["as_json"])
 
@@ -103,7 +103,7 @@ def _same(split: Split, options: dict[str, Any]) -> None:
         # Shares are divided by their sum, so equal ones may differ in the last digits.
         and max(abs(a - b) for a, b in zip(options["shares"], drawn.shares, strict=True)) > 1e-9,
         "--seed": options["seed"] is not None and options["seed"] != drawn.seed,
-        # Two words can name one reference: adjudicated and decided.
+        # Two words can mean the same reference: adjudicated and decided.
         "--reference": word is not None and ALIASES.get(word, word) != drawn.reference,
         "--field": options["field"] is not None and options["field"] != drawn.field,
     }

@@ -49,7 +49,7 @@ def start(
     Each step is a separate command, which is printed before it runs. Before calls that may cost money, the
     command prints an estimate and asks for confirmation. To resume, run the same command again.
     """
-    # The script uses both programs, so it is above them and imported only here.
+    # Imported only here, because the script uses both programs and is in a higher layer.
     from adjudge.start import Start
 
     return Start(files, model, base_url, task, person, yes, db).run()

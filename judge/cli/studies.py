@@ -46,7 +46,7 @@ def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) 
     done = perform(paths, into, same_model=same_model)
     notes(done.notes)
     if done.conflicts:
-        # As many as fit are listed, so that they can be mended together.
+        # As many conflicts as possible are listed, so that they can be fixed together.
         notes(done.conflicts, "differs")
         more = done.n_conflicts - len(done.conflicts)
         conflict_count = "1 conflict" if done.n_conflicts == 1 else f"{done.n_conflicts:,} conflicts"

@@ -80,7 +80,7 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
     paper = paper_of(paper_name)
     source = click.get_current_context().get_parameter_source
     run_settings = RunOptions.of({name: options[name] for name in ASKING})
-    # Only typed options decide which stored runs may be resumed: a default is not a wish.
+    # Only typed options select the stored runs to resume, because a default is not a choice of the user.
     given = [name for name in ASKING if source(name) is click.core.ParameterSource.COMMANDLINE]
     if options["sample"] is not None and options["limit"] is None:
         raise UsageError("--sample requires -n, the number of questions")
@@ -93,7 +93,7 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
     )
     with Store.open(options["db"], create=False) as store:
         systems = leaderboard.names_of(store, paper, wanted, options["systems"])
-        # Where systems are compared afterwards, each by itself needs no intervals.
+        # If systems are compared later, their single scores need no intervals.
         score = {"interval": None} if len(systems) > 1 else score_options.how(INTERVALS)
         done = make(
             store,
@@ -110,7 +110,7 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
         notes(done.performed.problems, "not kept")
         if done.performed.stopped is not None:
             code = exit_code(done.performed.stopped)
-            # A run that a limit stopped ends without an error of its own.
+            # A run that was stopped by a limit ends without an error.
             return code if code != Exit.DONE else Exit.INCOMPLETE
         if len(systems) > 1:
             # Only judge score has these options.

@@ -28,7 +28,7 @@ def systems() -> None:
     type=click.Choice(STAGES),
     help="Stage of the pipeline, required for rankings. 'top-k' means the passages in the context.",
 )
-@click.option("--name", help="Name of the ranking (default: the system, else column 6 of the file).")
+@click.option("--name", help="Name of the ranking (default: the system, otherwise column 6 of the file).")
 @click.option("--dataset", help="Data set of the items, if several data sets have the same ids.")
 @map_options(
     "KEY=PATH",

@@ -21,7 +21,8 @@ def whole_runs(function: F) -> F:
 
     @functools.wraps(function)
     def quiet(*args: Any, **kwargs: Any) -> Any:
-        # Millions of rows of labels form no cycles, and the search for some took a fifth of the command's time.
+        # Millions of rows of labels form no cycles, and searching for cycles took a fifth of the command's
+        # time.
         was = gc.isenabled()
         gc.disable()
         try:
@@ -39,13 +40,14 @@ field_option = click.option(
 reference_option = click.option(
     "--reference",
     metavar="WHO",
-    help=f"Reference labels: {HELP}. Default: decided, else gold, else majority.",
+    help=f"Reference labels: {HELP}. Default: decided, otherwise gold, otherwise majority.",
 )
 
 
 def check_files(page: Path | None, table: Path | None = None) -> None:
     """Check that a page is HTML, a table is CSV, and both can be written. Raises UsageError if not."""
-    # Called before anything is computed: a look at a sealed test would be spent on a result that nobody gets.
+    # Called before anything is computed. Otherwise a look at a sealed test could be used up without any
+    # result.
     for path, endings in ((page, PAGE), (table, CSV)):
         if path is None:
             continue

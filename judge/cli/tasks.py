@@ -118,7 +118,7 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
 @click.option(
     "--inputs",
     metavar="A,B,...",
-    help="Inputs to show.  [default: question and passage, as far as the unit has them]",
+    help="Inputs to show.  [default: question and passage, if the unit has them]",
 )
 @click.option(
     "--folder",
@@ -164,7 +164,7 @@ def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, fo
         ) from None
     say(f"wrote {path}: {task.spec.unit}, field {name}, labels {', '.join(words)}")
     note(
-        f"describe in it what each label means; next: {command('judge tasks check', path)}, then "
+        f"in this file, describe what each label means; next: {command('judge tasks check', path)}, then "
         + command("judge run", _typed(path), "-m", "MODEL")
     )
 
@@ -212,7 +212,7 @@ def render(
 
     with Store.open(db, create=False) as store:
         task = known_task(store, task_name, prompts)
-        # A selection is one text of SQL without parameters.
+        # A selection is one SQL string without parameters.
         where = None if unit_id is None else "unit_id = " + quoted(unit_id)
         selection.select(store, task, selection.Selection(where, limit=1))
         unit = next(selection.pending(store, task, run_id=""), None)

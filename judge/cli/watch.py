@@ -76,7 +76,7 @@ class ShownRun:
         if self._as_json:
             document = {**look.as_json(), "rate": None if rate is None else round(rate, 3)}
             document["seconds_left"] = None if left is None else round(left, 1)
-            # A program reads line by line; a pipe would keep the lines back.
+            # The output is flushed, because a pipe would otherwise hold the lines back.
             print(json_text({"schema": "adjudge/runs-watch/1", **document}), flush=True)
             return
         new = [f for f in reversed(look.failures) if tuple(f.values()) not in self._printed]
@@ -101,7 +101,7 @@ class ShownRun:
     def _rate(self, look: RunStanding, now: float) -> float | None:
         """Return the number of units per second, or None at the first update."""
         self._seen.append((now, look.done))
-        # One look that is older stays, so that the rate covers the whole minute.
+        # One older update is kept, so that the rate covers the whole minute.
         while len(self._seen) > 2 and now - self._seen[1][0] >= RATE_SECONDS:
             self._seen.popleft()
         since, done = self._seen[0]

@@ -32,7 +32,7 @@ def test_total_agreement_in_three_questions_prints_bounds_on_the_scale(tmp_path:
     rows += [(f"{i:02}", i // 10, *("yn"[i % 10 == 0] * 2)) for i in range(30)]
     table = write_csv(tmp_path / "t.csv", rows)
     printed = annotate("agreement", str(table), "--annotators", "a,b").stdout
-    assert "-1.000 … 1.000" in printed and "cut at -1, the least there can be" in printed
+    assert "-1.000 … 1.000" in printed and "possible value -1" in printed
     assert "-2.9" not in printed
 
 
@@ -51,8 +51,8 @@ def test_an_alt_test_of_few_questions_says_that_it_wins_too_easily() -> None:
     (test,) = document(*asked)["fields"][0]["alt_tests"]
     # The example has 20 questions, where the signed-rank test stands in for the t-test.
     assert {row["test"] for row in test["compared"]} == {"wilcoxon"}
-    assert "fewer than 30 questions" in test["notes"][0] and "wins too easily" in test["notes"][0]
-    assert "wins too easily" in annotate(*asked).stdout
+    assert "fewer than 30 questions" in test["notes"][0] and "signed-rank" in test["notes"][0]
+    assert "signed-rank" in annotate(*asked).stdout
 
 
 def lines(path: Path, *rows: str, end: str = "\n") -> str:
@@ -72,12 +72,12 @@ def test_old_line_ends_are_read_as_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("label", "complaint"),
     [
-        ("1e400", "t.jsonl:2: not JSON: the number 1e400 is too large to compute with"),
-        ("9" * 5000, "t.jsonl:2: not JSON: the number 99999999999999999999... has 5,000 digits: quote it if it is a name"),
-        ("NaN", "t.jsonl:2: not JSON: NaN is no JSON"),
+        ("1e400", "t.jsonl:2: not JSON: the number 1e400 "),
+        ("9" * 5000, "t.jsonl:2: not JSON: the number 99999999999999999999... has 5,000 digits"),
+        ("NaN", "t.jsonl:2: not JSON: NaN is not valid JSON"),
         ("[" * 100_000, "t.jsonl:2: not JSON: nested too deeply"),
         ('1, "label": 2', "t.jsonl:2: the key 'label' occurs twice in one object"),
-        ('1, "": 2', "t.jsonl:2: a field without a name"),
+        ('1, "": 2', "t.jsonl:2: an object has a key without a name"),
     ],
 )  # fmt: skip
 def test_numbers_that_are_none_are_named_with_their_line(tmp_path: Path, label: str, complaint: str) -> None:
@@ -101,14 +101,14 @@ def test_names_that_differ_in_spaces_are_pointed_out(tmp_path: Path) -> None:
         ("4", "ann", "x"),
     ]
     notes = document("agreement", str(write_csv(tmp_path / "t.csv", rows)))["fields"][0]["notes"]
-    assert "'ann', 'ann ' are different annotators: they differ in case or spaces only" in notes
-    assert "'Bob', 'bob' are different annotators: they differ in case or spaces only" in notes
-    assert "'3', '3 ' are different units: they differ in spaces only" in notes
+    assert "'ann', 'ann ' are different annotators, although they differ only in case or spaces" in notes
+    assert "'Bob', 'bob' are different annotators, although they differ only in case or spaces" in notes
+    assert "'3', '3 ' are different units, although they differ only in spaces" in notes
     wrong = [("unit", "who", "label")]
     wrong += [(f"{i}{space}", who, "xy"[i % 2]) for i in range(9) for who, space in (("a", ""), ("b", " "))]
     notes = document("agreement", str(write_csv(tmp_path / "t.csv", wrong)))["fields"][0]["notes"]
     assert len([note for note in notes if "are different units" in note]) == 5
-    assert "4 more groups of units differ in spaces only" in notes
+    assert "4 more groups of units differ only in spaces" in notes
 
 
 def test_the_only_label_is_called_found(tmp_path: Path) -> None:

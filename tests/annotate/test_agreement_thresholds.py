@@ -73,7 +73,7 @@ def test_a_bound_that_does_not_exist_fails(tmp_path: Path) -> None:
     table = (path, "--annotators", "a,b", "--fail-under", "percent=0.1")
     annotate("agreement", *table)
     failed = annotate("agreement", *table, "--on", "lower", code=5)
-    assert "has no lower bound: no interval: it takes at least two questions or units" in failed.stderr
+    assert "has no lower bound: no interval: " in failed.stderr
 
 
 def test_every_judge_must_pass_and_may_be_named_by_its_end(tmp_path: Path) -> None:

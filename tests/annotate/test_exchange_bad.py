@@ -215,7 +215,7 @@ def test_files_that_cannot_be_read(path: Path, tmp_path: Path) -> None:
         ("empty.jsonl", "prodigy", "the file is empty"),
         ("missing.jsonl", "jsonl", "No such file"),
         ("cut.json", "argilla", "cut.json:1: not JSON"),
-        ("more.json", "argilla", "more behind the end of the list"),
+        ("more.json", "argilla", "after the end of the list"),
         ("no.zip", "doccano", "cannot be unpacked"),
         ("folder", "doccano", "has no .jsonl"),
         ("folder", "jsonl", "directory"),

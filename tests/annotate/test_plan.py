@@ -112,7 +112,7 @@ def test_a_pilot_of_two_questions_is_called_a_guess(tmp_path: Path) -> None:
     assert result["design"]["n_clusters"] == 2
     assert any("only 2 questions in the pilot" in line for line in result["notes"])
     assert result["rows"][0]["more_clusters"] >= 8  # no verdict rests on fewer than ten
-    assert "rough guesses" in annotate("plan", *table, "--threshold", "0.5").stdout
+    assert "rough estimates" in annotate("plan", *table, "--threshold", "0.5").stdout
     plenty = document("plan", *pilot(tmp_path / "t.csv"), "--width", "0.2")
     assert plenty["notes"] == []
 

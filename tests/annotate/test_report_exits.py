@@ -39,13 +39,13 @@ def test_trust_is_what_is_asked_for(trusted: Path, tmp_path: Path) -> None:
     limits = ("--threshold", "0.95", "--fail-under", "verdict=trust")
     failed = annotate("report", "-d", trusted, *limits, "-o", out, code=5).stderr
     # .9 with its interval up to .96 or so: neither above nor below .95.
-    assert "below what was asked for: m/judge: undecided" in failed
+    assert "failed: m/judge: undecided" in failed
     assert json.loads(out.read_text())["verdicts"][0]["decision"] == "undecided"
 
 
 def test_trust_in_part_will_do_where_it_is_allowed(in_part: Path) -> None:
     failed = annotate("report", "-d", in_part, "--fail-under", "verdict=trust", code=5).stderr
-    assert "below what was asked for: m/judge: trust in part" in failed
+    assert "failed: m/judge: trust in part" in failed
     shown = annotate("report", "-d", in_part, "--fail-under", "verdict=part", "--json")
     (ruling,) = json.loads(shown.stdout)["verdicts"]
     assert {row["label"]: (row["state"], row["n_units"]) for row in ruling["labels"]}["neutral"] == (
@@ -62,7 +62,7 @@ def test_a_measure_below_its_limit_is_named_with_its_value(trusted: Path, in_par
     limits = ("--fail-under", "pooled_kappa=0.9", "--fail-under", "pooled_kappa_difference=-0.05")
     annotate("report", "-d", in_part, *limits)
     failed = annotate("report", "-d", in_part, *limits, "--fail-under", "cohen_kappa=0.1", code=5).stderr
-    assert failed.strip().endswith("below what was asked for: cohen_kappa of m/judge is not in this verdict")
+    assert failed.strip().endswith("failed: cohen_kappa of m/judge is not in this verdict")
 
 
 @pytest.mark.parametrize(

@@ -325,7 +325,7 @@ def test_the_command_writes_markdown_to_stdout(db: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "told"),
     [
-        (("-o", "x.docx"), 2, "end the name with one of"),
+        (("-o", "x.docx"), 2, "the file extension must be"),
         (("--epsilon", "two"), 2, "give expert, skilled, crowd or a number from 0 to 1"),
         (("--batch", "pilot"), 2, "no batch 'pilot'; the study has no batches"),
         (("--judge", "nobody"), 2, "called 'nobody'"),

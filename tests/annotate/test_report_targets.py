@@ -39,11 +39,11 @@ def nothing_computed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     [
         (
             ("-o", "{t}/a.docx"),
-            "end the name with one of .html, .md, .json, .csv, .tex, .htm, .markdown, .xml",
+            "the file extension must be one of .html, .md, .json, .csv, .tex, .htm, .markdown, .xml",
         ),
         (("-o", "{t}/a.html", "-o", "{t}/../{n}/a.html"), "the same file as -o {t}/a.html"),
         (("-o", "{t}/a.md", "-o", "{t}/link.md"), "-o {t}/link.md: the same file as -o {t}/a.md"),
-        (("-o", "{db}"), "end the name with one of"),
+        (("-o", "{db}"), "the file extension must be"),
     ],
 )
 def test_a_target_that_cannot_be_is_refused_before_anything_is_computed(

@@ -186,7 +186,7 @@ def test_a_variable_that_a_recipe_names_is_not_sent(
 ) -> None:
     with listening() as there:
         done = judging(*words(recipe(tmp_path, base_url=there.url, option=option)), code=2)
-        assert "a file may not choose by itself" in done.err and "--allow env:" in done.err
+        assert "--allow env:" in done.err
         assert there.received == [] and not any(value in done.err for value in CANARIES.values())
 
 
@@ -200,7 +200,7 @@ def test_a_server_that_a_recipe_names_is_not_asked(judging: Judge, tmp_path: Pat
     with listening() as there:
         host = f"127.0.0.1:{there.port}"
         done = judging(*words(recipe(tmp_path, base_url=there.url)), code=2)
-        assert f"names the host {host}, which a file may not" in done.err and f"--allow {host}" in done.err
+        assert f"names the host {host}, which only you may choose" in done.err and f"--allow {host}" in done.err
         assert there.received == []
         both = recipe(tmp_path, base_url=there.url, option={"key": "env:QWEN_KEY"})
         done = judging(*words(both), code=2)
@@ -423,7 +423,7 @@ def test_the_vendors_own_server_by_any_spelling(url: str) -> None:
     ],
 )  # fmt: skip
 def test_another_server_by_any_spelling(url: str) -> None:
-    with pytest.raises(UsageError, match=r"--allow|the base URL must look like"):
+    with pytest.raises(UsageError, match=r"--allow|the base URL must have"):
         check_server("panel.yaml", "openai", url, {})
 
 
@@ -434,7 +434,7 @@ def test_what_is_permitted_by_one_spelling_is_permitted_by_all() -> None:
             assert check_server("panel.yaml", "openai", url, {}, allowed) == {}
     with pytest.raises(UsageError, match=r"--allow gpu.lab:8000"):
         check_server("panel.yaml", "openai", "http://gpu.lab:8000", {}, Allowed(hosts=("gpu.lab:9000",)))
-    with pytest.raises(UsageError, match=r"--allow a b: write a host"):
+    with pytest.raises(UsageError, match=r"--allow a b: must be a host"):
         check_server("panel.yaml", "openai", "http://gpu.lab:8000", {}, Allowed(hosts=("a b",)))
 
 
@@ -610,7 +610,7 @@ def test_the_folder_of_a_job_is_not_the_studys_choice(
     victim.mkdir()
     change(tmp_path / "study.db", folder="private")
     done = judging("jobs", "read", "last", code=2)
-    assert f"names the folder {victim}" in done.err and f"--allow {victim}" in done.err
+    assert f"--allow {victim}" in done.err
     assert list(victim.iterdir()) == []
     judging("jobs", "read", "last", "--allow", victim)
     assert list(victim.iterdir()) != []
@@ -634,7 +634,7 @@ def test_a_link_in_the_place_of_a_result_is_not_written_through(
     victim.write_text("mine")
     (file,) = folder.glob("*.jsonl")
     (folder / f"{file.stem}.output.jsonl").symlink_to(victim)
-    assert "no links" in judging("jobs", "read", "last", code=2).err
+    assert "must not be links" in judging("jobs", "read", "last", code=2).err
     assert victim.read_text() == "mine"
 
 
@@ -643,7 +643,7 @@ def test_a_file_of_a_job_lies_in_its_folder(
     judging: Judge, posted: Batches, tmp_path: Path, name: str
 ) -> None:
     change(tmp_path / "study.db", file=name)
-    assert "files of its job's own folder" in judging("jobs", "read", "last", code=2).err
+    assert "in its job's folder" in judging("jobs", "read", "last", code=2).err
 
 
 def test_a_folder_that_the_user_named_is_remembered(judging: Judge) -> None:

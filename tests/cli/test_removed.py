@@ -8,10 +8,11 @@ import pytest
 from annotate.cli import main as annotate
 from judge import removed
 from judge.cli import main as judge
-from judge.removed import REMOVED_COMMANDS, REMOVED_OPTIONS, removed_command, removed_option
+from judge.removed import removed_command, removed_option, table
 from tests.test_commands import COMMANDS, check
 
 PROGRAMS = {"judge": judge, "annotate": annotate}
+REMOVED_OPTIONS, REMOVED_COMMANDS = table()
 
 
 def printed(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
@@ -68,12 +69,12 @@ def test_what_to_type_instead_exists(instead: str) -> None:
 
 
 def test_an_option_is_looked_up_by_its_command_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = {
+    rows = {
         "--cost": "--max 5usd",
         "judge suite --cost": "--limit 5",
         "judge runs --gone": "It had no user.",
     }
-    monkeypatch.setattr(removed, "REMOVED_OPTIONS", table)
+    monkeypatch.setattr(removed, "table", lambda: (rows, {}))
     assert (
         removed_option("judge run", "--cost", {"--max"})
         == "judge run --cost was removed. Type instead: --max 5usd"
@@ -93,7 +94,7 @@ def test_an_option_is_looked_up_by_its_command_first(monkeypatch: pytest.MonkeyP
 def test_other_wrong_words_are_click_s_errors(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(removed, "REMOVED_COMMANDS", {"judge runs old": "judge runs list"})
+    monkeypatch.setattr(removed, "table", lambda: ({}, {"judge runs old": "judge runs list"}))
     assert (
         printed(["judge", "runs", "old"], capfd)
         == "judge: judge runs old was removed. Type instead: judge runs list\n"

@@ -101,7 +101,7 @@ def test_some_labels_and_some_without(judge: Judge, tmp_path: Path) -> None:
     assert (document["ok"], document["unparsed"], document["labelled"]) == (2, 2, 2)
     rows = exported(judge)
     assert [row["status"] for row in rows] == ["ok", "ok", "unparsed", "unparsed"]
-    assert "outside the labels: 'maybe'" in rows[2]["reason"]
+    assert "not one of the labels: 'maybe'" in rows[2]["reason"]
     assert rows[2]["reply"] == '{"stance": "maybe"}', "the reply is kept"
 
 
@@ -390,11 +390,11 @@ def test_derived_labels_and_a_note_where_there_is_no_gold(judge: Judge, tmp_path
         (["stance", "-m", "scripted/x"], 2, "no script 'x'"),
         (["stance", "-m", "scripted/file"], 2, "needs --option script=FILE"),
         (["stance", "-m", "scripted/file", "--option", "script=gone"], 2, "gone: No such file"),
-        (["stance", "-m", "scripted/hash", "--option", "delay"], 2, "--option delay: write it as key=value"),
+        (["stance", "-m", "scripted/hash", "--option", "delay"], 2, "--option delay: must"),
         (
             ["stance", "-m", "scripted/hash", "--label-order", "up"],
             2,
-            "write declared, reversed, shuffled:SEED",
+            "declared, reversed, shuffled:SEED",
         ),
         (["stance", "-m", "scripted/hash", "-n", "0"], 2, "-n"),
         (["stance"], 2, "--model"),

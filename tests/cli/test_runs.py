@@ -244,12 +244,12 @@ def test_parquet_is_written_in_row_groups_and_nothing_of_it_is_escaped(
     [
         (
             ("runs", "export", "-o", "labels.xlsx"),
-            ".jsonl, .csv, .parquet, .qrels, or name the format with --to",
+            ".jsonl, .csv, .parquet, .qrels, or set the format with --to",
         ),
         (("runs", "export", "-o", "labels"), ".jsonl, .csv, .parquet, .qrels"),
         (
             ("distractors", "export", "-o", "questions.xlsx"),
-            ".json, .jsonl, or name the format with --format",
+            ".json, .jsonl, or set the format with --format",
         ),
         (
             ("score", "garage", "-m", "a", "-m", "b", "--judges", "each", "-o", "board.xlsx"),
@@ -266,7 +266,7 @@ def test_a_file_whose_ending_names_no_format_is_refused(
 ) -> None:
     """Each of these wrote its own format under a name that says another."""
     done = judge(*words, code=2)
-    told = f"{words[-1]}: the ending of the name says no format", f"{words[-1]}: end the name with one of"
+    told = f"{words[-1]}: unknown file extension", f"{words[-1]}: the file extension must be"
     assert any(text in done.err for text in told) and endings in done.err
     assert not (tmp_path / words[-1]).exists()
 
@@ -274,4 +274,4 @@ def test_a_file_whose_ending_names_no_format_is_refused(
 def test_an_ending_and_an_option_that_differ_are_refused(judge: Judge) -> None:
     assert "-o" in judge("runs", "export", "--to", "parquet", code=2).err
     done = judge("runs", "export", "--to", "jsonl", "-o", "labels.csv", code=2)
-    assert "the ending says csv, --to says jsonl" in done.err
+    assert "--to is jsonl" in done.err

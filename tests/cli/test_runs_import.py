@@ -132,7 +132,7 @@ BAD = [
     ((0, 0, ""), r"l.csv:2: field 'unit': is empty"),
     (
         (0, 1, "maybe"),
-        r"l.csv:2: field 'label': .*outside the labels: 'maybe'; available: support, refute, neutral",
+        r"l.csv:2: field 'label': .*not one of the labels: 'maybe'; available: support, refute, neutral",
     ),
     ((0, 2, '{"support": 0.7}'), r"l.csv:2: field 'probabilities': the probabilities sum to 0.7, not to 1"),
     (

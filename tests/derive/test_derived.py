@@ -132,7 +132,7 @@ def test_labels_on_questions_that_a_judge_was_fitted_on_take_part_in_no_agreemen
     # Two questions of five units: 10 of 60 units are left out, the two failures of question 0 among them.
     assert int((panel.ratings.column(name) >= 0).sum()) == N - 10
     assert panel.measure([name, "gold"], ["percent"])[0].n_units == N - 10
-    assert any("10 units are left out, because it was fitted" in note for note in panel.notes)
+    assert any("10 units were left out, because the judge was fitted" in note for note in panel.notes)
     # A run made from it knows no better than it.
     child = derive.read_runs(store, [run])
     second, _ = derive.keep(store, child, "pooled", "echo", echo(child))

@@ -147,15 +147,15 @@ def test_bad_row_says_where_and_reading_goes_on(tmp_path: Path, row: Any, field:
     [
         (b"{'id': 1}", "not JSON"),
         (b'{"id": 1', "not JSON"),
-        (b'{"id": 1, "claim": NaN}', "NaN is no JSON"),
+        (b'{"id": 1, "claim": NaN}', "NaN is not valid JSON"),
         (b'{"id": 1, "claim": "\xff"}', "not UTF-8"),
-        (b'{"id": 1, "claim": "\\ud800"}', "surrogates not allowed"),
+        (b'{"id": 1, "claim": "\\ud800"}', "surrogate pair"),
         (b"[" * 100_000, "not JSON: nested too deeply"),
         (b'{"id": ' + b"9" * 5000 + b"}", "5,000 digits"),
         (b'{"score": ' + b"9" * 400 + b".5}", "too large"),
         # Legal JSON, so the message does not call it something else.
         (b'{"id": {"x": 1, "x": 1}}', "the key 'x' occurs twice"),
-        (b'{"meta": {" \xc2\xa0": "a"}}', "a field without a name"),
+        (b'{"meta": {" \xc2\xa0": "a"}}', "a key without a name"),
     ],
     ids=["quotes", "cut", "nan", "bytes", "surrogate", "deep", "digits", "overflow", "twice", "nameless"],
 )

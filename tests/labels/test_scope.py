@@ -162,7 +162,7 @@ def test_tasks_that_differ_in_a_field_must_be_told_apart(store: Store, tmp_path:
     with pytest.raises(UsageError, match=r"different labels.*binary.v1: support, other.*--task"):
         load_field(store, "stance")
     found = load_field(store, "stance", task="stance.v2")
-    assert len(found.of_kind("judge")) == 1 and "runs of binary.v1 are left out" in found.notes[0]
+    assert len(found.of_kind("judge")) == 1 and "runs of binary.v1 were left out" in found.notes[0]
     other = load_field(store, "stance", task="binary")
     assert other.domain == ("support", "other") and other.outside["ann"] == {"refute": 2, "neutral": 2}
     assert [row.task for row in fields_of(store)] == ["binary.v1", "stance.v2"]

@@ -14,6 +14,7 @@ from judge.labels.panel import Panel
 from judge.labels.rows import read_rows
 from judge.labels.tables import Layout, read_table
 from judge.labels.values import number
+from judge.notes import Note
 from tests.annotate.agreement_helpers import write_csv
 
 LONG = Layout("unit", annotator="who", label="label")
@@ -130,7 +131,7 @@ def test_clusters_and_units_without_one(tmp_path: Path) -> None:
     ]
     found = read_table(write_csv(tmp_path / "t.csv", rows), Layout("unit", "who", "label", cluster="q"))
     assert found.ratings.clusters.tolist() == [0, 0, 1, 2] and found.ratings.clustered
-    assert found.notes == ("2 units have no cluster: each stands for itself",)
+    assert found.notes == ("2 units have no cluster: each is treated as a separate cluster",)
 
 
 def test_numbers_of_one_value_are_one_label(tmp_path: Path) -> None:
@@ -165,7 +166,9 @@ def test_labels_that_differ_in_case_or_spaces_are_pointed_out(tmp_path: Path) ->
     ]
     found = read_table(write_csv(tmp_path / "t.csv", rows), LONG)
     assert len(found.ratings.domain) == 4
-    assert found.notes == ("'Yes', 'yes', 'yes ' are different labels: they differ in case or spaces only",)
+    assert found.notes == (
+        "'Yes', 'yes', 'yes ' are different labels, although they differ only in case or spaces",
+    )
 
 
 def test_swapped_columns_are_pointed_out(tmp_path: Path) -> None:
@@ -173,7 +176,7 @@ def test_swapped_columns_are_pointed_out(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "t.csv", rows)
     assert read_table(path, LONG).notes == ()
     swapped = read_table(path, Layout("who", annotator="unit", label="label"))
-    assert swapped.notes == ("more annotators (5) than units (2): are the two swapped?",)
+    assert swapped.notes == (Note("swapped", annotators=5, units=2),)
 
 
 BAD = {
@@ -240,7 +243,7 @@ def test_an_unknown_label_and_a_word_among_numbers(tmp_path: Path) -> None:
         ),
         (['{"unit": 1, "a": 1}', '{"unit": 2, "a": true}'], r"t.jsonl:2: field 'a': true is true/false"),
         (['{"unit": 1, "a": 1}', "", '{"unit": 2, "a": [1]}'], r"t.jsonl:3: field 'a': a cell must be"),
-        (['{"unit": 1, "a": NaN}'], r"t.jsonl:1: not JSON: NaN is no JSON"),
+        (['{"unit": 1, "a": NaN}'], r"t.jsonl:1: not JSON: NaN is not valid JSON"),
         (['{"unit": 1, "a": 1'], r"t.jsonl:1: not JSON"),
         (["[1]"], r"t.jsonl:1: a row must be an object"),
         (['{"unit": 1, "b": 1}'], r"t.jsonl: no column 'a'; available: unit, b"),
@@ -321,13 +324,13 @@ def test_one_table_in_every_format(tmp_path: Path, name: str, packed: bool) -> N
     ("name", "content", "complaint"),
     [
         ("t.json", b'[\n{"unit": 1, "who": "a", "label": "x"},\n7]', r"t.json:3: a row must be an object"),
-        ("t.json", b'[{"unit": 1}\n{"unit": 2}]', r"t.json:1: not JSON: a list goes on"),
-        ("t.json", b'[{"unit": 1},]', r"t.json:1: not JSON: a comma before"),
-        ("t.json", b'[{"unit": 1}]\nx', r"t.json:1: there is more behind the end of the list"),
+        ("t.json", b'[{"unit": 1}\n{"unit": 2}]', r"t.json:1: not JSON: "),
+        ("t.json", b'[{"unit": 1},]', r"t.json:1: not JSON: "),
+        ("t.json", b'[{"unit": 1}]\nx', r"t.json:1: there is more text"),
         ("t.json", b"[]", r"t.json: the list is empty"),
         ("t.json", b'[{"unit": 1},\n', r"t.json:\d: not JSON"),
-        ("t.jsonl", b'[\n{"unit": 1}]', r"t.jsonl:1: a JSON list, not JSON Lines: name it .json"),
-        ("t.csv", b'[{"unit": 1}]', r"t.csv:1: a JSON list, not a table with a header: name it .json"),
+        ("t.jsonl", b'[\n{"unit": 1}]', r"t.jsonl:1: this is a JSON list"),
+        ("t.csv", b'[{"unit": 1}]', r"t.csv:1: this is a JSON list"),
         ("t.parquet", b"PAR1 and no more", r"t.parquet: not Parquet"),
         ("t.csv.gz", b"\x1f\x8bbroken", r"t.csv.gz: cannot be read"),
     ],

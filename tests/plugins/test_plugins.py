@@ -203,7 +203,7 @@ def test_a_broken_plugin_is_named_and_stops_nothing_else(site: Path, judge: Judg
     assert set(problems) == {"gone", "raises", "scripted", "empty", "exits"}
     assert "ModuleNotFoundError: No module named 'broken_missing'" in problems["gone"]
     assert "of broken 0.1 cannot be loaded: RuntimeError: no luck" in problems["raises"]
-    assert "is no measure: it has no 'measure'" in problems["empty"]
+    assert "is not a valid measure: it has no 'measure'" in problems["empty"]
     assert "SystemExit: 3" in problems["exits"]
     # Only who asks for it is told; what is built in stays what it was.
     assert "RuntimeError: no luck" in judge("models", "show", "raises/x", code=1).err
@@ -250,8 +250,8 @@ def test_a_provider_without_complete_is_named_even_where_it_takes_no_name(site: 
         forgets_part="from judge.errors import UsageError\nfrom judge.providers.base import BaseProvider\n"
         "class Provider(BaseProvider):\n    def __init__(self, name, settings): raise UsageError(f'no model {name}')\n",
     )  # fmt: skip
-    problem = "provider: it has no 'complete' (docs/plugins.md)"
-    assert str(problems_of(judge)["forgets"]).endswith(f"of forgets 0.1 is no {problem}")
+    problem = "provider: it has no 'complete' (see docs/plugins.md)"
+    assert str(problems_of(judge)["forgets"]).endswith(f"of forgets 0.1 is not a valid {problem}")
     assert problem in judge("models", "show", "forgets/any", code=1).err
 
 
@@ -270,20 +270,23 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
     done = judge("plugins", "--json")
     assert "hello" in done.err, "what it prints is no part of the document"
     rows = {r["name"]: r["problem"] for r in checked(done.out, "plugins")["rows"]}
-    assert {name: str(why).partition(" of lacks 0.1 is no ")[2] or why for name, why in rows.items()} == {
-        "half": "provider: it has no 'complete' (docs/plugins.md)",
+    assert {
+        name: str(why).partition(" of lacks 0.1 is not a valid ")[2] or why for name, why in rows.items()
+    } == {
+        "half": "provider: it has no 'complete' (see docs/plugins.md)",
         "loud": None,
-        "greedy": "importer: its SIGNS is not a list of lists of keys (docs/plugins.md)",
-        "mute": "exchange format: it needs 'read_responses', or 'write' with WRITES = \"file\" or \"folder\", or all (docs/plugins.md)",
-        "other": "exchange format: its NAME is 'loud' (docs/plugins.md)",
+        "greedy": "importer: its SIGNS is not a list of lists of keys (see docs/plugins.md)",
+        "mute": "exchange format: it needs 'read_responses', or 'write' with WRITES = \"file\" or \"folder\", or all (see docs/plugins.md)",
+        "other": "exchange format: its NAME is 'loud' (see docs/plugins.md)",
         "bare": None,
         "idle": None,
         "slips": None,
-        "kind": "measure: it is a class, but an object or a module is needed (docs/plugins.md)",
-        "paper": "paper: it has no 'name' (docs/plugins.md)",
+        "kind": "measure: it is a class, but an object or a module is needed (see docs/plugins.md)",
+        "paper": "paper: it has no 'name' (see docs/plugins.md)",
     }
     assert (
-        "of lacks 0.1 is no provider: it has no 'complete'" in judge("models", "show", "half/x", code=1).err
+        "of lacks 0.1 is not a valid provider: it has no 'complete'"
+        in judge("models", "show", "half/x", code=1).err
     )
     # A file without a format's name is not the greedy one's.
     judge("items", "import", DATA / "pairs.jsonl")
@@ -294,7 +297,9 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
     assert _annotate(*export, "bare").err.endswith(" as bare\n")
     assert "out: the format wrote no file" in _annotate(*export, "idle", code=1).err
     ran = judge("run", "stance", "-m", "slips/x", code=1)
-    assert ran.err.endswith("unexpected KeyError in a plugin of lacks 0.1: 'v' (JUDGE_DEBUG=1 shows where)\n")
+    assert ran.err.endswith(
+        "unexpected KeyError in a plugin of lacks 0.1: 'v' (set JUDGE_DEBUG=1 to see the traceback)\n"
+    )
     assert "unexpected KeyError in a plugin of lacks 0.1: 'k'" in _annotate(*export, "slips", code=1).err
 
 
@@ -350,7 +355,9 @@ def test_what_the_runner_uses_is_checked_before_it_is_used(
     code = f"from judge.types import Reply\nclass Provider:\n{body}"
     install(site, "lacks", "0.1", "[adjudge.providers]\npart = lacks_part\n", lacks_part=code)
     problem = problems_of(judge)["part"]
-    assert problem.startswith("plugin 'part' (adjudge.providers, lacks_part) of lacks 0.1 is no provider: ")
+    assert problem.startswith(
+        "plugin 'part' (adjudge.providers, lacks_part) of lacks 0.1 is not a valid provider: "
+    )
     assert message in problem
     judge("items", "import", "jsonl", DATA / "pairs.jsonl")
     error = judge("run", "stance", "-m", "part/x", code=1).err

@@ -105,7 +105,7 @@ def test_a_judge_that_answers_from_memory_gives_labels_on_nothing(tmp_path: Path
 def test_the_threshold_for_ci(tmp_path: Path, db: Path) -> None:
     options = (*model(tmp_path, *OBEYS), "--probe", "injection", "--probe", "repeat")
     message = judge("probe", "stance", "-d", db, *options, "--fail-over", "0.1", code=5).stderr
-    assert "below what was asked for: injection (value) is 1.000, above 0.1" in message
+    assert "failed: injection (value) is 1.000, above 0.1" in message
     assert "passed: repeat (value) is 0.000 <= 0.1" in message
     judge("probe", "stance", "-d", db, *options, "--fail-over", "repeat=0")
     message = judge(

@@ -326,7 +326,7 @@ def test_a_limit_ends_a_run_and_the_same_call_goes_on(study: Study) -> None:
         ({"limits": 3}, "no option 'limits'; available: limit, where"),
         ({"limit": 0}, "limit=0: 0 is not in the range x>=1"),
         ({"answers": "maybe"}, "answers='maybe': 'maybe' is not one of"),
-        ({"max": "soon"}, "max='soon': max= soon: not a limit"),
+        ({"max": "soon"}, "max='soon': max= soon: must"),
         ({"retry": ["ok"]}, "retry="),
         ({"temperature": -1}, "temperature=-1"),
         ({"progress": "yes"}, "progress='yes': must be True, False"),

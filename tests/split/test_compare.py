@@ -150,7 +150,7 @@ def test_what_cannot_be_compared_is_refused(study: tuple[Path, list[str]], tmp_p
     for options, told in (
         (["--run", runs[0]], "--run must be given at least twice"),
         (["--reference", "nobody"], "no such labels"),
-        (["-o", tmp_path / "page.pdf"], "end it with one of .html, .htm"),
+        (["-o", tmp_path / "page.pdf"], "use one of .html, .htm"),
         (["--field", "stanc"], "has no field 'stanc'"),
     ):
         assert told in judge("compare", "stance", "-d", db, *options, code=2).stderr
@@ -216,6 +216,6 @@ def test_a_file_of_another_format_is_a_usage_error_before_the_sealed_test_is_ope
     db, _ = study
     judge("split", "stance", "-d", db)
     done = judge("compare", "stance", "--part", "test", option, tmp_path / name, "-d", db, code=2)
-    assert name in done.stderr and f"end it with one of {endings}" in done.stderr
+    assert name in done.stderr and f"use one of {endings}" in done.stderr
     assert not (tmp_path / name).exists()
     assert looks(db) == []

@@ -177,7 +177,7 @@ def test_a_page_that_cannot_be_written_spends_no_look(
     judge("split", "stance", "-d", db)
     page = tmp_path / "nowhere" / "x.html"
     told = judge("route", "stance", "--run", run, "-d", db, "-o", page, code=1).stderr
-    assert "there is no folder" in told
+    assert "the folder " in told
     for options in (["-o", page], ["--units", page.with_suffix(".csv")], ["-o", tmp_path / "x.pdf"]):
         judge("compare", "stance", "--run", run, "--run", other, "--part", "test", "-d", db, *options, code=2)
     assert looks(db) == []

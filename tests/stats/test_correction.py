@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from judge.errors import BadInput
+from judge.notes import Note, code_of
 from judge.stats import corrected_mean
 from judge.stats.prevalence import rogan_gladen
 
@@ -63,7 +64,7 @@ def test_lambda_one_can_be_wider_than_no_judge() -> None:
     ("change", "note"),
     [
         (lambda f, y: (np.ones_like(f), y), "human only: the judge gives the same value everywhere"),
-        (lambda f, y: (-f, y), "human only: the judge's values do not rise with the human ones"),
+        (lambda f, y: (-f, y), "human only: the judge's values do not increase with the human labels"),
         (lambda f, y: (f[:40], y[:40]), "human only: every unit has a human label"),
     ],
 )
@@ -187,7 +188,7 @@ def test_a_share_stays_in_its_bounds_and_says_what_it_has_not_seen() -> None:
     # None in twelve: the exact bound is the share that shows none in twelve once in forty times.
     assert (result.value, result.low) == (0.0, 0.0)
     assert result.high == pytest.approx(1 - 0.025 ** (1 / 12))
-    assert "all values are the same: the other bound is the exact binomial one" in result.notes
+    assert "all_same" in map(code_of, result.notes)
     without = corrected_mean(f, y).human_only
     assert (without.low, without.high) == (None, None)
     assert "no interval: all values are the same" in without.notes
@@ -220,7 +221,7 @@ def test_human_labels_of_units_that_the_judge_refused_count() -> None:
     # Its mean is 40 / 180 and stands for what it refused: on the labelled units (20 m + 0) / 60 with m = 2/9, on the
     # others (60 m + 40) / 200.
     assert moved.ppi.value == pytest.approx(1 / 3 + 0.5 * ((60 * 2 / 9 + 40) / 200 - (20 * 2 / 9) / 60))
-    assert "units without a judge's value count with the mean of the others: 80" in moved.ppi.notes
+    assert Note("filled", n=80) in moved.ppi.notes
     silent = corrected_mean(np.full(260, np.nan), y)
     assert silent.judge_only.value is None and silent.ppi.value == pytest.approx(1 / 3)
     assert "human only: the judge has no value" in silent.ppi.notes

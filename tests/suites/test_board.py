@@ -271,8 +271,8 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(judge: Jud
     assert "good" in page and "A dot is the value with its interval." in page
     assert "the best is marked" not in page and "shared" not in page and "Leaderboard" not in page
     assert "best" not in (tmp_path / "one.md").read_text("utf-8")
-    assert "end the name with one of" in judge(*part, "--system", "all", "-o", "b.docx", code=2).err
-    assert "there is no folder" in judge(*part, "--system", "all", "-o", "no/b.md", code=1).err
+    assert "the file extension must be one of" in judge(*part, "--system", "all", "-o", "b.docx", code=2).err
+    assert "the folder " in judge(*part, "--system", "all", "-o", "no/b.md", code=1).err
     assert (
         "one axis"
         in judge(*part, "--system", "all", "--judges", "each", "-m", "a/a", "-m", "b/b", code=2).err
