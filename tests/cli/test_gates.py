@@ -151,7 +151,7 @@ def test_text_from_elsewhere_stays_text(tmp_path: Path) -> None:
     assert len(lines) == 6 and row.count(" | ") == 2
     for part in ("<b>", "@team", "http://", "\x1b", "\u202e", " `tick`"):
         assert part not in row
-    with pytest.raises(UsageError, match="g.xml"):
+    with pytest.raises(UsageError, match=r"g\.xml"):
         decide("t", [], files)
     decide("t", [], Files())
 

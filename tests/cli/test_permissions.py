@@ -200,7 +200,9 @@ def test_a_server_that_a_recipe_names_is_not_asked(judging: Judge, tmp_path: Pat
     with listening() as there:
         host = f"127.0.0.1:{there.port}"
         done = judging(*words(recipe(tmp_path, base_url=there.url)), code=2)
-        assert f"names the host {host}, which only you may choose" in done.err and f"--allow {host}" in done.err
+        assert (
+            f"names the host {host}, which only you may choose" in done.err and f"--allow {host}" in done.err
+        )
         assert there.received == []
         both = recipe(tmp_path, base_url=there.url, option={"key": "env:QWEN_KEY"})
         done = judging(*words(both), code=2)
