@@ -210,6 +210,6 @@ class BatchPlan:
         if "equal_parts" not in stored:
             # Version 0.2.0 drew equal parts unless proportions were requested.
             stored["equal_parts"] = bool(stored.get("by")) and not stored.get("proportional", False)
-        # Keys that are no options any more, such as `proportional`, are ignored: an old study stays readable.
+        # Keys that are no longer options, such as `proportional`, are ignored, so that old studies can be read.
         options = {name: value for name, value in stored.items() if name in known}
         return cls(**options | {"adjudication": Policy(**(options.get("adjudication") or {}))})

@@ -18,7 +18,7 @@ _UNSPACED = re.compile(f"(?P<long>[{_THAI}]+)|[{_HAN}]+")
 _GRAMMAR = re.compile(r"[\u3041-\u309f]+")
 """Runs of only hiragana, which are endings and particles, and are ignored like stop words."""
 _KATAKANA = re.compile(r"[\u30a1-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
-# Highlighted, they would hide the words that distinguish one passage from another.
+# If these words were highlighted, they would hide the words that distinguish one passage from another.
 _COMMON = """
     about after again also and any are because been before being between both but can could did does
     doing down during each few for from had has have having her here him his how into its just like
@@ -63,7 +63,7 @@ def query_terms(texts: Iterable[str]) -> list[str]:
     for text in texts:
         lowered = (text[start:end].casefold() for start, end in words(text))
         terms.update(w for w in lowered if len(w) > 2 and w not in _STOP)
-        # Separating the words of these scripts takes a dictionary.
+        # Separating words in these scripts requires a dictionary.
         for run in _UNSPACED.finditer(text):
             terms.update(sequence for _, sequence in _sequences(run))
     return sorted(terms)

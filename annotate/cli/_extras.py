@@ -22,7 +22,7 @@ class Extras:
     def __init__(self, panel: Panel, how: How, epsilon: float | None, latent: bool) -> None:
         """Compute the requested results; there is no alt-test if `epsilon` is None. Raises UsageError if data is missing."""
         self.panel = panel
-        # Not gold: the estimated labels are compared with it.
+        # Gold is not included, because the estimated labels are compared with it.
         self.names = panel.people + panel.judges
         self.alt_tests = [] if epsilon is None else _alt_tests(panel, epsilon)
         self.latent: DawidSkene | None = None
@@ -39,7 +39,7 @@ class Extras:
         table = panel.weighted(panel.ratings.select(self.names))
         self.latent = dawid_skene(table)
         if panel.known:
-            # Where units are weighted, those that no draw brought are in neither table.
+            # If units are weighted, units that were not drawn are in neither table.
             known = panel.of_draw if table.weights is not None else panel.table
             pair = known.select(panel.known[:1]).with_annotator(LATENT, self.latent.codes)
             keys = ["percent", "cohen_kappa"]
@@ -85,7 +85,7 @@ class Extras:
         every = zip(self.names, self._counts(), latent.accuracies, latent.right, strict=True)
         rows: list[list[Any]] = [[name, n, accuracy, *right] for name, n, accuracy, right in every]
         title = "annotator"
-        # Of hundreds of people in a crowd, those with most labels show most.
+        # In a crowd of hundreds of people, those with the most labels matter most.
         if len(rows) > 3 * MOST_SHOWN:
             title = f"annotator ({MOST_SHOWN} of {len(rows)} with the most labels)"
             rows = sorted(rows, key=lambda row: -int(row[1]))[:MOST_SHOWN]

@@ -37,7 +37,7 @@ class BatchName(click.Argument):
         except click.MissingParameter:
             rows = _batches(ctx)
             listed = ", ".join(f"{row['batch']} ({', '.join(row['annotators'])})" for row in rows)
-            # The newest batch, which is the last one, is most likely meant.
+            # The example names the newest batch, which is most likely to be the one that the user needs.
             raise UsageError(
                 f"specify a batch; available: {listed}; for example: {_typed(ctx, rows[-1])}"
             ) from None
@@ -84,7 +84,7 @@ def open_command(batch: str, person: str, study: Path) -> str:
 
 def _typed(ctx: click.Context, row: dict[str, Any]) -> str:
     sits = any(param.name == "person" and param.required for param in ctx.command.params)
-    # Who decides where people disagree is one of them only if nobody else is there.
+    # A lead is one of the annotators only if there is nobody else.
     who = "NAME" if ctx.info_name == "adjudicate" else row["annotators"][0]
     words = ["--as", who] if sits else []
     for param in ctx.command.params:

@@ -150,7 +150,7 @@ def agreement(options: AgreementAsked) -> None:
 
         parts = [part for r, e in zip(results, extras, strict=True) for part in (show.text(r), *e.texts())]
         print("\n\n".join(parts))
-    # A limit that leaves out a field must not do so without a word.
+    # The user must be told if a limit leaves out a field.
     notes(passed_over)
     gates = [Gate(f"{check.limit.typed} ({check.on})", check.passed, check.why) for check in checked]
     decide(f"annotate agreement of {options.source}", gates, options.output)

@@ -81,7 +81,7 @@ def batches() -> None:
 @click.option("--reveal", is_flag=True, help="Show the judge's label after each answer.")
 @click.option(
     "--looks",
-    # Other numbers of looks would need other boundaries than those that were simulated.
+    # Other numbers of looks would need boundaries that were not simulated.
     type=click.IntRange(1, 1),
     metavar="1",
     help="Compute the verdict only once, at the end.",
@@ -132,7 +132,7 @@ def new(
 
     people = [a.strip() for a in annotators.split(",") if a.strip()]
     task = known_task(store, task_name)
-    # Stored by their ids, because `last` is another run tomorrow.
+    # Runs are stored by id, because `last` may later mean a different run.
     runs = [find_run(store, r.strip())["run_id"] for r in judges.split(",") if r.strip()] if judges else []
     plan = BatchPlan(name, people, judges=runs, **drawn_by(draw, run), **options)
     # The first block; later ones are opened by `next_block`.

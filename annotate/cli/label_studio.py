@@ -75,7 +75,7 @@ def push(
     from annotate.exchange.label_studio.push import push as send
     from annotate.sitting.desk import batch_info
 
-    # Before the server is asked, so that a wrong name costs no call.
+    # This comes before the first call to the server, so that a wrong name costs no call.
     batch_info(store, name)
     if dry_run:
         seen = preview(store, name, url, run=run, separate=separate, new=new)
@@ -90,7 +90,8 @@ def push(
     with Server(url) as server:
         done = send(
             store, name, server, run=run, new=new, restore=restore,
-            # The free edition cannot hide a project, but with one for each person nobody opens another.
+            # The free edition cannot hide a project, but if each person has a project, nobody opens another
+            # one.
             separate=separate, progress=_progress,
         )  # fmt: skip
     if as_json:
@@ -211,6 +212,6 @@ def _tell_pull(done: Pulled) -> None:
 
 
 def _progress(done: int, of: int) -> None:
-    # A log would get a line for each page of the server.
+    # A log file would otherwise contain a line for each page of the server.
     if sys.stderr.isatty():
         print(f"\r{done:,} of {of:,}", end="\n" if done >= of else "", file=sys.stderr, flush=True)

@@ -78,7 +78,7 @@ def assign(
         done = add_people(store, name, people, n=n, note=why, allow_exposed=allow_exposed)
         message = f"batch '{name}': {done.units} units were assigned to more people"
     else:
-        # A part of them would leave units with a person who is not there any more.
+        # Moving only some units would leave the others with a person who has left.
         if n is not None:
             raise UsageError("-n cannot be used with --from, which moves all units that were not started")
         done = hand_over(store, name, person, people, note=why, allow_exposed=allow_exposed)

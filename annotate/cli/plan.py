@@ -103,7 +103,7 @@ def plan(options: PlanAsked) -> None:
     if options.icc is not None:
         if not 0 <= options.icc <= 1:
             raise UsageError(f"--icc {options.icc}: an intraclass correlation must be between 0 and 1")
-        # What is known of the questions replaces the estimate from a small pilot.
+        # A given correlation replaces the estimate from a small pilot.
         design = replace(design, icc=options.icc)
         assumed.append(f"units of one question are correlated as specified: icc {options.icc:g}")
     # Rounding can leave a spread that is not quite 0.
@@ -207,7 +207,7 @@ def _expected(options: PlanAsked, value: float) -> tuple[Design, list[str] | Non
             )
         assumed.append(f"both annotators use the labels with shares {', '.join(f'{s:g}' for s in shares)}")
         return expected_kappa(value, shares, weights=weights or None, icc=icc), None, assumed
-    # Only of these does the spread follow from the value alone.
+    # Only for these measures does the spread follow from the value alone.
     if name in ("percent", "accuracy", "share") and not weights:
         if options.shares:
             raise UsageError(f"--shares is for kappa, not for {name}")
@@ -266,7 +266,7 @@ def _names(panel: Panel, reference: Reference | None, takes_two: bool) -> list[s
         raise UsageError(
             f"choose two annotators with --annotators A,B; available: {', '.join(everyone[:20])}"
         )
-    # Gold and judges are no part of the agreement of people.
+    # Gold labels and judges do not count towards the agreement of people.
     return panel.people if len(panel.people) >= 2 and not takes_two else everyone
 
 

@@ -95,7 +95,8 @@ def _sit(
                 else:
                     refused = run_app(desk, keymap=keys, theme=remembered_theme(), held_ms=held_ms())
             finally:
-                # Also after an error: an open session would keep its annotator out.
+                # The session must also end after an error, because an open session would lock out its
+                # annotator.
                 counts = desk.counts()
                 end_session(db, desk.seat.session)
     message = f"the last key was refused ({refused}), but everything before it" if refused else "everything"
@@ -150,7 +151,7 @@ def serve(name: str, person: str, port: int, db: Path) -> None:
         # A port that was closed just now is free, although the system still waits for late packets.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            # Tried here, because the server would end with a traceback.
+            # The port is tried here, because the server would end with a traceback.
             probe.bind(("127.0.0.1", port))
         except OSError as e:
             raise StudyError(f"port {port} is in use; choose another port with --port") from e

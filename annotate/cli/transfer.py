@@ -126,7 +126,7 @@ def import_(
     if batch:
         # A block that is complete with this file is followed by the next one (--until-decided).
         move_on(store, batch)
-    # A record in quarantine is in no number until somebody decides on it.
+    # A quarantined record is not used in any result until somebody decides on it.
     code = Exit.ERROR if done.quarantined and not skip_bad else Exit.DONE
     if as_json:
         emit_json(

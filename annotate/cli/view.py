@@ -90,7 +90,7 @@ def _task(store: Store, name: str | None, batch: str | None) -> str:
             raise UsageError(f"no batch '{batch}'; to list the batches: {command('annotate batches show')}")
         return str(row[0])
     matches = [task for task in known if name is None or name in (task, task.rpartition(".")[0])]
-    # Of a name without a version the newest comes first; without a name there must be one task.
+    # The newest version comes first, for a name without a version. Without a name, there must be only one task.
     if not matches or (name is None and len(matches) > 1):
         listed = ", ".join(known) or f"none yet ({command('judge run TASK -m MODEL')})"
         raise UsageError(f"--task {name or 'NAME'} must be a task in the study; available: {listed}")

@@ -12,7 +12,8 @@ from judge.prompts.load import Task
 from judge.store import label_sources
 from judge.store.study import dumps
 
-# Not adopted: labels of a stopped person, which do not count, and revised labels, which have a first label beside them.
+# Not adopted: labels of a stopped person, which do not count, and revised labels, which have a first label as
+# well.
 LAYERS = ("first", "assisted", "undeclared")
 """The layers of labels that are adopted."""
 

@@ -62,8 +62,8 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
         frame_id, shared_with, level = (
             shared_level(store, field, candidates) if plan.is_even else (None, (), 1.0)
         )
-        # After the hash: without the units that earlier batches drew, each batch would seem to have a frame
-        # of its own.
+        # This comes after the hash is computed. Without the units that earlier batches drew, each batch would
+        # seem to have a frame of its own.
         candidates.leave_out(taken)
         training, attention = _checks(store, task, candidates, plan)
         # A check unit cannot be drawn, so the sample does not represent it: the weights add up to the rest of the frame.
@@ -111,9 +111,9 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
         assigned = {person: len(unit_ids) for person, unit_ids in units.items()}
         made.notes += _adopt(conn, task, plan, units)
         for person, n in assigned.items():
-            # Units that adopted labels have finished stay in the queue, but are no work.
+            # Units that adopted labels have finished stay in the queue, but need no work.
             made.positions[person] -= n - len(units[person])
-        # Inside the transaction, so that a refusal leaves no batch behind.
+        # The check is inside the transaction, so that an error leaves no batch behind.
         made.notes += seats.check_exposed(store, task, plan.name, units, allow=plan.allow_exposed)
     made.units, made.training, made.attention = len(drawn), len(training), len(attention)
     made.questions = len({d.question_id for d in drawn})
@@ -246,7 +246,7 @@ def strata_of(drawn: Sequence[DrawnUnit], frame: Frame) -> dict[str, dict[str, J
     strata: dict[str, dict[str, Json]] = {}
     for stratum in sorted(sizes):
         weights = [d.weight for d in drawn if d.stratum == stratum]
-        # Rounded, because weights that differ in their last bits only are the same weight.
+        # Weights are rounded, because weights that differ only in their last bits are equal.
         known = [round(weight, 4) for weight in weights if weight is not None]
         low, high = min(known, default=None), max(known, default=None)
         strata[stratum] = {"frame": sizes[stratum], "drawn": len(weights), "weight": low if low == high else None,

@@ -79,14 +79,16 @@ def with_taken(
     """Return the frame of `eligible` including the units that earlier batches drew from it, and these units
     separately.
     """
-    # With the drawn units, two draws from the same units have the same frame, whatever options selected it.
+    # Including the drawn units, two draws from the same units have the same frame, regardless of the options
+    # that selected it.
     fields = {q.field for q in task.spec.questions}
     before = "" if of is None else " WHERE rowid < (SELECT rowid FROM batches WHERE batch = ?)"
     rows = store.conn.execute(
         f"SELECT batch, task FROM batches{before}", [] if of is None else [of]
     ).fetchall()
     alike = [b for b, name in rows if fields & {q.field for q in stored_task(store, name).spec.questions}]
-    # A check is never drawn: its answer is known to whom it was shown. 0.2.0 left out the units of every batch.
+    # A check is never drawn, because the people who saw it know its answer. 0.2.0 left out the units of every
+    # batch.
     of_0_2_0 = of is not None and plan.left_out is None
     taken = [b for b in alike if of_0_2_0 or _is_equal(store.conn, b)]
     # Few-shot examples are in the prompt with their labels, so the judge would be tested on its own prompt.
@@ -115,7 +117,7 @@ def with_taken(
         "field": first,
         "kind": task.spec.unit,
         "examples": dumps(examples),
-        # What --fresh leaves out because a batch drew it makes no other frame.
+        # A unit that --fresh leaves out because a batch drew it does not make the frame a different one.
         "left_out": dumps(sorted(set(plan.left_out or ()) - apart)),
     }
     frame = Frame(store.conn)
@@ -145,7 +147,7 @@ def _candidates(store: Store, task: Task, plan: BatchPlan, rows: sqlite3.Cursor)
         confidence = None
         if distribution:
             masses = json.loads(distribution)
-            # The probability of tokens that stand for no label is no confidence in a label.
+            # The probability of tokens that do not represent a label is not confidence in a label.
             confidence = max((m for k, m in masses.items() if k != "unassigned"), default=None)
         stratum = {"label": value, "dataset": dataset, "confidence": _bin(confidence)}.get(
             plan.by or "", "all"

@@ -90,7 +90,7 @@ def extend_batch(
         _untaken(store, info, {d.unit_id for d in new})
         # All weights are written again: old and new units are one sample with one inclusion probability.
         _weigh(conn, name, drawn, before)
-        # Units that were imported since are in the frame now.
+        # Units that were imported after the draw are now in the frame.
         conn.execute(
             "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?, '$.frame', ?, '$.strata', json(?)) "
             "WHERE batch = ?",
@@ -119,7 +119,7 @@ def _larger(plan: BatchPlan, to: int) -> BatchPlan | None:
         return None
     if not plan.by_question:
         return replace(plan, n=to)
-    # As many units of each question as before.
+    # The number of units per question stays the same.
     return replace(plan, by_question=to, n=None if plan.n is None else plan.n // plan.by_question * to)
 
 

@@ -45,7 +45,8 @@ class Frame(Collection[Candidate]):
 
     def fill(self, candidates: Iterable[Candidate]) -> None:
         """Add candidates."""
-        # They may be a query of the same connection, which creating a table would end: the table must exist before.
+        # `candidates` may be a query on the same connection, which creating a table would end, so the table
+        # must already exist.
         rows = ((c.unit_id, c.question_id, c.stratum, c.confidence, c.answer, c.place) for c in candidates)
         self._conn.executemany(f"INSERT INTO {self._table} VALUES (?, ?, ?, ?, ?, ?)", rows)
 
@@ -60,7 +61,8 @@ class Frame(Collection[Candidate]):
 
     def among(self, units: Iterable[str]) -> set[str]:
         """Return the given units that are in the frame."""
-        # Through the index of the study, because place is the rowid of `units`: the frame has no index on its units.
+        # This uses the index of the study, because the frame has no index on its units, and `place` is the
+        # rowid of `units`.
         query = (
             f"SELECT f.unit_id FROM main.units AS u JOIN {self._table} AS f ON f.place = u.rowid "
             "WHERE u.unit_id IN (SELECT value FROM json_each(?))"

@@ -28,7 +28,7 @@ STAND_IN = "scripted/"
 """The prefix of models that replace a judge in tests and documentation."""
 FROM_FILE = "scripted/file"
 """The exception to `STAND_IN`. The answers of this model come from a file, and may be those of a real judge."""
-# A verdict makes no statement on a label with fewer units either.
+# A verdict also makes no statement on a label with fewer units.
 LEAST_UNITS = 10
 """The fewest units of a label for which the share of missing labels is checked."""
 
@@ -80,7 +80,8 @@ class StudyDraws:
         """Return the name of the reference to use with these people, or None if the reference is imported or
         is a majority that includes imported votes.
         """
-        # Imported labels are not drawn with known probabilities, so beside a batch no verdict may rest on them.
+        # Imported labels are not drawn with known probabilities, so no verdict may rest on them if there is a
+        # batch.
         if self.sequence is None or not people or name in people:
             return name
         # A majority with the votes of other people would bring imported labels back in.
@@ -93,14 +94,14 @@ class StudyDraws:
         """Return a judge's table for the verdict, which contains only human labels that were given in the
         sequence.
         """
-        # Somebody may have chosen the units of other labels, such as those on which the judge is right.
+        # The units of other labels may have been chosen, for example because the judge is right on them.
         codes = ratings.codes.copy()
         drawn = _among(ratings, self.sequence.units if self.sequence else ())
         for column, person in enumerate(ratings.annotators):
             if person in self._given:
                 codes[~_among(ratings, self._given[person]), column] = MISSING
             elif person not in self.panel.judges:
-                # A majority counts on the drawn units only, too.
+                # A majority also counts only on the drawn units.
                 codes[~drawn, column] = MISSING
         columns = {person: column for column, person in enumerate(ratings.annotators)}
         rows = {unit: row for row, unit in enumerate(ratings.units)}
@@ -151,13 +152,13 @@ class StudyDraws:
         if not panel.lacks_labels(judge):
             return ""
         units = [panel.table.units[i] for i in np.flatnonzero(panel.by_others)]
-        # Its labels exist, but it was fitted on these questions, or their sealed test is closed for it.
+        # The judge has labels, but it was fitted on these questions, or their sealed test is closed for it.
         if run is not None and run in judges_of(self.store.conn, panel.field, units):
             return ""
         reason = f"no labels of {judge} on the {len(units):,} units that others labelled"
         if run is None:
             return reason
-        # Only a run that was asked about them has stored a reason, such as unparsed replies.
+        # Only a run that judged these units has stored a reason, such as unparsed replies.
         if (panel.asked_units[judge] & panel.by_others).any():
             return f"{reason}. To see why: {command('judge runs show', run)}"
         task = panel.task.name if panel.task is not None else "TASK"
@@ -173,7 +174,7 @@ class StudyDraws:
                 f"verdict, draw a batch: {command('annotate batches new NAME TASK -n 300', '--annotators', ','.join(self.panel.people) or 'A,B')}",
             )
         if self.is_table:
-            # The best of several judges is chosen on these labels: they share the level.
+            # The judges share the significance level, because the best of them is chosen on these labels.
             return Draw(family=tuple(name for name in self.panel.judges if not self.panel.lacks_labels(name)))
         if not self.batches and _imported_unequally(self.store, self.panel.field):
             return Draw(
@@ -181,7 +182,7 @@ class StudyDraws:
             )
         if not self.batches:
             words = "as they were imported; how they were chosen is not recorded: one look"
-            # A sealed test has a level of its own.
+            # A sealed test has its own significance level.
             alone = judge in self.panel.looks or self._is_stand_in(self.run_of(judge) or judge)
             family = () if alone else self._beside_imported
             return Draw(words, unlabelled=self._unlabelled(judge, None), family=family)
@@ -370,8 +371,8 @@ class StudyDraws:
         if self._is_stand_in(run):
             return 0
         families = [batch.plan.judges for batch in sequence.batches]
-        # A family is declared at the draw, or fixed when labels of the batch are first read beside a judge. So a batch
-        # without a family has shown no label yet.
+        # A family is declared at the draw, or fixed when labels of the batch are first compared with a judge.
+        # So no label of a batch without a family has been shown yet.
         return next((i for i, family in enumerate(families) if not family or run in family), None)
 
     def _is_stand_in(self, run: str) -> bool:
@@ -396,8 +397,8 @@ def _imported_unequally(store: Store, field: str) -> bool:
 
 def _decided_against(store: Store, field: str, sequence: DrawnSequence | None) -> list[tuple[str, str, str]]:
     """Return (person, unit, label) for labels of a sequence that lost a conflict with another source."""
-    # The verdict keeps these labels: whoever imports labels and resolves conflicts could make people agree with the
-    # judge.
+    # The verdict keeps these labels. Otherwise, somebody who imports labels and resolves conflicts could make
+    # people agree with the judge.
     query = (
         "SELECT s.annotator_id, s.unit_id, s.value FROM label_sources AS s JOIN label_resolutions AS r "
         "USING (annotator_id, unit_id, repeat, source, field, value) WHERE r.given IS s.given AND s.field = ? "

@@ -30,7 +30,7 @@ def assign(
     out: dict[str, list[list[str]]] = {name: [] for name in annotators}
     for i, block in enumerate(shuffled(blocks, seed, "assign")):
         for k in range(overlap):
-            # Each block begins with the next annotator in turn, so that shares differ by one block at most.
+            # Each block begins with the next annotator in turn, so that shares differ by at most one block.
             out[annotators[(i + k) % len(annotators)]].append(blocks[block])
     return out
 
@@ -56,7 +56,7 @@ def sequence(
     chain = [[Place(u, "sample") for u in _inner(b, answer_of or {}, seed, annotator)] for b in order]
     total = sum(len(block) for block in chain)
     wanted = round(total * repeats)
-    # Units of the first half come again in the second half, when the person no longer remembers the first
+    # Units of the first half are repeated in the second half, when the person no longer remembers the first
     # answer.
     half = len(chain) // 2
     early = [p.unit_id for block in chain[:half] for p in block]

@@ -33,8 +33,8 @@ class DrawnUnit:
 
 def rank(seed: int, purpose: str, name: str) -> bytes:
     """Return the sort key of a name: a hash of the seed, the purpose and the name."""
-    # Not Python's `random`: the order must not depend on the order of rows, the Python version or the machine, and two
-    # purposes must not share their randomness.
+    # A hash is used instead of Python's `random`, because the order must not depend on the order of rows, the
+    # Python version or the machine, and two purposes must not share their randomness.
     return hashlib.sha256(f"{seed}:{purpose}:{name}".encode()).digest()[:12]
 
 
@@ -54,7 +54,7 @@ def equal_parts(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     remaining = min(n, sum(sizes.values()))
     order = sorted(sizes, key=lambda s: (sizes[s], s))
     parts = dict.fromkeys(sizes, 0)
-    # Smallest first, so that what a small stratum lacks is shared by all larger ones.
+    # The smallest stratum comes first, so that all larger strata share the units that it lacks.
     for i, stratum in enumerate(order):
         parts[stratum] = min(sizes[stratum], remaining // (len(order) - i))
         remaining -= parts[stratum]
@@ -78,8 +78,8 @@ def in_proportion(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int
             return
         size = min(BLOCK, total)
         parts = {stratum: size * n // total for stratum, n in remaining.items()}
-        # Rounding would never draw from a stratum with less than one unit a block. With a systematic draw, every unit has
-        # the same probability, however small its stratum.
+        # Rounding would never draw from a stratum with less than one unit per block. With a systematic draw,
+        # every unit has the same probability, however small its stratum.
         place = int.from_bytes(rank(seed, "remainder", str(number)), "big") % total
         for stratum, n in remaining.items():
             before, place = place, place + size * n % total
@@ -145,7 +145,7 @@ def in_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
     for name, units in heads.items():
         strata.setdefault(units[0].stratum, []).append(name)
     ranked = {stratum: shuffled(names, plan.seed, f"draw:{stratum}") for stratum, names in strata.items()}
-    # Equal parts have no order drawn: no verdict rests on them, so nothing depends on which units come first.
+    # Units drawn in equal parts have no order, because no verdict rests on them.
     order = (
         stratified(ranked, plan.strata or dict.fromkeys(strata, 0), plan.seed) if not plan.equal_parts else []
     )
@@ -241,7 +241,7 @@ def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[Draw
     return [_drawn(c, None) for c in first]
 
 
-# Without it, a judge that is sure and wrong would hardly ever be sampled.
+# Without this part, units on which the judge is sure but wrong would almost never be drawn.
 EVEN = 0.25
 """The part of the probability in a draw for PPI that is equal for all units."""
 

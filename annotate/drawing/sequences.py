@@ -176,7 +176,8 @@ def shared_level(store: Store, field: str, frame: Frame) -> tuple[str, tuple[str
         first = same.batches[0].plan
         if first.frame_id == frame_id and same.later is None:
             return frame_id, tuple(first.shares), first.level
-    # An earlier sequence of the same frame counts too, if another frame followed: returning to it is no new start.
+    # If another frame followed, an earlier sequence of the same frame also counts, so that returning to a frame
+    # does not restart the looks.
     others = [s for s in earlier if frame.among(s.units)]
     names = tuple(b.name for s in others for b in s.batches)
     return frame_id, names, max(0.0, 1.0 - sum(s.spent for s in others))
@@ -206,13 +207,13 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
         for seat in seats_of(store, b.name):
             by_unit.setdefault((b.name, seat.unit), []).append(seat)
     of_unit = [by_unit.get((b.name, d.unit_id), []) for d, b in units]
-    # A stopped annotator can label nothing any more, so no look waits for one.
+    # A stopped annotator cannot label any more, so a look does not wait for that person.
     waiting = [any(seat.is_open and not seat.stopped for seat in seats) for seats in of_unit]
     complete = next((i for i, waits in enumerate(waiting) if waits), len(units))
     waited_for = units[complete][1] if complete < len(units) else None
     first, last = batches[0].plan, batches[-1].plan
-    # The end of a frame is itself a look. Imports may have enlarged the frame since, so the end lies beyond
-    # the drawn units until all are drawn.
+    # The end of a frame is itself a look. Imports may have enlarged the frame, so the end lies beyond the drawn
+    # units until all units are drawn.
     exhausted = last.frame and len(batches[-1].units) == last.frame
     return DrawnSequence(
         _words(batches[0]),
@@ -232,7 +233,8 @@ def _words(batch: DrawnBatch) -> str:
     """Describe the frame, as in "drawn with equal probability from 3,000 units"."""
     n, where = batch.plan.frame, batch.plan.where
     words = f"{n:,} units" if n else "the units of the study"
-    # Short, because all of these may come together in the sentence of a verdict, which has a limit of 60 words.
+    # These words are short, because the sentence of a verdict may contain all of them and is limited to 60
+    # words.
     labelled = [f"{len(batch.plan.left_out):,} labelled before"] if batch.plan.left_out else []
     without = ", ".join([*labelled, *(["earlier batches"] if batch.plan.shares else [])])
     return words + (f" (those with {where})" if where else "") + (f" (without {without})" if without else "")

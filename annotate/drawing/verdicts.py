@@ -29,8 +29,8 @@ def judge_verdicts(
     compared = {judge: _Compared(drawn, judge, resolved, people) for judge in panel.judges}
     shown = {drawn.run_of(judge): judge for judge in panel.judges}
     family = {run for member in compared.values() for run in member.draw.family}
-    # Members of the family that the panel leaves out (--run) are tested too: leaving one out must not raise the share of
-    # the others. The judges of a table have no runs, and are in the family under their names.
+    # Members of the family that the panel leaves out (--run) are tested too: leaving one out must not raise the
+    # share of the others. The judges of a table have no runs, so the family contains their names.
     others = _others(drawn, sorted(family - {run for run in shown if run} - compared.keys()))
     if others is not None:
         compared |= {judge: _Compared(others, judge, resolved, people) for judge in others.panel.judges}
@@ -49,7 +49,7 @@ def judge_verdicts(
         judges = [
             judge for judge, case in compared.items() if case.draw.family == members and not case.draw.refused
         ]
-        # Without a plan (power None): it simulates further units, and only the last step needs it.
+        # These steps pass no power, because only the last step needs the plan, which simulates further units.
         share |= holm_steps(
             judges, len(members), lambda judge, part: decide(judge, part, None).decision != "undecided"
         )

@@ -51,8 +51,8 @@ def plain_draw(store: Store, task: Task, person: str, most: int, since: str | No
     n = enough(sizes, most)
     earlier = 1.0 if since is None else _share(store, since)
     if since is not None:
-        # With the share of the earlier batch, all units of the study have one probability, and numbers over
-        # all of them need no weights.
+        # With the share of the earlier batch, all units of the study have the same probability, so estimates
+        # need no weights.
         n = min(n, max(1, round(earlier * len(sizes))))
     option = "--by-question" if task.spec.unit in PARTS else "-n"
     words = (option, str(n), *(("--where", where) if where else ()))
@@ -79,7 +79,8 @@ def _end_of_frame(store: Store, task: Task, batch: str) -> int:
 
     Raises UsageError if the units up to this position are not those of its frame.
     """
-    # Units are only ever added to a study, so a frame is its first units, unless a condition selects others now.
+    # Units are only ever added to a study, so a frame consists of its first units, unless a condition now
+    # selects other units.
     plan = batch_info(store, batch).plan
     frame, taken = with_taken(store, task, plan, plan.run, batch)
     query = "SELECT count(DISTINCT unit_id) FROM batch_units WHERE batch = ? AND role <> 'sample'"

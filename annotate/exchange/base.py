@@ -93,7 +93,8 @@ class ReadOptions:
         """
         for line, row in rows:
             try:
-                # All of them before the first is yielded, so that a row is imported as a whole or not at all.
+                # The row's responses are collected before the first is yielded, so that a row is imported
+                # either as a whole or not at all.
                 responses = list(read_row(row, Where(str(path), line)))
             except BadInput as e:
                 self.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))

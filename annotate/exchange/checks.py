@@ -90,7 +90,7 @@ class Checks:
         domain = task.domain(name)
         if domain and value not in domain:
             raise BadInput(f"'{value}' is not a label: {', '.join(domain)}", field=name)
-        # Derived labels have no question with further rules.
+        # Only questions have rules beyond their labels, and derived fields have no question.
         if name not in answerable:
             return value
         question = task.question(name)

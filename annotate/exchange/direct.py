@@ -68,7 +68,8 @@ class DirectImport:
                 done.weights.setdefault(name, set()).add(response.weight)
         if response.answers:
             done.units.add(response.unit)
-        # A person who labelled a unit elsewhere has seen its text: a later batch must not count on a first sight.
+        # A person who labelled a unit elsewhere has seen its text: in a later batch, that person would not see
+        # it for the first time.
         for content in [*(["text"] if response.answers else []), *(["judge"] if kinds[ASSISTED] else [])]:
             exposure.note_unit(
                 self._conn, response.annotator, response.unit, content, "", "import", response.at
@@ -87,7 +88,8 @@ class DirectImport:
         kind = result.kind_of(response, name, self._how)
         earlier = self._in_file.setdefault(key, value)
         if earlier != value and not self._how.latest:
-            # Two imports may differ, and a lead resolves it. One file with two labels is a mistake in the file.
+            # Two imports may differ, and a lead then resolves the conflict. Two labels in one file are a
+            # mistake in the file.
             raise result.conflict(response, name, earlier, value)
         if kind != UNDECLARED and any(s.layer == UNDECLARED for s in same):
             self._declare(key, kind, same)
@@ -95,8 +97,8 @@ class DirectImport:
         contrary = [s for s in known if _is_import(s) and s.value != value]
         # `latest` replaces other imports only: the log of a batch is not overwritten from outside.
         replaces = bool(contrary) and self._how.latest
-        # The same label at the same time is the same answer of the person, as when an export comes back. It
-        # is stored again only if it must count from now on.
+        # The same label with the same time is the same answer, as when an export is imported again. It is
+        # stored again only if it was overridden and must count again.
         if not replaces and any(
             _is_import(s) or (response.at is not None and s.given == response.at) for s in same
         ):
@@ -115,7 +117,7 @@ class DirectImport:
         seen = exposure.is_exposed(conn, self._task, who, unit, response.at)
         kind = ASSISTED if seen else result.kind_of(response, name, self._how)
         earlier = [s for s in known if _is_import(s) and s.value != value and self._how.latest]
-        # A file may contradict itself: its first label is kept as a source beside the later one.
+        # A file may contradict itself: its first label is kept as an additional source.
         number = sum(s.source.partition("/")[0] == self._source for s in known)
         source = f"{self._source}/{number}" if number else self._source
         row = (unit, name, who, _layer(kind), response.repeat, value, None, None, source, response.at, now())

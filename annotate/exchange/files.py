@@ -37,8 +37,8 @@ class Out:
         """The number of rows of each file, by file name. `lines` counts the rows; a format that uses `open`
         must count them itself.
         """
-        # Beside the target, because a rename is atomic only within one file system. The random part keeps two exports
-        # at the same time apart.
+        # The temporary path is next to the target, because a rename is atomic only within one file system. Its
+        # random part separates exports that run at the same time.
         self._part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
 
     def __enter__(self) -> Out:
@@ -127,7 +127,7 @@ class Out:
         with self.open(name) as file:
 
             def put(row: Json) -> None:
-                # Python would write NaN, which is no JSON and which other programs refuse.
+                # Python would otherwise write NaN, which is not valid JSON and which other programs reject.
                 file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
                 self.rows[key] += 1
 

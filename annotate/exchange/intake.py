@@ -58,7 +58,7 @@ def store_responses(
         raise StudyError(
             f"batch '{batch}' was closed on {info.closed[:10]}: its labels can no longer be changed"
         )
-    # A pack has one person's part. Labels of the others would be lost when it is merged.
+    # A pack contains the units of one person. Labels by other people would be lost when it is merged.
     if info and info.packed_for:
         raise UsageError(f"batch '{batch}' is a packed batch: import into the study from which it was packed")
     checks = Checks(store, info.task if info else task, how.labels, derived=info is None)
@@ -74,7 +74,8 @@ def store_responses(
             done.retracted += inside.retract(withdrawn)
         for response in responses:
             named = replace(response, annotator=how.people.get(response.annotator, response.annotator))
-            # Before all checks: a decision of the lead holds, although the file still contains the record.
+            # This comes before all checks, because a lead's decision is final even if the file still contains
+            # the record.
             status = None if decided else quarantine.status_of(conn, batch, how.format, named)
             if status is not None:
                 done.unchanged += 1
@@ -83,14 +84,14 @@ def store_responses(
             try:
                 proved = checks.checked(named)
                 _prove(named)
-                # After the checks of the content, so that nobody is added for a record that is refused
-                # anyway.
+                # This comes after the checks of the content, so that nobody is added because of a record that
+                # is rejected.
                 people.check(named.annotator)
                 inside.store(proved)
             except BadInput as e:
                 error = _placed(e, response)
-                # A record about another text, or without a status, is well-formed: it does not stop the import, also
-                # without --skip-bad. A lead decides on it.
+                # A record about another text, or without a status, is well-formed, so it does not stop the
+                # import even without --skip-bad. A lead decides on it.
                 if not (isinstance(error, Unproven) and error.code in ("text", "status")):
                     bad(error)
                 quarantine.add(conn, batch, how.format, named, error)
@@ -103,7 +104,7 @@ def store_responses(
             done.quarantined += 1
         inside.finish()
         done.people = people.new
-        # Importing the same file twice is one import.
+        # A second import of the same file is not recorded.
         if done.changed:
             _remember(conn, import_id, how, batch, done, inside.sessions)
     return done
@@ -181,7 +182,8 @@ class AcceptedPeople:
         self._where = f"batch '{info.batch}'" if info else "the study"
         self._known = set(people_of(conn, info.batch)) if info else self._before
         self._batch = info.batch if info else None
-        # A study without people has nobody to mistake a name for: its first file brings its people.
+        # In a study without people, a name cannot be confused with another, so the people in its first file are
+        # added.
         self._open = how.new_people or not self._known
         self.new: list[str] = []
 
@@ -219,7 +221,8 @@ def _remember(
     counts |= attributes(done, "replaced", "skips", "spans", "notes", "flags", "unproven")
     counts["held"] = done.quarantined
     counts |= {"blindness": dict(done.blind), "units": len(done.units)}
-    # Labels of a draw with unequal probabilities stay such when they come back without their batch.
+    # Labels of units that were drawn with unequal probabilities must be recognised even if they are imported
+    # without their batch.
     counts |= {"unequal": sorted(name for name, weights in done.weights.items() if len(weights) > 1)}
     conn.execute(
         "INSERT INTO label_imports VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

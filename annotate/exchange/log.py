@@ -116,8 +116,8 @@ class BatchLog:
             return 0
         present: set[tuple[str, str | None]] = {(Kind.LABEL, name) for name in response.answers}
         present |= {(Kind.NOTE, None)} if response.note else set()
-        # A skipped record has no answers in it: those before the skip stay, and apply again if the skip is
-        # removed.
+        # A skipped record contains no answers. Answers from before the skip are kept, and apply again if the
+        # skip is removed.
         kinds = (Kind.NOTE,) if response.skipped else (Kind.LABEL, Kind.NOTE, Kind.SKIP)
         events = self._events_from(place, response.source)
         cleared = [e for e in events if e.kind in kinds and (e.kind, e.field) not in present]
@@ -137,10 +137,11 @@ class BatchLog:
         labels = 0
         unsourced = replace(response, source="")
         for event in events:
-            # The first label is what the person thought before the judge was shown: it can no longer be given blind.
+            # The first label is the person's opinion before the judge was shown, and can no longer be given
+            # blind.
             if event.kind in FIRST_LAYER and place.state.locked:
                 continue
-            # The id follows from the event, so that a second pull does not undo it again.
+            # The id is computed from the event, so that a second pull does not undo it again.
             undo = hashlib.sha256(f"retracted {event.event_id}".encode()).hexdigest()[:32]
             self._append(unsourced, place, Event(undo, Kind.UNDO, None, None, "retracted", event.event_id))
             labels += event.kind == Kind.LABEL
@@ -165,8 +166,9 @@ class BatchLog:
                     self._done.unchanged += kind == Kind.LABEL
                 continue
             if any(e.event_id == event_id for e in place.events):
-                # This event is in the log and was replaced since. If it was undone at the terminal, a file with the same
-                # answer restores it. A server's record does not: pulling again must not reverse the undo.
+                # This event is in the log, but was replaced later. If it was undone at the terminal, a file
+                # with the same answer restores it. A server's record does not: pulling again must not reverse
+                # the undo.
                 if stored is not None or response.source:
                     self._done.older += 1
                     continue

@@ -31,7 +31,7 @@ def text_sha(inputs: Mapping[str, Any]) -> str:
     white space.
     """
     parts = [[name, bare(flat(value))] for name, value in sorted(inputs.items())]
-    # Texts of a study may contain lone surrogates, which UTF-8 has no code for.
+    # Texts of a study may contain lone surrogates, which UTF-8 cannot encode.
     content = json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return hashlib.sha256(content).hexdigest()[:32]
 
@@ -69,7 +69,7 @@ def differs_by_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | Non
     """
     if not isinstance(given, Mapping) or inputs is None:
         return None
-    # The inputs of all tasks at once: a task with fewer inputs would compare less.
+    # The inputs of all tasks are compared at once, because a task with fewer inputs would compare less.
     inputs = dict(inputs)
     compared = {name: given[name] for name in inputs if given.get(name) is not None}
     for name, value in compared.items():
@@ -95,6 +95,6 @@ def _difference(
 
 def bare(text: str) -> str:
     """Return a string without white space, for comparisons."""
-    # Spreadsheets and databases trim and join white space, and nobody judges by it. PostgreSQL refuses NUL, so it is sent
-    # to Label Studio as U+FFFD.
+    # Spreadsheets and databases trim and join white space, which does not affect labels. PostgreSQL rejects
+    # NUL, so it is sent to Label Studio as U+FFFD.
     return "".join(text.split()).replace("\x00", "\ufffd")

@@ -29,7 +29,7 @@ KEPT = ("unit", "annotator", "answers", "spans", "skipped", "flag", "note", "sec
 
 def record_of(batch: str | None, form: str, response: Response) -> str:
     """Return the id of a record: a hash of its content and origin."""
-    # By content, so that importing the same file twice does not list a record twice.
+    # The id depends on the content, so that importing the same file twice does not list a record twice.
     parts = [batch, form, response.source, _payload(response)]
     return hashlib.sha256(dumps(parts).encode()).hexdigest()[:32]
 
@@ -47,7 +47,7 @@ def add(
         f"{error.field}: {error.reason}" if error.field and not isinstance(error, Unproven) else error.reason
     )
     if response is None:
-        # An unreadable record has no content to identify it by: its place and its error do.
+        # An unreadable record has no content, so its place and its error identify it.
         record = hashlib.sha256(_clean(dumps([batch, form, str(error)])).encode()).hexdigest()[:32]
         who = unit = ""
         payload = None
@@ -70,7 +70,7 @@ def add_row(
     """Add the row of a record unless it is already listed. `about` contains its place in the file, its
     annotator and its unit.
     """
-    # Names, units and reasons quote a foreign file, which may contain lone surrogates that SQLite refuses.
+    # Names, units and reasons quote a foreign file, which may contain lone surrogates that SQLite rejects.
     values = [*map(_clean, about), code, _clean(reason), payload, now()]
     conn.execute(
         "INSERT OR IGNORE INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, "
@@ -83,7 +83,8 @@ def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: 
     """Return the status of a record that a lead has decided, or that only a lead can decide; None for other
     records.
     """
-    # The id of a server's record (`source`) and its time identify it too, if its content is read differently now.
+    # The id of a server's record (`source`) and its time also identify it, in case its content is now read
+    # differently.
     row = conn.execute(
         "SELECT status, code FROM quarantine WHERE record = ? OR (? <> '' AND json_extract(response, '$.source') = ? "
         "AND json_extract(response, '$.at') = ?) ORDER BY status = 'settled', status = 'open'",

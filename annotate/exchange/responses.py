@@ -94,7 +94,7 @@ def responses(store: Store, batch: str) -> Iterator[Response]:
     """
     info = batch_info(store, batch)
     gold = bool(info.task.spec.shows_gold)
-    # The time of an answer is that of its last label or skip: `updated` changes with notes and flags, too.
+    # The time of an answer is that of its last label or skip: `updated` also changes with notes and flags.
     query = f"""
         SELECT a.unit_id, a.annotator_id, a.answers, a.spans, a.status, a.flag, a.note, a.active_ms,
                coalesce((SELECT max(e.at) FROM events AS e WHERE e.batch = a.batch AND e.annotator_id = a.annotator_id
@@ -119,7 +119,7 @@ def responses(store: Store, batch: str) -> Iterator[Response]:
             # Labels that were made elsewhere may have no time: 0 would count as a very fast answer.
             seconds=row[7] / 1000 if row[7] else None,
             at=row[8],
-            # A task that shows gold shows the answer, and a lead sees the answers of others.
+            # A task that shows gold labels shows the answer, and a lead sees the answers of others.
             blind=not (gold or row[1] == ADJUDICATED),
             layers=json.loads(row[9]),
             repeat=row[10],

@@ -102,7 +102,7 @@ class ImportResult:
 
     def as_json(self) -> dict[str, Json]:
         """Return the documented JSON shape, with the number of units in place of the units."""
-        # Scripts read the key "held": the attribute's name may change, the key may not.
+        # Scripts read the key "held", so it must not change even if the attribute is renamed.
         counts = {
             "held" if name == "quarantined" else name: getattr(self, name)
             for name in self.__slots__

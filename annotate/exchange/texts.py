@@ -94,7 +94,7 @@ def flat(value: Any) -> str:
 
 
 def _passage(number: int, passage: Mapping[str, Any]) -> str:
-    # A record of a foreign file may have anything in these places, and is compared with ours all the same.
+    # A record in a foreign file may contain anything here, and is still compared with our text.
     about = " · ".join(str(passage[k]) for k in ("title", "date", "source") if passage.get(k))
     return (
         f"[{number}] {about}\n{passage.get('text', '')}" if about else f"[{number}] {passage.get('text', '')}"

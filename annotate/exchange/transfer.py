@@ -52,7 +52,7 @@ def import_file(
         unread: list[BadInput] = []
 
         def unreadable(error: BadInput) -> None:
-            # First, because without --skip-bad this raises: then no record goes to the quarantine.
+            # This comes first, because it raises without --skip-bad, and then no record is quarantined.
             bad(error)
             unread.append(error)
 
@@ -111,7 +111,7 @@ def export_batch(
     info = batch_info(store, batch)
     units = ExchangeUnits(store, info, person)
     export = Export(batch, info.task, labels, units.each_unit, lambda: iter(()), absent(store, info))
-    # `write` raises the error for a format that only reads, before the units are looked at.
+    # `write` raises the error for a format that only reads, before the units are read.
     if form.writes is None:
         form.write(export, Out(path, "file"), options)
     if not len(units):

@@ -98,8 +98,8 @@ class ExchangeUnits:
     @contextmanager
     def reader(self) -> Iterator[Any]:
         """Yield a function that maps a unit's id to its inputs, or to None if the unit is not in the batch."""
-        # Read through the blind connection, SQLite refuses the judge, gold, `meta` and labels: what no screen shows cannot
-        # get into a file.
+        # The blind connection cannot read the judge, gold, `meta` or labels, so a file cannot contain anything
+        # that a screen does not show.
         queues: dict[str, Queue] = {}
         opened: list[Blind] = []
 
@@ -107,7 +107,7 @@ class ExchangeUnits:
             if unit not in self._places:
                 return None
             who, position = self._places[unit]
-            # A blind connection can read the queue of one person only.
+            # A blind connection can read the queue of only one person.
             if who not in queues:
                 opened.append(Blind(self._store, Seat(self._info.batch, who, who, ""), self._info.task))
                 queues[who] = Queue(self._info, opened[-1])

@@ -79,7 +79,7 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
             give_back(conn, batch, person, [position])
         mine = events_at(conn, batch, person, position)
         here = {e.event_id for e in mine}
-        # An event can be undone once: the same undo in both places is one.
+        # An event can be undone only once, so the same undo in both places counts once.
         new = [e for e in payload["events"] if e[0] not in here and (not e[5] or e[5] not in _undone(mine))]
         if not new:
             return
@@ -91,7 +91,7 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
         unit = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
         of = conn.execute(unit, [batch, person, position]).fetchone()[0]
         for event_id, *rest in new:
-            # A date that is not believed cannot say that a label came before what was shown.
+            # A wrong time cannot show that a label was given before an answer was shown.
             before = rest[-1] if payload.get("believed", True) else None
             if rest[0] == Kind.LABEL and is_exposed(conn, info.task, person, of, before):
                 rest[3] = ASSISTED
@@ -108,7 +108,7 @@ def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event
 
     def gives_way(event: Event) -> bool:
         part = _PART_OF.get(Kind(event.kind), _ANSWER)
-        # A first answer is final once the judge was shown: no later answer to this unit is blind.
+        # A first answer is final once the judge was shown, because no later answer to this unit is blind.
         return event.kind in UNDOABLE and part in parts and not (locked and event.kind in FIRST_LAYER)
 
     done = [e for e in mine if gives_way(e) and e.event_id not in known | _undone(mine)]

@@ -63,7 +63,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
             )
         batch, person = batches[0]
         theirs, ours = batch_info(packed, batch), batch_info(store, batch)
-        # Another wording is another question, under which the labels have another meaning.
+        # With different wording, the task is a different question, and its labels have a different meaning.
         if theirs.task.sha256 != ours.task.sha256:
             raise BadInput(f"was packed with a different text of task {theirs.task.name}", path=str(path))
         back = _check_positions(packed.conn, store.conn, batch, person, path)
@@ -85,7 +85,8 @@ def merge(store: Store, path: Path) -> MergedLabels:
                 refused = _refused(
                     conn, packed.conn, (batch, person, path), packed_rows, study_rows, edited, done
                 )
-                # A refused unit stays with the person to whom it was handed over, until a lead accepts the record.
+                # A unit that is not merged stays with the person to whom it was handed over, until a lead
+                # accepts the record.
                 done.back -= _take_away(conn, batch, person, set(back) & set(refused))
                 units = _units_of(conn, batch, person)
 
@@ -122,7 +123,8 @@ def _check_positions(
     assigned = set(ours.execute(query, [batch, person]))
     placed = {p for (p,) in packed.execute("SELECT DISTINCT position FROM events WHERE batch = ?", [batch])}
     gone = set(ours.execute(_GONE, [batch, person]))
-    # An import may have given the person more units since, a lead may have taken some.
+    # Since the pack was made, an import may have assigned more units to the person, and a lead may have handed
+    # over some.
     if not theirs or not theirs <= assigned | gone or not placed <= {p for p, _ in theirs}:
         raise BadInput(
             f"was packed from a different batch named '{batch}', which has other units", path=str(path)
@@ -230,7 +232,7 @@ def _packed_at(conn: sqlite3.Connection, batch: str, person: str) -> str:
     """Return the time at which the batch was first packed for the person or, if it is not recorded, the time
     of the draw.
     """
-    # By the exposures of this study: the time in the file could be edited.
+    # The time is taken from the exposures of this study, because the time in the file could have been edited.
     ledger = "SELECT min(at) FROM exposures WHERE batch = ? AND person = ? AND how = 'pack'"
     packed_at = conn.execute(ledger, [batch, person]).fetchone()[0]
     return str(

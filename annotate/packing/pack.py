@@ -48,12 +48,12 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
         )
     if path.exists():
         raise UsageError(f"{path}: already exists; choose another name")
-    # An incomplete file could be sent as a pack, so the file gets its name at the end.
+    # An incomplete file could be sent as a pack, so the file is renamed only at the end.
     part = path.with_name(f".{path.name}.part")
     _remove(part)
     try:
         _write(store, info, person, part, rows)
-        # Before the file gets its name: if this fails, no pack exists whose units count as unseen.
+        # This comes before the file is renamed: if it fails, there is no pack whose units count as unseen.
         with store.transaction() as conn:
             exposure.note_batch(conn, info.task, batch, [person], "pack")
         part.replace(path)
@@ -151,7 +151,8 @@ def copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Tas
         answers |= {row[0] for row in human_answers}
     blank = {**_HIDDEN, **{n: None for n in ITEM_INPUTS if n not in names}}
     nothing = {**_HIDDEN, **dict.fromkeys(ITEM_INPUTS)}
-    # Of the other item of a pair only the claim is shown. An item whose passages serve as noise shows nothing of itself.
+    # Only the claim of the other item of a pair is shown. If passages of an item serve as noise, nothing else
+    # of this item is shown.
     others = {row[0] for row in _select(source, "passages", "item_id", passages, key="passage_id")}
     _copy(source, target, "items", items, blank)
     _copy(source, target, "items", counters - items, {k: v for k, v in nothing.items() if k != "claim"})

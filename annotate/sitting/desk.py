@@ -90,7 +90,7 @@ class Desk(Queue):
             seat = Seat(batch, annotator, person, session, show_own=not adjudicate or allow_own)
             desk = cls(info, seat, Blind(store, seat, info.task, busy_ms), store.clone(), busy_ms, lock)
         except BaseException:
-            # This is needed after Ctrl+C, too: otherwise nobody could open the queue before this process ends.
+            # This is also needed after Ctrl+C. Otherwise, nobody could open the queue until this process ends.
             lock.__exit__(None, None, None)
             raise
         return desk

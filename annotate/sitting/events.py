@@ -45,7 +45,7 @@ BLIND, ASSISTED, UNDECLARED = "blind", "assisted", "undeclared"
 """The reasons of label events from imports, which state whether suggestions were visible. The last two are
 also layers.
 """
-# SHOWN is not among them, because undo cannot make somebody forget what they have seen.
+# SHOWN cannot be undone, because undo cannot make somebody forget what they have seen.
 UNDOABLE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.KEEP, Kind.REVISE)
 
 
@@ -120,7 +120,7 @@ def why_refused(events: Sequence[Event], new: Event, fields: Sequence[str]) -> s
     if new.kind in FIRST_LAYER and state.locked:
         return stands
     if new.kind == Kind.SHOWN and state.status(fields) is not UnitStatus.DONE:
-        # Otherwise the judge could be read before the person has answered.
+        # Otherwise, the person could read the judge's label before answering.
         return "answer every question first"
     if new.kind in (Kind.KEEP, Kind.REVISE) and not state.locked:
         return "nothing has been shown for this unit"

@@ -47,7 +47,7 @@ def settle(
         [*values.values(), *seat],
     )
     if role in KEPT:
-        # All labels of the unit are written again, because an undo can take back any of them.
+        # All labels of the unit are written again, because an undo can remove any of them.
         clear(conn, seat[1], *unit, source_of(seat[0], seat[1]), task.fields)
         add(conn, rows)
 

@@ -14,7 +14,7 @@ from judge.types import Where
 COLUMNS = ("unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
            "flag", "note", "spans", "at", "stratum", "weight", "sources", SHA_KEY)  # fmt: skip
 """The columns of the labels, with evidence, time and sources."""
-# CSV has texts, and JSON and Parquet have booleans.
+# CSV contains text, but JSON and Parquet contain booleans.
 BLIND = {"true": True, "false": False, "1": True, "0": False, True: True, False: False}
 
 
@@ -62,8 +62,8 @@ def responses(
     fields = [q.field for q in reading.task.spec.questions] if reading.task else []
 
     def read_row(row: Mapping[str, Any], where: Where) -> Iterator[Response]:
-        # A revised label was given after the judge was shown, and a lead's decision is nobody's label: neither may come
-        # back as a first label.
+        # A revised label was given after the judge was shown, and a lead's decision is not a person's label, so
+        # neither may be imported as a first label.
         if row.get("layer") != "revised" and row.get("annotator") != ADJUDICATED:
             yield _response(row, where, reading, fields, spans)
 
@@ -107,7 +107,7 @@ def _response(
 def _differs(row: Mapping[str, Any], reading: ReadOptions) -> str | None:
     inputs = reading.inputs(str(row.get("unit") or ""))
     differences = [differs_by_inputs(row.get("inputs"), inputs), differs_by_hash(row.get(SHA_KEY), inputs)]
-    # The greatest text is a reason, if one of the two checks found a difference.
+    # A non-empty text sorts last, so this selects the reason if one of the two checks found a difference.
     return max((f for f in differences if f is not None), default=None)
 
 

@@ -40,7 +40,7 @@ NO_STATUS = (
     "-O status=submitted"
 )
 NOTE, SPANS = "adjudge-note", "adjudge-evidence"
-# Argilla names users by UUID. Made from the name, a user has the same id in every export.
+# Argilla names users by UUID. An id that is made from the name is the same in every export.
 _PEOPLE = uuid.UUID("8f2c7f0e-6f0b-5b3e-9d59-6a1d5f1f0c11")
 """The UUID namespace for people's ids, which are derived from their names."""
 
@@ -53,7 +53,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
     if export.labels:
         users = {}
         for response in export.responses():
-            # A record has one response of each user, so a hidden repeat has no place in it.
+            # A record has only one response by each user, so a hidden repeat cannot be stored in it.
             if not response.repeat:
                 answered.setdefault(response.unit, []).append(response)
                 users[_user(response.annotator)] = response.annotator
@@ -190,7 +190,7 @@ def _responses(
         status[user] = state or status.get(user) or reading.options.get("status", "")
     questions = {_argilla_name(q.field): q.field for q in reading.task.spec.questions}
     for user, values in by_user.items():
-        # An unknown status, of a later version, must not be taken for "submitted".
+        # An unknown status, of a later version, must not count as "submitted".
         if status[user] not in ("", "submitted", "discarded", "draft"):
             raise BadInput(
                 f"'{status[user]}' is not a status; must be submitted, discarded or draft", field="responses"

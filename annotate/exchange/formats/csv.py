@@ -45,7 +45,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    # As in JSON, so that all our files are read by one parser.
+    # The column contains JSON, so that all our files are read by one parser.
     if isinstance(value, bool):
         return "true" if value else "false"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)

@@ -104,7 +104,8 @@ def _archive(path: Path, reading: ReadOptions) -> Iterator[Response]:
             for name in names:
                 with archive.open(name) as member:
                     yield from _file(path / name, member, Path(name).stem, reading)
-    # zlib.error: a damaged member. RuntimeError: a password. NotImplementedError: an unknown compression.
+    # zlib.error means a damaged member, RuntimeError a password, and NotImplementedError an unknown
+    # compression.
     except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, OSError) as e:
         raise BadInput(f"cannot be unpacked: {e}", path=str(path)) from e
 

@@ -61,7 +61,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
         return reading.as_person or _author(value, users)
 
     reader = Reader(layout, _check(layout), reading.inputs, author)
-    # In a first pass, because a prediction in the last task makes all labels of the file assisted.
+    # This takes a first pass, because a prediction in the last task makes all labels in the file assisted.
     blind = _blind(path)
 
     def read_task(task: Mapping[str, Any], where: Where) -> Iterator[Response]:
@@ -82,7 +82,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
 
 
 def _check(layout: ConfigLayout) -> Check | None:
-    # The package is large, and files work without it: then only our own checks apply.
+    # The package is large, and files can be read without it. In that case, only our own checks apply.
     try:
         return Check(layout.xml)
     except MissingExtra:
@@ -117,7 +117,7 @@ def _blind(path: Path) -> bool | None:
     is_stated = False
     # The second pass reports bad rows.
     for _, task in json_records(path, lambda e: None):
-        # An export reduces predictions to ids, which is enough to see that there were some.
+        # An export contains only the ids of predictions, which is enough to see that there were predictions.
         if task.get("predictions") or task.get("total_predictions"):
             return False
         is_stated = is_stated or "predictions" in task or "total_predictions" in task

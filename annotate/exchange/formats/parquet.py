@@ -49,7 +49,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
         file = f"data/{name}.parquet"
         out.rows[file] = sizes[file] = 0
         with out.guarded(), pyarrow.parquet.ParquetWriter(out.place(file), schema) as writer:
-            # In groups, so that a batch of 100,000 units does not fill the memory.
+            # Rows are written in groups, so that a batch of 100,000 units does not fill the memory.
             remaining = iter(rows)
             while group := list(islice(remaining, ROW_GROUP)):
                 table = pyarrow.Table.from_pylist(group, schema)
@@ -73,7 +73,8 @@ def _unit_columns(task: Task) -> dict[str, Any]:
 
 
 def _cells(unit: ExchangeUnit) -> dict[str, Any]:
-    # Letters differ from item to item, so options are a list of pairs; a struct would need one column a letter.
+    # Letters differ from item to item, so options are a list of pairs; a struct would need one column for each
+    # letter.
     return {
         name: [{"letter": k, "text": str(v)} for k, v in value.items()]
         if isinstance(value, Mapping)

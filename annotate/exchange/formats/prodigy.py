@@ -46,8 +46,8 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
             return
         units = {unit.unit_id: unit for unit in export.units()}
         for response in export.responses():
-            # Evidence, note, flag and time belong to the unit: they are in the row of its first question
-            # only.
+            # Evidence, note, flag and time belong to the unit, so only the row of its first question contains
+            # them.
             first = True
             for question in export.task.spec.questions:
                 if response.skipped or question.field in response.answers:
@@ -186,7 +186,7 @@ def _named(options: Any, chosen: str, name: str, reading: ReadOptions) -> str:
 
 
 def _annotator(row: Mapping[str, Any], reading: ReadOptions) -> str:
-    # Without ?session=NAME in its address, Prodigy makes a session name of the data set and the time.
+    # Without ?session=NAME in its address, Prodigy makes a session name from the data set and the time.
     name = _optional(row, "_annotator_id") or _optional(row, "_session_id") or ""
     dataset = reading.options.get("dataset")
     if dataset:

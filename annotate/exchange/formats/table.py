@@ -37,7 +37,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     if path.suffix.lower() in (".csv", ".tsv") and label not in present and {"unit", SHA_KEY} <= set(present):
         reason = "this is a sheet that `annotate export` wrote: pass --from csv"
         raise BadInput(reason, path=str(path), line=1, field=label)
-    # Labels that an earlier `annotate export --labels` wrote have their design weights with them. Two columns of this
+    # Labels that an earlier `annotate export --labels` wrote contain their design weights. Two columns of this
     # name cannot be told apart.
     if (
         list(table(path, list(columns.values())).columns).count(WEIGHT) == 1

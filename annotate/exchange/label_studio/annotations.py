@@ -147,7 +147,7 @@ def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, i
     if 0 <= start < end <= len(text) and text[start:end].split() == wanted:
         return start, end
     # The page of server 1.23 counts code points, but other programs that write this format count UTF-16 units.
-    # A text may contain half of a surrogate pair, which UTF-16 would otherwise refuse.
+    # A text may contain half of a surrogate pair, which UTF-16 would otherwise reject.
     units = text.encode("utf-16-le", "surrogatepass")
     if not 0 <= 2 * start < 2 * end <= len(units):
         return None
@@ -213,7 +213,8 @@ class Reader:
             note=marked.note,
             seconds=number_of(annotation.get("lead_time"), "lead_time"),
             at=_time(annotation.get("updated_at") or annotation.get("created_at")),
-            # An annotation that was made from a prediction is not blind, even if the predictions were deleted since.
+            # An annotation that was made from a prediction is not blind, even if the predictions were deleted
+            # later.
             blind=False if _from_prediction(annotation) else blind,
             where=where,
             differs=None if data is None else self._differs(data, inputs),
@@ -273,7 +274,7 @@ class Authors:
         guessed = {number: self._guess(user) for number, user in users.items() if not declared[number]}
         matches = Counter(guessed.values())
         self._names: dict[Any, str] = {number: name for number, name in declared.items() if name}
-        # With two alices on the server, a guess could give the labels of one to the other.
+        # If two users are called alice, a guess could assign the labels of one to the other.
         self._names |= {
             number: name
             for number, name in guessed.items()

@@ -81,7 +81,7 @@ class ConfigLayout:
     @cached_property
     def keys(self) -> dict[tuple[str, str], str]:
         """Keys by (field, label)."""
-        # All questions are on one page, and Label Studio gives a key to one label only.
+        # All questions are on one page, and Label Studio assigns each key to only one label.
         of_task = {label.key for q in self.task.spec.questions for label in q.labels if label.key}
         out: dict[tuple[str, str], str] = {}
         used = {*of_task, "e"} if self.evidence else set(of_task)
@@ -157,7 +157,7 @@ class ConfigLayout:
                 if label.meaning:
                     choice.set("hint", _literal(label.meaning))
             for label in question.labels:
-                # A hint appears only while the mouse is on the label, so the meanings follow as text, too.
+                # A hint appears only while the mouse is on the label, so the meanings are also printed as text.
                 if label.meaning:
                     meaning = _literal(f"{label.value}: {label.meaning}")
                     ET.SubElement(view, "Header", value=meaning, size="6", style=_MEANING)

@@ -37,7 +37,8 @@ class Link(NamedTuple):
 
 def mark_of(store: Store, info: BatchInfo, person: str = "") -> str:
     """Return the mark in a project's description, which identifies the batch (and the person)."""
-    # A push that is killed after the server created the project, and before the study noted it, looks for this mark.
+    # A push that is killed after the server created the project, but before the study stored it, finds the
+    # project by this mark.
     row = store.conn.execute("SELECT created, seed FROM batches WHERE batch = ?", [info.batch]).fetchone()
     text = "\x1f".join([info.batch, info.task.sha256, *map(str, row), *([person] if person else [])])
     return f"adjudge:{hashlib.sha256(text.encode()).hexdigest()[:20]}"
@@ -128,7 +129,7 @@ def find(
         keep(store, info.batch, link)
         return link, project
     project = server.project(link.project)
-    # The server gives the number of a deleted project to a new one, so the number alone proves nothing.
+    # The server may give the number of a deleted project to a new project, so the number alone proves nothing.
     if project is None or mark not in project.description:
         state = "was deleted there" if project is None else "was replaced by another project"
         whose = f" for {person}" if person else ""
@@ -184,8 +185,8 @@ def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> No
     """Delete the records of tasks that were deleted on the server, so that their units are sent again; labels
     are kept.
     """
-    # The records of their annotations have to go as well. The server gives the number of a deleted task to the next
-    # one. A pull would then take the annotations that the new task lacks for deleted ones.
+    # The records of their annotations must be deleted as well. The server may give the number of a deleted task
+    # to a new task, and a pull would then treat the old task's annotations as deleted from the new task.
     keys = [(batch, link.url, link.person, task) for task in tasks]
     with store.transaction() as conn:
         for table in ("label_studio_annotations", "label_studio_tasks"):
@@ -221,13 +222,14 @@ class Survey(NamedTuple):
         return {t for t in self.there if t not in self.known or self._other(t, self.known[t])}
 
     def _other(self, task: int, known: KnownTask) -> bool:
-        # The time of creation tells a task from a later one with the same number.
+        # The creation time distinguishes a task from a later task with the same number.
         return known.created is not None and not same_time(self.there[task].created, known.created)
 
 
 def survey(store: Store, info: BatchInfo, server: Server, link: Link) -> Survey:
     """Compare the tasks on the server with the stored ones."""
-    # Equal counts prove nothing: tasks are deleted, and created again under old or new numbers. So all are listed.
+    # All tasks are listed, because an equal number of tasks proves nothing: tasks may be deleted, and created
+    # again under old or new numbers.
     return Survey(tasks_of(store, info.batch, link), server.listing(link.project))
 
 
@@ -238,7 +240,7 @@ def same_time(first: str, second: str | None) -> bool:
 
 def seats_of(store: Store, batch: str, person: str) -> dict[int, Key]:
     """Return the units that a person has or had in a batch, by position. The result is empty for a shared project."""
-    # A unit that was given to somebody else stays in the first person's project, and may be labelled there.
+    # A unit that was handed over stays in the first person's project, and may still be labelled there.
     query = (
         "SELECT position, unit_id, repeat FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication' "
         "UNION SELECT position, unit_id, repeat FROM handed_over WHERE batch = ? AND annotator_id = ?"

@@ -94,12 +94,12 @@ def pull(
         projects = _projects(store, info, server, out)
         surveys = {link: links.survey(store, info, server, link) for link in projects}
         of = sum(len(there.unread) for there in surveys.values())
-        # If nothing has changed, a pull asks for nothing but the list of tasks.
+        # If nothing has changed, a pull requests only the list of tasks.
         authors = Authors(store, info, server.users() if of else {}, people or {})
         live: set[tuple[str, Key]] = set()
         known: set[tuple[str, Key]] = set()
         for link, there in surveys.items():
-            # At every pull, because everybody with access to the server can add predictions.
+            # This is checked at every pull, because everybody with access to the server can add predictions.
             if projects[link].predictions and not link.assisted:
                 link = links.mark_assisted(store, batch, link)
             if link.person:
@@ -194,7 +194,7 @@ class _Page:
             annotations = task.get("annotations")
             if not isinstance(annotations, list) or not all(isinstance(a, dict) for a in annotations):
                 raise ServerFault(f"{self.link.url}: task {task['id']} has no list of annotations")
-        # An edited annotation is a later answer of the same person, and no contradiction.
+        # An edited annotation is a later answer by the same person, not a contradiction.
         how = ImportOptions("label-studio", latest=True)
         done = store_responses(
             self.store,
@@ -263,7 +263,7 @@ class _Page:
         """
         withdrawn = []
         for task in tasks:
-            # Deleting a task says nothing about what its annotators meant.
+            # Deleting a task does not mean that its labels were wrong.
             if task["id"] in self.survey.strange or self.survey.known[task["id"]].key != links.key_of(
                 task, self.seats
             ):

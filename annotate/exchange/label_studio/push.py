@@ -232,7 +232,7 @@ class _Job:
         self.progress(out.there + out.new, self.of)
 
     def _existing(self, person: str, new: bool) -> tuple[Link, Project] | None:
-        # --new abandons a shared project, but of several projects only those that were deleted.
+        # --new abandons a shared project. If each person has a project, it abandons only the deleted projects.
         if new and not person:
             return None
         try:
@@ -258,7 +258,7 @@ class _Job:
         title = f"adjudge: {info.batch}" + (f" ({person})" if person else "")
         number = self.server.create(
             {
-                # The server refuses titles of more than 50 characters.
+                # The server rejects titles of more than 50 characters.
                 "title": title if len(title) <= 50 else title[:49] + "…",
                 "description": links.description(self.store, info, run, person),
                 "label_config": self.layout.xml,
@@ -268,7 +268,8 @@ class _Job:
                 "enable_empty_annotation": False,
                 "show_collab_predictions": run is not None,
                 "maximum_annotations": 1 if person else info.plan.overlap or 1,
-                # In the order of the queue: training comes first, and a repeat long after its unit.
+                # Tasks are shown in the order of the queue: training comes first, and a repeat comes long after
+                # its unit.
                 "sampling": "Sequential sampling",
             }
         )

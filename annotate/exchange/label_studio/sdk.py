@@ -78,8 +78,8 @@ def connect(url: str) -> tuple[Any, httpx.Client]:
                 answer.status_code,
             )
 
-    # A redirect would carry the texts to another server. The SDK sends a personal access token in a body, and no client
-    # leaves a body out of a redirected request.
+    # A redirect would carry the texts to another server. The SDK sends a personal access token in a body, and
+    # no client removes the body from a redirected request.
     http = httpx.Client(
         timeout=SECONDS,
         follow_redirects=False,
@@ -100,7 +100,8 @@ def explained(url: str, missing: str = "") -> Iterator[None]:
     import httpx
     from label_studio_sdk.core.api_error import ApiError
 
-    # `from None`: with JUDGE_DEBUG=1 a traceback would print the SDK's text, cookies included.
+    # `from None` is needed because, with JUDGE_DEBUG=1, a traceback would print the SDK's text, including
+    # cookies.
     try:
         yield
     except ApiError as e:
@@ -143,7 +144,7 @@ def _detail(body: Any) -> str:
     text = " ".join(str(body or "").split())
     # A proxy answers with a page of HTML.
     text = "" if text.startswith("<") else text
-    # A server may repeat the key that it refuses.
+    # A server may repeat the key that it rejects.
     return re.sub(r"[\w-]{20,}(\.[\w-]+)*", "…", text)[:200]
 
 
@@ -171,7 +172,8 @@ class Check:
 
     def regions(self, result: Sequence[Mapping[str, Any]]) -> None:
         """Raise BadInput if the SDK rejects a region, naming the control of the first such region."""
-        # Region by region, because the vendor's check of a whole annotation returns only True or False.
+        # Regions are checked one by one, because the vendor's check of a whole annotation returns only True or
+        # False.
         for number, region in enumerate(result, 1):
             if region.get("type") == "relation":
                 continue

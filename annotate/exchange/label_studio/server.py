@@ -13,7 +13,8 @@ from judge.types import Json
 PAGE = 1000
 IDS = 200
 """The largest number of task ids in one URL, because proxies reject longer URLs."""
-# The SDK retries calls that read. A call that writes is not retried, because a server that fails may have written.
+# The SDK retries calls that read. A call that writes is not retried, because a server may have written before
+# it failed.
 _ONCE = {"max_retries": 0}
 
 
@@ -130,7 +131,7 @@ class Server:
     def _export(self, number: int, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         import ijson
 
-        # In a file, because the export of a large project would fill the memory.
+        # The export goes to a file, because the export of a large project would fill the memory.
         with tempfile.TemporaryFile() as file:
             with sdk.explained(self.url, "the project was deleted"):
                 # Otherwise the export would leave out tasks without annotations, among them those whose

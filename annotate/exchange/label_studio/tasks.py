@@ -46,7 +46,8 @@ def _passage(number: int, passage: Mapping[str, str]) -> str:
 
 def _as_sent(text: str) -> str:
     """Return the text to send. It has as many code points as the original, because evidence refers to code points."""
-    # Browsers join \r\n to one character, which would move every later offset of evidence. Databases refuse NUL.
+    # Browsers join \r\n to one character, which would move every later offset of evidence. Databases reject
+    # NUL.
     return text.replace("\r\n", " \n").replace("\r", "\n").replace("\x00", "\ufffd")
 
 
@@ -80,7 +81,8 @@ class Sent(NamedTuple):
 
 def wanted(units: ExchangeUnits, person: str) -> list[Sent]:
     """Return every task of a project: a person's queue in its order, or each unit once if the project is shared."""
-    # A project of one person may have hidden repeats. In a shared one, two tasks of a unit would not be hidden.
+    # A project for one person may have hidden repeats. In a shared project, a second task of a unit would not
+    # be hidden.
     if person:
         return [Sent(key, place) for place, key in sorted(units.seats.items())]
     return [Sent((unit, 0)) for unit in units.ids]
