@@ -31,7 +31,7 @@ class Policy:
         return "; ".join(parts)
 
     def stored(self) -> dict[str, Any]:
-        """Return the policy as stored; empty parts are left out."""
+        """Return the policy as it is stored, without empty parts."""
         return {name: value for name, value in asdict(self).items() if value}
 
 

@@ -14,7 +14,7 @@ SPARE = "123456789" + ascii_lowercase + ascii_uppercase
 
 
 def label_keys(task: Task) -> dict[str, dict[str, str]]:
-    """Return field -> {key: label}: the task's keys, and digits for labels without one.
+    """Return a map from each field to {key: label}. Labels without a key in the task have digits as keys.
 
     Raises UsageError if there are more labels than keys.
     """

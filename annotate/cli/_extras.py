@@ -20,7 +20,9 @@ class Extras:
     """The alt-test of each judge and the latent labels of one field, each only if requested."""
 
     def __init__(self, panel: Panel, how: How, epsilon: float | None, latent: bool) -> None:
-        """Compute the requested results; there is no alt-test if `epsilon` is None. Raises UsageError if data is missing."""
+        """Compute the requested results. The alt-test is not computed if `epsilon` is None. Raises UsageError
+        if data is missing.
+        """
         self.panel = panel
         # Gold is not included, because the estimated labels are compared with it.
         self.names = panel.people + panel.judges

@@ -31,7 +31,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class LimitCheck:
-    """The comparison of a measure with its limit. `seen` is the compared number, or None if there is none."""
+    """The comparison of a measure with its limit. `seen` is the compared number, or None if the measure is
+    undefined.
+    """
 
     limit: Limit
     on: On

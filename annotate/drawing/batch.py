@@ -39,7 +39,7 @@ class BatchMade:
     training: int = 0
     attention: int = 0
     positions: dict[str, int] = field(default_factory=dict)
-    """The number of units in each annotator's queue, without those that adopted labels have already finished."""
+    """The number of units in each annotator's queue, without units that adopted labels have already finished."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -199,7 +199,9 @@ def redraw(candidates: Frame, plan: BatchPlan) -> list[DrawnUnit]:
 
 
 def strata_sizes(candidates: Frame, plan: BatchPlan) -> dict[str, int]:
-    """Return the sizes of the strata, which determine the order of a stratified draw; empty without strata."""
+    """Return the sizes of the strata, which determine the order of a stratified draw. The result is empty if
+    there are no strata.
+    """
     if not plan.by or not plan.is_even:
         return {}
     if not plan.by_question:

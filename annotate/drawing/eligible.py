@@ -64,7 +64,7 @@ def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str
     """Return the frame of a draw, in study order: units that have all inputs and that no batch drew with
     equal probabilities.
 
-    Only batches on the same questions count. If `of` names a stored batch, the frame is that of its draw.
+    Only batches on the same questions count. If `of` names a stored batch, return the frame of its draw.
     """
     # Units that were labelled in another way (imported, from a queue, drawn by label) stay in the frame: without them
     # the draw would not be representative.

@@ -141,7 +141,7 @@ def _units(store: Store, batch: str) -> list[DrawnUnit]:
 
 
 def _are_alike(units: Rows[DrawnUnit]) -> bool:
-    """Return whether all units have the same probability; False if a unit has no probability."""
+    """Return whether all units have a probability, and all probabilities are the same."""
     known = [d.probability for d in units if d.probability is not None]
     return bool(known) and len(known) == len(units) and max(known) - min(known) < ALIKE
 
@@ -184,7 +184,7 @@ def shared_level(store: Store, field: str, frame: Frame) -> tuple[str, tuple[str
 
 
 def sequence_of(store: Store, field: str, batch: str) -> DrawnSequence | None:
-    """Return the sequence of a batch; None if its units have unequal probabilities."""
+    """Return the sequence of a batch, or None if its units have unequal probabilities."""
     return next((s for s in sequences(store, field) if batch in (b.name for b in s.batches)), None)
 
 

@@ -84,7 +84,7 @@ class _Compared:
 
 
 def _others(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
-    """Return the same draws with these runs in place of the panel's judges; None if there are no runs."""
+    """Return the same draws with these runs in place of the panel's judges, or None if there are no runs."""
     if not runs:
         return None
     panel = drawn.panel

@@ -37,8 +37,8 @@ class PlainDraw:
 
 
 def plain_draw(store: Store, task: Task, person: str, most: int, since: str | None) -> PlainDraw | None:
-    """Return the draw of about `most` units, or of the units imported since the batch `since`; None if there
-    are no units.
+    """Return the draw of about `most` units or, with `since`, of the units that were imported after this batch.
+    Return None if there are no units.
 
     Raises UsageError if that batch's frame has changed in any other way.
     """

@@ -80,8 +80,8 @@ def add_row(
 
 
 def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> str | None:
-    """Return the status of a record that a lead has decided, or that only a lead can decide; None for other
-    records.
+    """Return the status of a record that a lead has decided, or that only a lead can decide. Return None for
+    other records.
     """
     # The id of a server's record (`source`) and its time also identify it, in case its content is now read
     # differently.

@@ -82,7 +82,7 @@ class Response:
     """
 
     def is_blind(self, name: str) -> bool | None:
-        """Return whether a question was answered without visible suggestions; None if unknown."""
+        """Return whether a question was answered without visible suggestions, or None if this is unknown."""
         layer = self.layers.get(name)
         return self.blind if layer is None else False if layer == ASSISTED else None
 

@@ -50,7 +50,7 @@ MARKABLE = ("passage", "answer")
 
 
 def marked_input(names: Collection[str]) -> str | None:
-    """Return the input in which evidence is marked: the passage or, without one, the answer."""
+    """Return the input in which evidence is marked: the passage or, if there is no passage, the answer."""
     return next((name for name in MARKABLE if name in names), None)
 
 

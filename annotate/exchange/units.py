@@ -67,8 +67,8 @@ class ExchangeUnits:
         self.ids = shuffled(self._places, info.plan.seed, "export")
 
     def leave_out_adopted(self) -> int:
-        """Leave out the units that all annotators had finished with labels given before the draw, and return
-        the number of these units.
+        """Leave out the units that all annotators had finished before the draw, and return the number of these
+        units.
         """
         query = """
             SELECT a.unit_id FROM assignments AS a WHERE a.batch = ? AND a.role = 'sample'

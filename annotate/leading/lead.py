@@ -19,7 +19,7 @@ from judge.store.study import now
 
 
 def close_batch(store: Store, name: str, note: str | None = None) -> BatchInfo:
-    """Close a batch, so that it accepts no more events. Raises UsageError if it is already closed."""
+    """Close a batch, so that it does not accept events. Raises UsageError if it is already closed."""
     info = batch_info(store, name)
     if info.closed:
         raise UsageError(f"batch '{name}' was already closed on {info.closed[:10]}")
@@ -93,8 +93,8 @@ def hand_over(
 ) -> Changed:
     """Assign the units of `person` that have no event to other people, who may be new to the batch.
 
-    Units that were drawn together stay together. Each unit goes to the person with the least work who does
-    not already have it. A unit that nobody else can take stays with `person`. The person's hidden repeats and
+    Units that were drawn together stay together. Each unit goes to the person with the least work who does not
+    already have it. A unit stays with `person` if nobody else can label it. The person's hidden repeats and
     checks are removed. Raises StudyError if the person is currently working, and UsageError under the same
     conditions as `add_people`.
     """
@@ -189,7 +189,7 @@ def stop_person(store: Store, name: str, person: str, why: str) -> int:
     if person not in (known := people_of(store.conn, name)):
         raise not_for(name, person, known)
     if not why.strip():
-        raise UsageError("--why must give the reason, which the report prints")
+        raise UsageError("--why must contain a reason, which is printed in the report")
     with store.transaction() as conn:
         if reason := is_stopped(conn, name, person):
             raise UsageError(f"batch '{name}': {person} is already stopped ({reason})")

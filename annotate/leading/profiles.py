@@ -1,4 +1,4 @@
-"""Profiles of annotators: the facts that a report gives about each person, stored in the study."""
+"""Profiles of annotators: facts about each person, which are stored in the study and printed in reports."""
 
 import json
 from collections.abc import Mapping

@@ -77,7 +77,7 @@ def changes(store: Store, name: str) -> list[dict[str, Json]]:
 
 def _wordless(measure: Measure) -> dict[str, Json]:
     """Return a measure without its texts, because they name labels, and the person who watches may also label in the batch."""
-    reason = "not defined on the labels so far" if measure.reason else None
+    reason = "not defined on the existing labels" if measure.reason else None
     return {**measure.as_json(), "reason": reason, "notes": []}
 
 
@@ -164,7 +164,7 @@ def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
 
 
 def _repeats(store: Store, info: BatchInfo, who: str) -> tuple[int, int]:
-    """Return the number of hidden repeats with equal answers, and of those answered twice."""
+    """Return the number of hidden repeats with equal answers, and the number of units that were answered twice."""
     rows = store.conn.execute(
         """
         SELECT a.answers, r.answers FROM assignments AS r JOIN assignments AS a

@@ -55,7 +55,7 @@ def verify(store: Store) -> list[Finding]:
 
 
 def _logs(store: Store) -> Iterator[Finding]:
-    """Check the states of units and the labels in each batch against those recomputed from its log."""
+    """Check the states of units and the labels in each batch against its log, from which they are recomputed."""
     conn = store.conn
     for (batch,) in conn.execute("SELECT batch FROM batches ORDER BY rowid").fetchall():
         task = batch_info(store, batch).task

@@ -78,7 +78,7 @@ def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
         )  # fmt: skip
     shown.append(WatchSection("Progress", _aligned(progress)))
     if any(any(row[1:]) for row in checks[1:]):
-        shown.append(WatchSection("Checks: right, or alike, of those answered", _aligned(checks)))
+        shown.append(WatchSection("Checks (correct or consistent answers)", _aligned(checks)))
     shown.append(WatchSection("Agreement so far (blind labels)", list(_agreement(document["measures"]))))
     flags = document["flags"][::-1]
     lines = [

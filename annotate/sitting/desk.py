@@ -49,7 +49,9 @@ class Desk(Queue):
         self.seat, self._study, self._busy_ms, self._lock = seat, study, busy_ms, lock
         self._seen: set[int] = set()
         self._drafts: dict[tuple[int, str], str] = {}
-        """(position, kind) -> text that was typed in this session and not stored as an answer; empty if it was stored."""
+        """Text that was typed in this session and not stored as an answer, by (position, kind). The text is
+        empty if it was stored.
+        """
         self._unnoted: list[int] = []
         """Positions that were shown but are not in the table of exposures yet."""
 
@@ -176,7 +178,7 @@ class Desk(Queue):
         return None if row is None else str(row[0])
 
     def keep_draft(self, position: int, kind: str, text: str | None) -> None:
-        """Store the text typed so far as a draft, or remove the draft. A closed batch is not changed."""
+        """Store unfinished text as a draft, or remove the draft. A closed batch is not changed."""
         # If the study is locked, the draft stays in memory, because storing it must not delay typing.
         if (self.draft(position, kind) or "") == (text or ""):
             return

@@ -44,7 +44,7 @@ class Exposure(NamedTuple):
 
 
 def own_gold(task: Task | None) -> tuple[str, ...]:
-    """Return the gold fields that the task itself shows to annotators; empty if there is no task."""
+    """Return the gold fields that the task itself shows to annotators. The result is empty if there is no task."""
     # They are part of the task's question, so the task's labels are still blind if annotators see them.
     if task is None:
         return ()
@@ -138,8 +138,9 @@ def note_batch(
     how: str,
     judge: Iterable[str] = (),
 ) -> None:
-    """Record the exposures of a whole batch that left the study: what each person's units show, and the judge's labels on
-    the units `judge`."""
+    """Record the exposures of a whole batch that left the study: the content of each person's units, and the
+    judge's labels on the units `judge`.
+    """
     judged = quoted(dumps(sorted(judge)))
     for person in people:
         where = f"a.batch = {quoted(batch)} AND a.annotator_id = {quoted(person)}"

@@ -65,7 +65,7 @@ class Queue:
         self._blind = blind
         self._kinds: dict[str, list[int]] | None = None
         self._unjudged: set[int] = set()
-        """Locked units for which the judge has no label that still needs keep or revise."""
+        """Locked units that do not need a decision to keep or revise, because the judge has no label for them."""
         self._tally: Counter[str] = Counter()
         self._last = 0
         """The last counted position. Units that a lead or an import adds later have higher positions."""
@@ -172,7 +172,9 @@ class Queue:
         self._tally["ms"] += state.active_ms if after is UnitStatus.DONE else 0
 
     def next_open(self, after: int = 0) -> int | None:
-        """Return the first open unit after `after`; if there is none, the first open unit; None if no unit is open."""
+        """Return the first open unit after `after` or, if there is none, the first open unit. Return None if no
+        unit is open.
+        """
         query = "SELECT min(position) FROM my_units WHERE status = 'open' AND position > ?"
         for start in (after, 0):
             position = self._blind.rows(query, [start])[0][0]
@@ -181,11 +183,15 @@ class Queue:
         return None
 
     def first(self) -> int:
-        """Return the unit to begin with: one that still needs keep or revise, otherwise an open one, otherwise the first."""
+        """Return the unit to begin with: a unit that still needs a decision to keep or revise, otherwise an
+        open unit, otherwise the first unit.
+        """
         return self.second_open() or self.next_open() or self.neighbour(0, 1) or 1
 
     def following(self, position: int) -> int | None:
-        """Return the next open unit, otherwise one that still needs keep or revise; None at the end of the batch."""
+        """Return the next open unit or, if there is none, a unit that still needs a decision to keep or revise.
+        Return None at the end of the batch.
+        """
         # If a judge's label was shown and the person neither kept nor revised, it is shown again before the end.
         return self.next_open(position) or self.second_open()
 
@@ -255,11 +261,15 @@ class Queue:
         return sorted(names, key=lambda n: order.index(n) if n in order else len(order))
 
     def key(self, position: int) -> dict[str, str]:
-        """Return the right answers for a training unit; empty until it is committed and locked."""
+        """Return the right answers for a training unit. The result is empty until the unit is committed and
+        locked.
+        """
         return dict(self._blind.rows("SELECT field, value FROM my_key WHERE position = ?", [position]))
 
     def judge(self, position: int) -> dict[str, dict[str, Any]]:
-        """Return the judge's label by field; empty until the person's labels are committed and locked."""
+        """Return the judge's label by field. The result is empty until the person's labels are committed and
+        locked.
+        """
         query = "SELECT field, value, distribution, rationale FROM my_judge WHERE position = ?"
         return {
             f: {"value": v, "distribution": json.loads(d) if d else None, "rationale": r}
@@ -267,14 +277,16 @@ class Queue:
         }
 
     def reasons(self, position: int) -> dict[str, str]:
-        """Return the reasons for the right answers to a training unit, if the gold labels have reasons; empty
-        until the unit is locked.
+        """Return the reasons for the right answers to a training unit, if the gold labels have reasons. The
+        result is empty until the unit is locked.
         """
         query = "SELECT field, rationale FROM my_key WHERE position = ? AND rationale IS NOT NULL"
         return dict(self._blind.rows(query, [position]))
 
     def second_open(self) -> int | None:
-        """Return the first unit that still needs keep or revise, whether or not the judge was shown; None if there is none."""
+        """Return the first unit that still needs a decision to keep or revise, whether or not the judge was
+        shown. Return None if there is no such unit.
+        """
         if not self.info.reveal:
             return None
         missing = " OR ".join(f"instr(u.revised, '{dumps(f)}:') = 0" for f in self.fields)
@@ -340,7 +352,9 @@ class Queue:
                 yield position, json.loads(answers)
 
     def training(self) -> tuple[int, int, int]:
-        """Return the number of training units, of answered ones, and of those with every answer right."""
+        """Return the number of training units, the number of answered training units, and the number with only
+        right answers.
+        """
         rows = self._blind.rows("SELECT position, answers, locked FROM my_units WHERE role = 'training'")
         keys: dict[int, dict[str, str]] = {}
         for position, field, value in self._blind.rows("SELECT position, field, value FROM my_key"):

@@ -120,7 +120,9 @@ def events_at(conn: sqlite3.Connection, batch: str, person: str, position: int) 
 def settle_log(
     conn: sqlite3.Connection, task: Task, batch: str, person: str, only: Collection[int] | None = None
 ) -> int:
-    """Update one person's units from the log: all, or those at the positions `only`. Return the number of units."""
+    """Update one person's units from the log, either all units or the units at the positions `only`. Return the
+    number of units.
+    """
     events = events_of(conn, batch, person)
     seats = "SELECT position, unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ?"
     for position, unit, repeat, role in conn.execute(seats, [batch, person]).fetchall():
@@ -177,7 +179,9 @@ def is_stopped(conn: sqlite3.Connection, batch: str, person: str) -> str | None:
 
 
 def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[NewLabel]) -> list[NewLabel]:
-    """Return the labels derived from an answer and the gold label of the unit, or of its item; empty if neither has gold."""
+    """Return the labels derived from an answer and the gold label of the unit or of its item. The result is
+    empty if neither has a gold label.
+    """
     derived: list[NewLabel] = []
     for name, rule in task.spec.derive.items():
         if not rule.gold:

@@ -1,4 +1,4 @@
-"""Label Studio's files: a project to set up by hand, and its JSON export. Neither needs the vendor's SDK."""
+"""Label Studio's files: a project to set up by hand, and its JSON export. The vendor's SDK is not required."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -64,7 +64,7 @@ def _usual(role: str, present: Sequence[str]) -> str:
 
 
 def _weight(row: Mapping[str, str | None]) -> float | None:
-    """Return the design weight in a row; None if the column does not contain a weight."""
+    """Return the design weight in a row, or None if the column does not contain a weight."""
     try:
         weight = float(row.get(WEIGHT) or "nan")
     except ValueError:

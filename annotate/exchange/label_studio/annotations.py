@@ -261,7 +261,7 @@ class Authors:
     def __init__(
         self, store: Store, info: BatchInfo, users: Mapping[int, User], given: Mapping[str, str]
     ) -> None:
-        """Raise UsageError for a name in `given` that no user has."""
+        """Raise UsageError if a name in `given` does not match a user."""
         self._people = people_of(store.conn, info.batch)
         self._users = users
         for name in given:

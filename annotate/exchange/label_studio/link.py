@@ -20,7 +20,7 @@ Key = tuple[str, int]
 class Link(NamedTuple):
     """A batch's project on one server: for one `person`, or shared if `person` is empty.
 
-    `assisted`: annotators see predictions, those of `run` if we sent them.
+    `assisted` is true if annotators see predictions. `run` is the run whose predictions we sent.
     """
 
     url: str
@@ -250,8 +250,8 @@ def seats_of(store: Store, batch: str, person: str) -> dict[int, Key]:
 
 
 def key_of(task: Mapping[str, Any], seats: Mapping[int, Key]) -> Key | None:
-    """Return the unit that a task names, and whether the task is its repeat; None if the task names no unit
-    or contradicts itself.
+    """Return the unit that a task names, and whether the task is its repeat. Return None if the task does not
+    name a unit or contradicts itself.
     """
     data = task.get("data")
     if not isinstance(data, Mapping) or not isinstance(unit := data.get(UNIT_KEY), str):

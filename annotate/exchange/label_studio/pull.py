@@ -43,7 +43,7 @@ class Pulled:
     batch: str
     url: str
     project: int | None = None
-    """The shared project; None if each person has a project."""
+    """The shared project, or None if each person has a project."""
     projects: dict[str, int] = field(default_factory=dict)
     """Projects by person."""
     assisted: bool = False
@@ -257,7 +257,7 @@ class _Page:
         return f"{self.link.address}#{annotation}"
 
     def _retracted(self, tasks: Sequence[Mapping[str, Any]]) -> list[Retracted]:
-        """Return imported annotations that were deleted from their task, or given to another user.
+        """Return imported annotations that were deleted from their task or assigned to another user.
 
         The labels from a deleted task are kept.
         """
@@ -277,7 +277,7 @@ class _Page:
         return withdrawn
 
     def _has_other_author(self, annotation: Mapping[str, Any], who: str) -> bool:
-        """Return whether the server now says that another annotator of the batch made an annotation."""
+        """Return whether, according to the server, an annotation was now made by another annotator of the batch."""
         try:
             return self.reader.author(annotation.get("completed_by")) != who
         except Unproven:

@@ -28,7 +28,7 @@ class Pushed:
     batch: str
     url: str
     project: int | None = None
-    """The shared project; None if each person has a project."""
+    """The shared project, or None if each person has a project."""
     projects: dict[str, int] = field(default_factory=dict)
     """Project numbers by person; 0 for a project that does not exist yet, in a preview."""
     created: bool = False
@@ -151,8 +151,8 @@ def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: boo
 
 
 def _check_predictions(link: Link, run: str | None) -> None:
-    """Raise UsageError if a project that was blind so far would get predictions, or if they come from a
-    different run than before.
+    """Raise UsageError if a blind project would receive predictions, or if the predictions come from a
+    different run than those already shown.
     """
     if run and not link.assisted:
         raise UsageError(

@@ -73,7 +73,9 @@ BYTES = 4_000_000
 
 
 class Sent(NamedTuple):
-    """One task to send. `place` is its position in the queue of the project's annotator; None in a shared project."""
+    """One task to send. `place` is its position in the queue of the project's annotator, or None in a shared
+    project.
+    """
 
     key: Key
     place: int | None = None
