@@ -301,7 +301,7 @@ db_option = click.option(
     is_eager=True,
     callback=_use_study,
     type=TO_WRITE,
-    help="The study file (also JUDGE_DB).",
+    help="Path of the study file (or set JUDGE_DB).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
 output_options = together(

@@ -46,9 +46,7 @@ class PluginFailed(AdjudgeError):
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An entry point: its kind, name and package and, once `judge plugins` has loaded it, the description of
-    any fault.
-    """
+    """An entry point. `problem` is the error that `judge plugins` found when it loaded the plugin, or None."""
 
     kind: str
     name: str
@@ -196,7 +194,7 @@ def _lack(kind: str, name: str, loaded: Any) -> str | None:
         does = [way for way in ("read_responses", "write") if hasattr(loaded, way)]
         writes = getattr(loaded, "WRITES", None)
         if not does or ("write" in does) != (writes in ("file", "folder")):
-            return "it needs 'read_responses', or 'write' with WRITES = \"file\" or \"folder\", or all"
+            return "it needs 'read_responses', 'write' with WRITES = \"file\" or \"folder\", or both"
     attribute = {"exchange": "NAME", "papers": "name"}.get(kind)
     if attribute and getattr(loaded, attribute) != name:
         return f"its {attribute} is '{getattr(loaded, attribute)}'"

@@ -28,7 +28,7 @@ from judge.console import Command
         },
         "Improve": {
             "improve": "Search for a better judge, and test it.",
-            "split": "Split questions into learn, tune and sealed test.",
+            "split": "Split questions into learn, tune and test parts.",
             "calibrate": "Calibrate a judge's label probabilities.",
             "panel": "Combine several judges into one.",
         },

@@ -157,7 +157,7 @@ async def _label(
                 results.append(await label(store, SMALL, small, _run, RELEVANT, limit))
                 if _ended(results):
                     note(
-                        f"   Then judge calibrate {RELEVANT} calibrates it; each question uses a fit on the others"
+                        f"   Then judge calibrate {RELEVANT} calibrates the judge; each question uses a fit on the other questions"
                     )
                     beside = put_right(store, results[0])
                     if show:

@@ -201,7 +201,7 @@ def _finish(made: MadeDistractors, making: Making, measures: list[Measure], opti
         )
     if made.without_document:
         note(
-            f"note: {made.without_document} questions have no original document that the made-up ones could contradict"
+            f"note: {made.without_document} questions have no original document for the made-up documents to contradict"
         )
     if unknown:
         note(f"note: {unknown} questions have a distractor that was not written or not checked")

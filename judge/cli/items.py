@@ -193,7 +193,7 @@ def read_scores(values: tuple[str, ...]) -> dict[str, str]:
         tool, equals, columns = value.partition("=")
         names = [name.strip() for name in columns.split(",") if name.strip()]
         if not equals or not tool.strip() or not names:
-            raise UsageError(f"--scores {value}: write it as TOOL=COLUMN,COLUMN")
+            raise UsageError(f"--scores {value}: must have the form TOOL=COLUMN,COLUMN")
         out.update(dict.fromkeys(names, tool.strip()))
     return out
 
@@ -204,7 +204,7 @@ def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
     for key, new in console.pairs(values, "--map-label").items():
         field, colon, old = key.partition(":")
         if not colon:
-            raise UsageError(f"--map-label {key}={new}: write it as FIELD:OLD=NEW")
+            raise UsageError(f"--map-label {key}={new}: must have the form FIELD:OLD=NEW")
         out.setdefault(field, {})[old] = new
     return out
 

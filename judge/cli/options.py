@@ -16,7 +16,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Sectioned(click.Command):
-    """A command with many options: --help shows the common ones by section, and --help-all shows all of them."""
+    """A command with many options: --help shows the common options by section, and --help-all shows every
+    option.
+    """
 
     def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

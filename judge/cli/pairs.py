@@ -1,4 +1,4 @@
-"""judge pairs: build pairs of a claim and a counter claim with tasks, and list those that people confirmed."""
+"""judge pairs: build pairs of a claim and a counter claim with a model, and list the pairs that people confirmed."""
 
 import asyncio
 from pathlib import Path
@@ -73,7 +73,7 @@ def build(model: str, **options: Any) -> int:
         if row["datasets"]:
             print(f"data set {', '.join(row['datasets'])}; next: {command('judge pairs list')}")
     if built.repeated:
-        note(f"note: {built.repeated} counter claims were identical to the claim and form no pair")
+        note(f"note: {built.repeated} counter claims were identical to their claims, so they form no pairs")
     if built.unknown or built.unwritten:
         note(
             f"note: {built.unknown} claims have no validity label and {built.unwritten} valid claims have no "

@@ -47,7 +47,7 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
 @click.option(
     "--nothing",
     metavar="LABEL",
-    help="Label that fits an empty passage (default: the label that it gets most often).",
+    help="Correct label of an empty passage (default: its most frequent label).",
 )
 @click.option(
     "--paraphrases",
@@ -241,7 +241,7 @@ def _text(probed: Probed, task: str, model: str) -> str:
         lines.append(f"- empty, boilerplate: the share with a label other than '{probed.nothing}'")
     lines += [f"- {text}" for text in probed.notes]
     spent = sum(report.usage["input_tokens"] + report.usage["output_tokens"] for report in probed.reports)
-    lines.append(f"- {spent:,} tokens; lost: units with a label before the change and none after it")
+    lines.append(f"- {spent:,} tokens; lost: units that had a label before the change but not after it")
     return "\n".join(lines)
 
 

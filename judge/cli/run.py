@@ -94,7 +94,7 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
 
 
 def _check_ways(options: dict[str, Any]) -> None:
-    """Raise UsageError if the options request more than one way of doing the run."""
+    """Raise UsageError if the options select more than one way to make the calls."""
     ways = {
         "--estimate": options["is_estimate"],
         "--batch": options["batch"],

@@ -131,7 +131,9 @@ def print_results(results: list[Any]) -> None:
 
 
 def measure_table(measures: list[Any]) -> str:
-    """Return a table of measures with interval, n and coverage, then why some are undefined, and each note once."""
+    """Return a table of measures with interval, n and coverage, then the reasons for undefined measures, and
+    the notes.
+    """
     rows = [[m.title, m.shown, m.interval, m.n_units, m.n_clusters, m.coverage] for m in measures]
     levels = sorted({m.confidence for m in measures}) or [0.95]
     level = " or ".join(f"{100 * confidence:.6g}" for confidence in levels)

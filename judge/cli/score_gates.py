@@ -63,7 +63,9 @@ def thresholds(fail_under: Sequence[str], fail_over: Sequence[str]) -> list[Thre
 
 
 def score_gates(wanted: Sequence[Threshold], measures: Sequence[Measure], on: On) -> list[Gate]:
-    """Compare each limit with the measure of its name. Raises UsageError if the score has no measure of that name."""
+    """Compare each limit with the measure that it names. Raises UsageError if the score does not have the
+    measure.
+    """
     by_name = {measure.measure: measure for measure in measures}
     for threshold in wanted:
         _known(f"{threshold.option} {threshold.typed}", threshold.measure, list(by_name))

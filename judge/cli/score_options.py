@@ -104,7 +104,9 @@ def how(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Papers(click.Group):
-    """A group that also finds papers of plugins by name. Its help lists the built-in ones; `judge plugins` the others."""
+    """A group that also finds papers of plugins by name. Its help lists the built-in papers; `judge plugins`
+    lists the others.
+    """
 
     make: Callable[[Paper], click.Command]
 

@@ -30,7 +30,9 @@ def emit(result: Result, as_json: bool) -> None:
 
 
 def write(pages: Sequence[Path], schema: str, content: Mapping[str, Any], board: Board) -> None:
-    """Write a score or leaderboard to these files: .json as --json prints it, other formats as a leaderboard."""
+    """Write a score or leaderboard to files. A .json file has the document of --json; other files have a
+    leaderboard.
+    """
     from judge.suites.board_files import writer_of
 
     for path in pages:
@@ -117,7 +119,7 @@ def say_lacking(lacking: Sequence[Lacking]) -> None:
 
 
 def _print_correction(correction: Correction) -> None:
-    """Print each mean over units three times: from the judge only, from people only, and corrected."""
+    """Print three estimates of each mean over units: from the judge only, from people only, and corrected."""
     say(f"\ncorrected by {correction.reference} (PPI++):")
     rows = [
         [

@@ -1,4 +1,4 @@
-"""judge split: questions to learn from, to choose on, and a sealed test."""
+"""judge split: split the questions into learning questions, tuning questions and a sealed test."""
 
 from __future__ import annotations
 
