@@ -107,7 +107,7 @@ def read_line(
         try:
             return ResultLine(name, provider.parse_answer(body, request))
         except ValueError as e:
-            return ResultLine(name, reason=f"the answer {e}", paid=True)
+            return ResultLine(name, reason=f"the response {e}", paid=True)
     complaint = http.complaint(http.HttpAnswer(status, {}, json.dumps(body).encode()), secrets)
     if (reply := provider.refusal(complaint)) is not None:
         return ResultLine(name, reply)

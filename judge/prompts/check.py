@@ -1,4 +1,4 @@
-"""Check a template for errors that the front matter alone does not show."""
+"""Check the template of a task file."""
 
 from itertools import combinations
 
@@ -12,12 +12,12 @@ from judge.prompts.task import UNIT_MARK, Task
 _CONSTANT_NAMES = {"title", "questions"}
 _CUE = "answer_cue"
 _BLOCKS = (nodes.FilterBlock, nodes.AssignBlock, nodes.Macro, nodes.CallBlock)
-"""Statements that receive the output of their body and may change it."""
+"""Template blocks that can change the output of their body."""
 
 
 def check_template(task: Task, where: str) -> None:
-    """Compile and try both halves of a template. Raises TaskError, which names the variable or line, if one
-    is wrong.
+    """Compile both halves of a template, and render them with each combination of optional inputs. Raises
+    TaskError, which names the variable or the line, if a half is invalid.
     """
     env = ImmutableSandboxedEnvironment()
     body = task.text.index("\n---\n", 3) + 5
@@ -37,16 +37,18 @@ def check_template(task: Task, where: str) -> None:
         # The constant half comes first and is equal for all units, so that providers can reuse its cache.
         if name in inputs or name == _CUE:
             raise TaskError(
-                f"{where}: template: '{name}' belongs below '<!-- unit -->' (the part above is constant)"
+                f"{where}: template: '{name}' may only be used below '<!-- unit -->', because the part above is the same for all units"
             )
         if name not in _CONSTANT_NAMES:
             raise TaskError(f"{where}: template: undeclared variable '{name}'")
     used = meta.find_undeclared_variables(trees["unit"])
     for name in sorted(used):
         if name == _CUE and not cues:
-            raise TaskError(f"{where}: template: a raw task has no '{_CUE}'; write the text itself")
+            raise TaskError(
+                f"{where}: template: '{_CUE}' is not available in a raw task; write the text of the cue itself"
+            )
         if name not in inputs | cues:
-            raise TaskError(f"{where}: template: undeclared variable '{name}'; add it to inputs or drop it")
+            raise TaskError(f"{where}: template: undeclared variable '{name}'; add it to inputs or remove it")
     # Units without a declared input are left out, so an unused input would silently drop units.
     if unused := sorted(inputs - used):
         raise TaskError(f"{where}: template: input '{unused[0]}' is declared but never shown")
@@ -61,10 +63,10 @@ def check_template(task: Task, where: str) -> None:
 
 
 def _refuse_endless(tree: nodes.Template, where: str) -> None:
-    """Refuse templates that could run for a long time. Loops may only iterate over the questions and their
-    labels, and nothing may be multiplied.
+    """Raise TaskError for a template that could run for a long time.
 
-    A few nested loops over a range would otherwise run for days before the first unit.
+    Loops may only iterate over the questions, their labels or a literal list, and nothing may be multiplied.
+    Otherwise a few nested loops over a range could run for days before the first unit.
     """
     for loop in tree.find_all(nodes.For):
         inner = list(loop.find_all(nodes.For))
@@ -72,7 +74,7 @@ def _refuse_endless(tree: nodes.Template, where: str) -> None:
         if loop.recursive or not small or any(list(n.find_all(nodes.For)) for n in inner):
             raise TaskError(
                 f"{where}: template, line {loop.lineno}: a loop may only iterate over the questions, their labels or a literal list, "
-                "nested at most two levels deep"
+                "and loops may be nested at most two levels deep"
             )
     # A product such as "a" * 10**9 fills the memory in one step.
     for node in tree.find_all((nodes.Mul, nodes.Pow, nodes.Macro)):
@@ -86,8 +88,8 @@ def _refuse_endless(tree: nodes.Template, where: str) -> None:
 
 
 def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> None:
-    """Refuse a template that uses an input in any way other than showing it unchanged or testing it, because
-    any other use could remove it from its fence.
+    """Raise TaskError for a template that does anything with an input except show it unchanged or test it.
+    Any other use could remove the input from its fence.
     """
     for block in tree.find_all(_BLOCKS):
         # Changed text is no longer marked as untrusted, so it would not be fenced.
@@ -95,7 +97,7 @@ def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> Non
         if used := sorted(inside & inputs):
             raise TaskError(
                 f"{where}: template, line {block.lineno}: '{used[0]}' is in a block that may change it; "
-                "filters, macros and assignments would take it out of its fence"
+                "filters, macros and assignments would remove it from its fence"
             )
     allowed: set[int] = set()
     for output in tree.find_all(nodes.Output):
@@ -107,7 +109,7 @@ def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> Non
         if name.name in inputs and name.ctx == "load" and id(name) not in allowed:
             raise TaskError(
                 f"{where}: template: '{name.name}' may only be shown as {{{{ {name.name} }}}} or tested "
-                "in an {% if %}: filters, loops and assignments would take it out of its fence"
+                "in an {% if %}; filters, loops and assignments would remove it from its fence"
             )
 
 
@@ -122,13 +124,15 @@ def _tested(node: nodes.Node) -> list[nodes.Name]:
 
 
 def _try(task: Task, where: str) -> None:
-    """Render once with each choice of optional inputs. Raises TaskError if a missing input is shown."""
-    # Imported here because the renderer of raw tasks is above this module.
+    """Render the template with each combination of optional inputs. Raises TaskError if a missing input is
+    shown.
+    """
+    # Imported here, because the renderer of raw tasks imports this module.
     from judge.prompts.raw import renderer_of
 
     renderer = renderer_of(task, Mode.TEXT if task.spec.raw else Mode.CODES if task.one_choice else Mode.JSON)
     optional = task.spec.optional_inputs
-    # Every combination, because an {% if %} may show one optional input only beside another.
+    # Every combination, because an {% if %} may show one optional input only together with another.
     for count in range(len(optional) + 1):
         for given in combinations(optional, count):
             names = [*task.required_inputs, *given]

@@ -1,4 +1,6 @@
-"""Fence untrusted text in a prompt with a code that its author cannot know, and break up look-alikes of a fence."""
+"""Fence untrusted text in a prompt with a code that the author of the text cannot know, and break up text
+that looks like a fence.
+"""
 
 import re
 
@@ -27,14 +29,14 @@ class Untrusted(str):
 
 
 def untrusted(name: str, text: str) -> Untrusted:
-    """Mark `text` as material called `name`."""
+    """Mark `text` as untrusted material with the given name."""
     marked = Untrusted(text)
     marked.name = name
     return marked
 
 
 def without_chat_tokens(text: str) -> str:
-    """Break up chat-template tokens, and drop control characters."""
+    """Return the text with its chat-template tokens broken up and its control characters removed."""
     # Few texts contain any of these, and a search is much quicker than a replacement.
     if not text.isprintable() and _HAS_CONTROL.search(text):
         text = text.translate(_CONTROL)
@@ -45,7 +47,7 @@ def without_chat_tokens(text: str) -> str:
 
 
 def neutralise(text: str) -> str:
-    """Break up chat-template tokens and look-alike fences."""
+    """Return the text with its chat-template tokens broken up, and any text that looks like a fence."""
     text = without_chat_tokens(text)
     # A passage may imitate the end of its own fence and continue as an instruction.
     return _FENCE_LIKE.sub("[ [", text) if "[" in text else text
@@ -57,8 +59,8 @@ def fence(value: Untrusted, code: str) -> str:
 
 
 def fence_code(digest: bytes) -> str:
-    """Return six letters from a hash. They take few tokens, and the odds against guessing them are 300
-    million to one.
+    """Return a code of six letters from a hash. Six letters take few tokens, and the probability of guessing
+    them is 1 in 300 million.
     """
     number = int.from_bytes(digest[:8], "big")
     letters = []

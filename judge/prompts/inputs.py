@@ -14,12 +14,12 @@ INPUTS = {
     "nugget": (*ITEM_INPUTS, *ANSWER_INPUTS, "nugget"),
     "pair": (*ITEM_INPUTS, "counter_claim"),
 }
-"""Maps a kind of unit to its inputs. A citation is one sentence with one passage that it cites; a pair is an
-original claim (`claim`) with its counter claim.
+"""Maps each kind of unit to its inputs. A citation is a sentence with one passage that it cites. A pair is an
+original claim (`claim`) with its counterclaim.
 """
 
 LIST_INPUTS = ("passages", "context", "cited_passages", "other_cited_passages", "relevant_passages")
-"""Inputs with several passages, each in its own fence: `[[name:marker code]]`."""
+"""Inputs that consist of several passages. Each passage has its own fence: `[[name:marker code]]`."""
 
 SOURCES = ("passage", *LIST_INPUTS)
 """Inputs that may be quoted as evidence. A quote from the claim itself is not evidence."""
@@ -28,5 +28,5 @@ NEVER_INPUTS = ("correct", "gold", "meta", "votes", "polarity", "pair_id", "labe
 
 
 def gold_input(field: str) -> str:
-    """Return the template's name for a gold field that a task shows to people: `raguard.role` -> `raguard_role`."""
+    """Return the name by which a template shows a gold field: `raguard_role` for `raguard.role`."""
     return field.replace(".", "_")

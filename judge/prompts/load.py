@@ -21,7 +21,7 @@ _NAME = re.compile(r"^([a-z][a-z0-9_]*)\.v([1-9][0-9]*)\.md$")
 
 
 class _Loader(yaml.SafeLoader):
-    """A YAML loader that refuses duplicate keys, because YAML would silently drop the first value."""
+    """A YAML loader that rejects duplicate keys. PyYAML would silently drop the first value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -37,8 +37,7 @@ class _Loader(yaml.SafeLoader):
 def parse_task(text: str, file_name: str, path: str = "") -> Task:
     """Parse the text of a task file. Raises TaskError, which names the file and field, if it is malformed.
 
-    Results are cached by text, because a report requests the same stored task many times and a Task never
-    changes.
+    Results are cached, because a report requests the same stored task many times, and a Task never changes.
     """
     where = path or file_name
     match = _NAME.match(file_name)
@@ -51,10 +50,10 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
         front = yaml.load(head, _Loader)
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
-        # YAML counts lines from 0 and does not see the first line of the file, which is ---.
+        # The parser counts lines from 0 and does not get the first line of the file, which is ---.
         line = f", line {mark.line + 2}" if mark else ""
         problem = " ".join(str(getattr(e, "problem", None) or e).split())
-        raise TaskError(f"{where}: the front matter is not YAML{line}: {problem}") from e
+        raise TaskError(f"{where}: the front matter is not valid YAML{line}: {problem}") from e
     if not isinstance(front, dict):
         raise TaskError(f"{where}: the front matter must be a mapping with title, unit, inputs, questions")
     try:
@@ -75,8 +74,8 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
 
 
 def with_constant(task: Task, constant: str, version: int) -> Task:
-    """Return the task file's text with a different version and different instructions. Raises TaskError if
-    the result is not a valid task file.
+    """Return the task with a different version number and different instructions. Raises TaskError if the
+    resulting file is not valid.
     """
     head, body = _split(task.text, task.name)
     _, _, unit = body.partition(UNIT_MARK)
@@ -89,7 +88,7 @@ def _split(text: str, where: str) -> tuple[str, str]:
         raise TaskError(f"{where}: the first line must be '---' (YAML front matter)")
     head, separator, body = text[4:].partition("\n---\n")
     if not separator:
-        raise TaskError(f"{where}: the front matter is not closed by a line '---'")
+        raise TaskError(f"{where}: the front matter must end with a line '---'")
     return head, body
 
 
@@ -102,32 +101,36 @@ def _complaint(error: Any) -> str:
 
 
 def find_tasks(folder: Path | None = None) -> dict[str, Path]:
-    """Return task files keyed by `name.vN`: first the shipped files, then those in the user's own folder.
+    """Return the paths of all task files by their names (`name.vN`): the shipped ones, then those in the
+    user's folder.
 
-    Raises UsageError if the folder does not exist or has a different file for a shipped version.
+    Raises UsageError if the folder does not exist, or if a file in it has the name of a shipped task but
+    different content.
     """
     tasks = dict(_shipped(resource_dir("prompts")))
     if folder is None:
         return tasks
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder of task files")
+        raise UsageError(f"{folder}: no such folder")
     for name, path in _tasks_in(folder).items():
-        # A study identifies a task by name and version: two texts under one name would mix their labels.
+        # A study identifies a task by name and version, so two texts under one name would mix their labels.
         if name in tasks and tasks[name].read_bytes() != path.read_bytes():
-            raise UsageError(f"{path}: '{name}' is a shipped task; give your task another name or version")
+            raise UsageError(
+                f"{path}: '{name}' is the name of a shipped task; use another name or version for your task"
+            )
         tasks[name] = path
     return tasks
 
 
 @cache
 def _shipped(folder: Path) -> dict[str, Path]:
-    """Return the shipped tasks. They are cached, because an import looks up each of them several times."""
+    """Return the shipped tasks. They are cached, because an import looks up each task several times."""
     return _tasks_in(folder)
 
 
 def _tasks_in(folder: Path) -> dict[str, Path]:
     paths = sorted(folder.glob("*.md"), key=_order)
-    # README.md is the reference page of task files.
+    # README.md is the reference page on task files.
     return {p.name.removesuffix(".md"): p for p in paths if p.name not in ("README.md",)}
 
 
@@ -137,7 +140,7 @@ def _order(path: Path) -> tuple[str, int]:
 
 
 def load_task(name: str, folder: Path | None = None) -> Task:
-    """Return the task called `stance` (its newest version), `stance.v2`, or at the path of a task file.
+    """Load a task by its name (`stance` for the newest version, or `stance.v2`) or by the path of its file.
 
     Raises UsageError if there is no such task, and TaskError if the file is malformed.
     """
@@ -150,8 +153,8 @@ def load_task(name: str, folder: Path | None = None) -> Task:
             # A mistyped name is the usual cause, and the list of all tasks is long.
             close = get_close_matches(name, [n.rpartition(".v")[0] for n in tasks], n=1)
             meant = f" (did you mean {close[0]}?)" if close else ""
-            raise UsageError(f"no task '{name}'{meant}; available: {', '.join(tasks)}")
-        # By number, because v10 sorts before v9 as text.
+            raise UsageError(f"unknown task '{name}'{meant}; available: {', '.join(tasks)}")
+        # Compared as numbers, because v10 sorts before v9 as text.
         path = tasks[max(versions, key=lambda n: _order(tasks[n]))]
     try:
         # Windows editors write a byte order mark, which would hide the `---` of the first line.
@@ -159,6 +162,6 @@ def load_task(name: str, folder: Path | None = None) -> Task:
     except OSError as e:
         raise UsageError(f"{path}: {e.strerror}") from e
     except UnicodeDecodeError as e:
-        raise TaskError(f"{path}: not UTF-8 (byte {e.start})") from e
-    # A checkout on Windows must have the same hash: a study refuses another text of a version.
+        raise TaskError(f"{path}: not valid UTF-8 (at byte {e.start})") from e
+    # A checkout on Windows must have the same hash, because a study rejects different text of the same version.
     return parse_task(text.replace("\r\n", "\n"), path.name, str(path))

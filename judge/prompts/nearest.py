@@ -1,4 +1,6 @@
-"""Choose the few-shot examples that are nearest to a unit according to BM25, with an equal number for each label."""
+"""Select the few-shot examples that are nearest to a unit according to BM25, with the same number for each
+label.
+"""
 
 from collections.abc import Sequence
 
@@ -6,17 +8,17 @@ from judge.errors import MissingExtra
 
 
 def there() -> bool:
-    """Return whether the library is installed."""
+    """Return whether bm25s is installed."""
     from importlib.util import find_spec
 
     return find_spec("bm25s") is not None
 
 
 class Nearest:
-    """Chooses the stored texts that are most similar to a given text, `each` of them for every label.
+    """Selects the stored texts that are most similar to a given text, at most `each` of them for each label.
 
-    Uses BM25 as in Lucene (Robertson and Zaragoza 2009), computed by bm25s (`adjudge[retrieve]`). Raises
-    MissingExtra if bm25s is not installed.
+    Similarity is BM25 in Lucene's variant (Robertson and Zaragoza 2009), computed with bm25s (from the extra
+    `adjudge[retrieve]`). Raises MissingExtra if bm25s is not installed.
     """
 
     def __init__(self, texts: Sequence[str], labels: Sequence[str], each: int) -> None:
@@ -24,7 +26,7 @@ class Nearest:
             import bm25s
         except ImportError as e:
             raise MissingExtra(
-                "choosing the nearest examples by BM25 needs bm25s: pip install 'adjudge[retrieve]'"
+                "choosing the nearest examples by BM25 needs bm25s; run pip install 'adjudge[retrieve]'"
             ) from e
         self._labels, self._each, self._tokenize = labels, each, bm25s.tokenize
         words = bm25s.tokenize(list(texts), stopwords="en", show_progress=False)
@@ -34,8 +36,8 @@ class Nearest:
             self._index.index(words, show_progress=False)
 
     def __call__(self, text: str) -> list[int]:
-        """Return the positions of the chosen texts, the nearest last. If scores are equal, the first text
-        counts as nearer.
+        """Return the positions of the selected texts, the nearest last. If two scores are equal, the earlier
+        text counts as nearer.
         """
         [query] = self._tokenize([text], stopwords="en", show_progress=False, return_ids=False)
         scores = [0.0] * len(self._labels)

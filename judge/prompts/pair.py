@@ -1,7 +1,7 @@
 """Render a unit as two texts for a model that compares a statement with its evidence.
 
-Such a model does not read instructions: its input is a question or claim and a passage. Nothing is fenced,
-because the model treats no text as an instruction.
+Such a model does not read instructions. Its input is a question or claim, and a passage. The texts are not
+fenced, because the model does not treat any text as an instruction.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ _EVIDENCE = ("passage", *LIST_INPUTS)
 
 
 class PairRenderer:
-    """Renders a task's unit as two texts: the statement (question, claim, sentence) and its evidence.
+    """Renders a unit as two texts: a statement (a question, claim or sentence) and its evidence.
 
-    Raises UsageError if the task's units are not one statement with one text of evidence, or if it does not
-    have exactly one question with labels.
+    Raises UsageError unless the task has exactly one question with labels and shows exactly one statement and
+    one source of evidence.
     """
 
-    # The attributes of a prompt renderer, all empty: the runner treats every renderer alike.
+    # The runner reads these attributes of every renderer. They are empty here.
     prefix: tuple[Message, ...] = ()
     codes: str | None = None
     schema: Mapping[str, Json] | None = None
@@ -41,8 +41,8 @@ class PairRenderer:
             or not task.spec.questions[0].labels
         ):
             raise UsageError(
-                f"{task.name} does not have one question with labels about a statement and its passage "
-                f"(it shows {', '.join(needed)}): a model that compares two texts cannot answer it"
+                f"{task.name}: a model that compares two texts needs a task with one question with labels, about a "
+                f"statement and a passage; this task shows {', '.join(needed)}"
             )
         self.task = task
         self.labels = task.domain(task.spec.questions[0].field)
@@ -51,7 +51,7 @@ class PairRenderer:
         self._statement = next(name for name in needed if name != self._evidence)
 
     def render(self, inputs: Mapping[str, Json]) -> Prompt:
-        """Return the two texts for one unit. A passage follows its title, as in `judge retrieve`."""
+        """Return the two texts for one unit. A passage comes after its title, as in `judge retrieve`."""
         statement = as_text(inputs.get(self._statement))
         value = inputs.get(self._evidence)
         evidence = _listed(value) if self._evidence in LIST_INPUTS else as_text(value)

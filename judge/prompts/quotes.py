@@ -1,5 +1,5 @@
-"""Check quotes given as evidence for a label: a quote must occur, word for word, in the texts that the model
-was shown.
+"""Check quotes that a model gives as evidence for a label. A quote must occur word for word in the passages
+that the model was shown.
 """
 
 import re
@@ -18,10 +18,10 @@ _AROUND = " \"'`"
 
 
 def shown_passages(messages: Sequence[Message]) -> list[str]:
-    """Return the passages in the last message that shows any. These are the unit's own; passages in examples
-    come earlier.
+    """Return the passages in the last message that contains any. They belong to the unit, because the
+    passages of few-shot examples come earlier.
 
-    The model's own turns are ignored, whatever they imitate.
+    The model's own turns are ignored, because they might imitate passages.
     """
     for message in reversed([message for message in messages if message.role == "user"]):
         if passages := [match[2] for match in _BLOCK.finditer(message.content)]:
@@ -30,14 +30,15 @@ def shown_passages(messages: Sequence[Message]) -> list[str]:
 
 
 def is_quoted(quote: str, passages: Sequence[str]) -> bool:
-    """Return whether the words of the quote are in one of the passages. Dots may stand for omitted words, but
-    the order must be the same.
+    """Return whether one of the passages contains the words of the quote, in the same order. An ellipsis may
+    stand for omitted words.
 
-    Case, white space, and the kinds of quotation marks and dashes are ignored. An empty quote, or `none`, counts as correct.
+    Case, white space, and the kinds of quotation marks and dashes are ignored. An empty quote and `none`
+    count as correct.
     """
-    # Models put a quote into quotation marks and leave out words in the middle.
+    # Models put quotes in quotation marks and omit words in the middle.
     parts = [part for text in _ELLIPSIS.split(_plain(quote)) if (part := text.strip(_AROUND))]
-    # The prompt allows `none` where no words of the passages decide.
+    # The prompt allows `none` if no words of the passages decide the label.
     return parts in ([], ["none"]) or any(_in_order(parts, _plain(text)) for text in passages)
 
 

@@ -1,7 +1,8 @@
-"""Render a raw task. Its messages are exactly as in the file, without notice, fence or answer format.
+"""Render a raw task. Its messages are exactly as written in the file, without a notice, fences or an answer
+format.
 
-Fields are filled in as text. Their only change is that control tokens of chat templates are broken up, so
-that a passage cannot imitate another turn.
+Fields are filled in as plain text. The only change to them is that control tokens of chat templates are
+broken up, so that a passage cannot imitate another turn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ from judge.types import Json, Message
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A passage. By default its text is shown below its title and date; a template can also use these parts
+    """A passage. By default its text is shown below its title and date. A template can also use each part
     separately.
     """
 
@@ -37,7 +38,7 @@ class _Passage:
 
 
 class _Passages(list[_Passage]):
-    """Several passages, shown with an empty line between them."""
+    """A list of passages, shown with an empty line between them."""
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self))
@@ -49,7 +50,7 @@ _CHANGES = {
     "instructions": "rewritten instructions",
     "nearest_examples": "examples chosen for each unit",
 }
-"""A run's settings that would change the prompt, in words for messages."""
+"""Settings of a run that would change the prompt, with their names in messages."""
 
 
 class RawRenderer:
@@ -63,10 +64,10 @@ class RawRenderer:
     def __init__(self, task: Task, mode: Mode) -> None:
         if refused := [words for name, words in _CHANGES.items() if name in task.overrides]:
             raise UsageError(
-                f"{task.name} is a raw task, which is sent exactly as in its file; leave out {refused[0]}"
+                f"{task.name} is a raw task, so its prompt is sent exactly as written; leave out {refused[0]}"
             )
         self.task, self.mode = task, mode
-        # A task file may come from anybody: the sandbox refuses attributes and calls that reach Python itself.
+        # A task file may come from anybody. The sandbox blocks attributes and calls that reach Python itself.
         environment = ImmutableSandboxedEnvironment(
             undefined=StrictUndefined,
             finalize=_filled,
@@ -85,13 +86,13 @@ class RawRenderer:
         """Return the prompt for one unit. Raises TaskError if the template cannot show these inputs."""
         messages = (*self.prefix, Message("user", self._user(inputs)))
         labels = self._available(inputs)
-        # Of the letters only those of this question's options are possible answers.
+        # Only the letters of this question's options are possible answers.
         codes = "".join(labels) if self.mode is Mode.CODES else None
         return Prompt(messages, len(self.prefix), None, codes, labels=labels)
 
     def _available(self, inputs: Mapping[str, Json]) -> tuple[str, ...]:
-        """Return the labels that this unit can have. If the labels are option letters, these are only the
-        letters of its options.
+        """Return the labels that are possible for this unit. If the labels are letters of answer options,
+        only the letters of the unit's own options are possible.
         """
         options = inputs.get("options")
         if self.task.spec.letters and isinstance(options, Mapping):
@@ -113,14 +114,14 @@ class RawRenderer:
 def renderer_of(
     task: Task, mode: Mode, orders: Mapping[str, Sequence[str]] | None = None
 ) -> Renderer | RawRenderer:
-    """Return the renderer for a task: exactly as in the file for a raw task, otherwise with fences and an
-    answer format.
+    """Return the renderer for a task. A raw task is rendered exactly as written, and any other task with
+    fences and an answer format.
     """
     return RawRenderer(task, mode) if task.spec.raw else Renderer(task, mode, orders)
 
 
 def _filled(value: Any) -> Any:
-    # A missing optional input is None, which Jinja would print as a word.
+    # A missing optional input is None, which Jinja would print as the word `None`.
     if value is None:
         raise UndefinedError("the template shows an input that is missing; put it in an {% if %}")
     return value

@@ -1,9 +1,9 @@
 """Render a task and a unit as chat messages: the constant part first, the unit's own text last.
 
-Input values are marked as untrusted and reach the prompt only through `finalize`, which fences them. A
-template cannot show a value without its fence, because `judge.prompts.check` refuses every filter that would
-remove the mark. The fence's code is derived from the fenced text, so a repeated request has the same code,
-and nobody can write the code into that text beforehand.
+Input values are marked as untrusted, and reach the prompt only through `finalize`, which fences them. A
+template cannot show a value without its fence, because `judge.prompts.check` rejects every filter that would
+remove the mark. The code of a fence is derived from the fenced text. A repeated request therefore has the
+same code, and the author of the text cannot write the code into it.
 """
 
 import hashlib
@@ -37,16 +37,20 @@ _FIRST = {
 """The text that a model is asked to write before its labels, for each kind of rationale that comes first."""
 _CUES = {"before": "Reasoning:", "quote": "Quote:"}
 THEN_ANSWER = "Now the answer: exactly one of the letters and nothing else.\nAnswer:"
-"""The turn after the reasoning, if the reasoning and the letter are requested in two calls."""
+"""The turn after the reasoning, if the reasoning and the letter are requested in two separate calls."""
 THEN_WORD = "Now the answer: exactly one of the labels and nothing else.\nAnswer:"
-"""The same turn if the answer is the label itself."""
+"""The turn after the reasoning, if the answer is the label itself."""
 
 
 class Mode(StrEnum):
-    """The form of an answer: one character or the label itself, both with probabilities, or a JSON object.
+    """The form of an answer.
 
-    With `pair`, no question is sent: a classifier reads two texts (see `judge.prompts.pair`). With `text`,
-    used for raw tasks, the reply is free text.
+    - `codes`: one character for each label, with probabilities
+    - `words`: the label itself, with probabilities
+    - `json`: a JSON object
+    - `pair`: a label with probabilities, from a classifier that reads two texts and no question
+      (`judge.prompts.pair`)
+    - `text`: free text, for raw tasks
     """
 
     CODES = "codes"
@@ -58,7 +62,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Messages for one unit; the first `prefix` of them are the same for every unit."""
+    """The messages for one unit. The first `prefix` messages are the same for every unit."""
 
     messages: tuple[Message, ...]
     prefix: int
@@ -66,19 +70,19 @@ class Prompt:
     codes: str | None
     words: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
-    """The labels that this unit can have if the reply is free text, otherwise None."""
+    """The labels that are possible for this unit if the reply is free text, otherwise None."""
 
 
 class _Fenced:
     """Fences every untrusted value that a template outputs.
 
-    The code depends on the task and on the fenced text. A question has the same fence with all its passages,
-    so their prompts begin identically and providers can reuse the cached beginning.
+    The code depends only on the task and the fenced text. A question therefore has the same fence with each
+    of its passages. The prompts begin with the same text, so providers can reuse their cache.
     """
 
     def __init__(self, key: str) -> None:
         self._key = key
-        # The sentences of an answer, and the answers of several systems, share passages, so fenced blocks are cached.
+        # Fenced blocks are cached, because sentences of an answer and answers of several systems share passages.
         self._kept = lru_cache(maxsize=512)(self._block_of)
 
     def __call__(self, value: Any) -> Any:
@@ -109,7 +113,9 @@ def _environment(key: str) -> Environment:
 
 @lru_cache(maxsize=256)
 def _compiled(source: str) -> CodeType:
-    """Compile a template once for all label orders, runs and threads. Its fence is looked up during rendering."""
+    """Compile a template. The code is shared by all label orders, runs and threads, because its fence is only
+    looked up during rendering.
+    """
     return _environment("").compile(source)
 
 
@@ -120,7 +126,7 @@ def _template(source: str, key: str) -> Template:
 
 
 def instructions(task: Task) -> str:
-    """Return the constant half of a task's template, which both models and people read before the questions."""
+    """Return the constant half of a task's template. Both models and people read it before the questions."""
     # Rewritten instructions come from a model, so they are text and never a template.
     if task.instructions is not None:
         return task.instructions.strip()
@@ -134,8 +140,8 @@ def instructions(task: Task) -> str:
 class Renderer:
     """Renders one task in one mode.
 
-    `orders` maps a field to the order in which its labels are shown (default: as declared); the n-th label
-    shown has the n-th code. A renderer is not thread-safe: use one per event loop.
+    `orders` maps a field to the order in which its labels are shown (default: the declared order). The n-th
+    label shown has the n-th code. A renderer is not thread-safe, so use a separate one in each event loop.
     """
 
     def __init__(self, task: Task, mode: Mode, orders: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -210,7 +216,7 @@ class Renderer:
             for q in self.task.spec.questions
         }
         if self.task.spec.rationale in _FIRST:
-            # The keys have the order of the schema: what comes before the labels conditions them.
+            # The keys have the order of the schema, because the labels depend on the text before them.
             out = {"rationale": rationale, **out}
         elif self.task.spec.rationale == "after":
             out["rationale"] = rationale
@@ -283,12 +289,12 @@ def _passage(name: str, entry: Json, number: int) -> Untrusted:
 
 
 def _words(inputs: Mapping[str, Json]) -> str:
-    """Return the text by which an example is compared with a unit."""
+    """Return the inputs as one text, for comparing an example with a unit."""
     return "\n".join(as_text(value) or "" for _, value in sorted(inputs.items()))
 
 
 def as_text(value: Json) -> str | None:
-    """Return an input as the text to show: lists with one entry per line, options as lines `A. text`."""
+    """Return an input as text: a list has one entry per line, and answer options are lines such as `A. text`."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -305,7 +311,7 @@ def answer_schema(task: Task, domains: dict[str, Sequence[str]] | None = None) -
         # First, because models write the keys in the order of the schema.
         properties["rationale"] = {"type": "string"}
     for question in task.spec.questions:
-        # An enum leaves the model no other label, where the provider enforces the schema.
+        # If the provider enforces the schema, an enum excludes all other labels.
         if question.labels:
             values = (domains or {}).get(question.field) or [label.value for label in question.labels]
             properties[question.field] = {"type": "string", "enum": list(values)}

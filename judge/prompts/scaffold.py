@@ -1,4 +1,4 @@
-"""Write a first version of a task file, in which every label has its own key."""
+"""Generate a first version of a task file, with a key for every label."""
 
 import json
 from collections.abc import Sequence
@@ -15,11 +15,13 @@ _WHAT = {
 def scaffold(
     name: str, unit: str, labels: Sequence[str], inputs: Sequence[str], ordinal: bool = False
 ) -> str:
-    """Return the text of a task file. Raises UsageError if the unit does not have an input, or if labels are
-    invalid.
+    """Return the text of a task file. Raises UsageError if an input is not available for the unit, or if the
+    labels are invalid.
     """
     if unknown := [i for i in inputs if i not in INPUTS[unit]]:
-        raise UsageError(f"--inputs {unknown[0]}: a task on each {unit} can show {', '.join(INPUTS[unit])}")
+        raise UsageError(
+            f"--inputs {unknown[0]}: not available for the unit '{unit}'; available: {', '.join(INPUTS[unit])}"
+        )
     if len(labels) < 2 or len(set(labels)) < len(labels) or not all(label.strip() for label in labels):
         raise UsageError("--labels: at least two different labels are needed, for example --labels yes,no")
     rows = [
@@ -39,7 +41,7 @@ questions:
     labels:
 {chr(10).join(rows)}
 guidelines: |
-  What helps people to work: where to look first, what to do in doubt. What decides a label belongs into its meaning above.
+  Advice for people: where to look first, and what to do if in doubt. Write what decides a label in its meaning above.
 ---
 You label each {noun} with one of the labels below. Judge only by what is shown, not by what you know.
 <!-- unit -->
@@ -49,7 +51,7 @@ You label each {noun} with one of the labels below. Judge only by what is shown,
 
 
 def _keys(labels: Sequence[str]) -> list[str]:
-    """Return one character for each label: its first letter, if no other label uses it."""
+    """Return one character for each label: its first letter if no other label uses it, otherwise another one."""
     taken: list[str] = []
     for label in labels:
         letters = [c for c in label.lower() if c.isascii() and c.isalnum()]

@@ -1,5 +1,5 @@
-"""The front matter of a task file, as a pydantic model. The reference page is generated from its field
-descriptions.
+"""The front matter of a task file, as a pydantic model. The reference page is generated from the descriptions
+of its fields.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RESERVED_FIELDS = (
     "repeat", "attempt", "status", "reason", "reply", "input_tokens", "output_tokens", "latency",
     "resolved_model", "request_sha", "judged_at", "cost_usd", "fitted_on",
 )  # fmt: skip
-"""The columns of an export other than the labels. A field may not have any of these names."""
+"""Columns of an export that are not labels. A field of a task may not have any of these names."""
 
 
 def _text(value: Any) -> Any:
@@ -30,12 +30,12 @@ def _text(value: Any) -> Any:
     if isinstance(value, date):
         raise ValueError(f"YAML reads {value} as a date; put it in quotes")
     if value is None:
-        raise ValueError("YAML reads null, ~ and an empty value as nothing; put the value in quotes")
+        raise ValueError("YAML reads null, ~ and an empty value as null; put the value in quotes")
     return value
 
 
 def _shown(value: Any) -> Any:
-    """The type of an example's input: text, a list of texts, or options by letter."""
+    """Check an example's input, which is a string, a list of strings, or answer options keyed by letter."""
     if isinstance(value, list):
         return [_text(v) for v in value]
     if isinstance(value, dict):
@@ -51,7 +51,7 @@ Shown = Annotated[str | list[str] | dict[str, str], BeforeValidator(_shown)]
 
 WORDS = "words"
 LABEL, TEXT = "{label}", "{text}"
-"""Placeholders of a label and of a free answer in the pattern `answer`."""
+"""Placeholders for a label and for free text in the pattern `answer`."""
 
 
 class _Strict(BaseModel):
@@ -60,11 +60,11 @@ class _Strict(BaseModel):
 
 
 class Label(_Strict):
-    """One answer a question allows."""
+    """A possible answer to a question."""
 
-    value: Text = Field(description="what is stored and compared; a string")
-    key: Text | None = Field(None, description="the key people press, one character, unique in the task")
-    meaning: Words = Field("", description="one sentence for the judge and for people")
+    value: Text = Field(description="the label as it is stored and compared; a string")
+    key: Text | None = Field(None, description="the key that people press: one character, unique in the task")
+    meaning: Words = Field("", description="one sentence that explains the label to the judge and to people")
 
     @field_validator("value")
     @classmethod
@@ -72,7 +72,7 @@ class Label(_Strict):
         # Answers are compared without surrounding space, and listings show a label in one line.
         if value != value.strip() or not value.isprintable():
             raise ValueError(
-                f"a label must be one line of visible text without spaces around it, not {value!r}"
+                f"a label must be one line of visible text without leading or trailing spaces, not {value!r}"
             )
         return value
 
@@ -85,16 +85,20 @@ class Label(_Strict):
 
 
 class Question(_Strict):
-    """One question asked of every unit."""
+    """A question that is asked about every unit."""
 
-    field: FieldName = Field(description="name of the label in the study: lower case, digits, _ and .")
-    ask: Words = Field("", description="the question in words, shown with the labels")
-    labels: list[Label] = Field(default_factory=list, description="the domain, in order")
+    field: FieldName = Field(
+        description="name of the label in the study (lower-case letters, digits, `_` and `.`)"
+    )
+    ask: Words = Field("", description="the wording of the question, shown with the labels")
+    labels: list[Label] = Field(default_factory=list, description="the possible labels, in order")
     level: Literal["nominal", "ordinal", "interval", "text"] = Field(
-        "nominal", description="ordinal takes the order of `labels`; interval and text have no labels"
+        "nominal",
+        description="the order of an `ordinal` question is that of `labels`; `interval` and `text` have no labels",
     )
     many: bool = Field(
-        False, description="a text question that asks for a list; stored as one JSON array of strings"
+        False,
+        description="whether a text question asks for a list, which is stored as a JSON array of strings",
     )
 
     @model_validator(mode="after")
@@ -109,57 +113,58 @@ class Question(_Strict):
         if self.many and self.level != "text":
             raise ValueError(f"field '{self.field}' is {self.level}; only a text question can have 'many'")
         if len(set(folded)) < len(folded):
-            raise ValueError(
-                f"field '{self.field}' has the same label twice (upper and lower case are equal)"
-            )
+            raise ValueError(f"field '{self.field}' has the same label twice (case is ignored)")
         if self.field in RESERVED_FIELDS:
-            # An export has one column a field beside its own columns.
-            raise ValueError(f"'{self.field}' is a reserved name")
+            # An export has one column for each field, in addition to its own columns.
+            raise ValueError(f"field '{self.field}' has a reserved name; use another name")
         return self
 
 
 class Derive(_Strict):
-    """A label that follows from an answer, and from gold the judge never sees, by a lookup table."""
+    """A label looked up in a table by an answer and, optionally, a gold label that the judge never sees."""
 
     # An alias, because `from` is a keyword of Python.
-    source: Text = Field(alias="from", description="field of this task")
+    source: Text = Field(alias="from", description="the field of this task whose answer is looked up")
     gold: Text | None = Field(
-        None, description="gold field of the unit or its item; none: the answer decides"
+        None, description="gold field of the unit or its item; without it, only the answer is looked up"
     )
     table: dict[Text, Text] = Field(
         min_length=1,
-        description="answer and gold joined by a bar (or the answer alone) to value; no row, no label",
+        description="maps an answer and a gold label, joined by a bar, or an answer alone, to the derived label; combinations "
+        "that are not listed have no label",
     )
     level: Literal["nominal", "ordinal"] = Field("nominal", description="level of the derived field")
     order: list[Text] | None = Field(
-        None, description="the derived labels in order; default: as in the table"
+        None, description="the derived labels, in order (default: the order in the table)"
     )
 
     def domain(self) -> list[str]:
-        """The derived labels in order."""
+        """Return the derived labels in order."""
         return list(self.order) if self.order else list(dict.fromkeys(self.table.values()))
 
 
 class Example(_Strict):
-    """A few-shot example; the item it was taken from is excluded from scoring."""
+    """A few-shot example. The item that it was taken from is excluded from scoring."""
 
     inputs: dict[str, Shown] = Field(description="a value for every input that is not optional")
-    answers: dict[str, Text] = Field(description="a value for every field")
-    rationale: Words = Field("", description="shown when the task asks for a rationale")
-    item_id: Text | None = Field(None, description="the item it was taken from, if a study can hold it")
+    answers: dict[str, Text] = Field(description="an answer for every field")
+    rationale: Words = Field("", description="the rationale, shown if the task asks for one")
+    item_id: Text | None = Field(
+        None, description="the item that the example was taken from, if it can be part of a study"
+    )
 
 
 class Citation(_Strict):
-    """Where the labels are defined."""
+    """The publication that defines the labels."""
 
-    paper: Text = Field(description="title or short name")
+    paper: Text = Field(description="title or short name of the publication")
     year: int = Field(description="year of publication")
-    url: Words = Field("", description="where to read it")
-    where: Words = Field("", description="section or table")
+    url: Words = Field("", description="URL of the publication")
+    where: Words = Field("", description="section or table that defines the labels")
 
 
 class Relevant(_Strict):
-    """Passages chosen by a gold label that is itself not shown."""
+    """Passages that are selected by a gold label. The gold label itself is not shown."""
 
     field: FieldName = Field(description="gold field of the item's passages")
     values: list[Text] = Field(min_length=1, description="labels that make a passage relevant")
@@ -168,40 +173,48 @@ class Relevant(_Strict):
 class TaskSpec(_Strict):
     """The front matter of `prompts/NAME.vN.md`."""
 
-    title: Text = Field(description="one line for listings")
+    title: Text = Field(description="one line that is shown in listings")
     unit: Literal["passage", "item", "answer", "sentence", "citation", "claim", "nugget", "pair"] = Field(
-        description="what is labelled"
+        description="the kind of unit that is labelled"
     )
     inputs: list[Text] = Field(
-        min_length=1, description="what templates, screens and exports see; units without one are left out"
+        min_length=1,
+        description="inputs for templates, screens and exports; units that lack one of them are left out",
     )
     optional_inputs: list[Text] = Field(
-        default_factory=list, description="inputs that a unit may lack; the template tests them with {% if %}"
+        default_factory=list,
+        description="inputs that a unit may lack; the template must test for them with `{% if %}`",
     )
-    relevant: Relevant | None = Field(None, description="which passages the input `relevant_passages` holds")
+    relevant: Relevant | None = Field(
+        None, description="which passages the input `relevant_passages` contains"
+    )
     shows_gold: list[FieldName] = Field(
         default_factory=list,
-        description="gold fields that people see as inputs: the task is then for people only, and not blind",
+        description="gold fields that people see as inputs; such a task is only for people, and is not blind",
     )
-    questions: list[Question] = Field(min_length=1, description="one or several per unit")
-    derive: dict[FieldName, Derive] = Field(default_factory=dict, description="derived field -> rule")
+    questions: list[Question] = Field(min_length=1, description="one or more questions about each unit")
+    derive: dict[FieldName, Derive] = Field(
+        default_factory=dict, description="maps each derived field to its rule"
+    )
     examples: list[Example] = Field(default_factory=list, description="few-shot examples, in order")
     rationale: Literal["none", "before", "after", "quote"] = Field(
         "none",
-        description="free text beside the labels; `before` conditions the labels on it, and `quote` is words of the "
-        "passages before the labels, checked against them",
+        description="free text in addition to the labels: written `before` the labels or `after` them, or a `quote` from the "
+        "passages that is written before the labels and checked against the passages",
     )
     raw: bool = Field(
         False,
-        description="sent exactly as written, after its fields are filled in: no notice, no fence, no answer format",
+        description="whether the file is sent exactly as written after its fields are filled in, without a notice, fences or "
+        "an answer format",
     )
     answer: Words = Field(
         "",
-        description="of a raw task: how the reply gives the label: `words` (the label itself, anywhere), or a line with "
-        "`{label}` in its place, as `Answer: {label}`; for a free answer `{text}` (default: the whole reply)",
+        description="for raw tasks, how the label is found in the reply: `words` (the label anywhere in the reply), or a line "
+        "with `{label}` in place of the label, such as `Answer: {label}`; for free text, a line with `{text}` "
+        "(default: the whole reply)",
     )
-    citation: Citation | None = Field(None, description="where the labels are defined")
-    guidelines: Words = Field("", description="Markdown for people")
+    citation: Citation | None = Field(None, description="the publication that defines the labels")
+    guidelines: Words = Field("", description="Markdown text for human annotators")
 
     @field_validator("inputs", "optional_inputs")
     @classmethod
@@ -209,7 +222,9 @@ class TaskSpec(_Strict):
         known = list(dict.fromkeys(name for names in INPUTS.values() for name in names))
         for name in inputs:
             if name in NEVER_INPUTS:
-                raise ValueError(f"'{name}' can never be an input: a judge must not see gold or meta")
+                raise ValueError(
+                    f"'{name}' cannot be an input, because a judge must not see gold labels or metadata"
+                )
             if name not in known:
                 raise ValueError(f"unknown input '{name}'; available: {', '.join(known)}")
         return inputs
@@ -229,7 +244,7 @@ class TaskSpec(_Strict):
                     continue
                 here = f"{question.field}={label.value}"
                 if label.key in keys:
-                    raise ValueError(f"key '{label.key}' stands for both {keys[label.key]} and {here}")
+                    raise ValueError(f"the key '{label.key}' is used for both {keys[label.key]} and {here}")
                 keys[label.key] = here
         if self.rationale == "quote":
             self.check_quotable()
@@ -244,30 +259,32 @@ class TaskSpec(_Strict):
     def _check_inputs(self, names: list[str], fields: list[str]) -> None:
         for name in names:
             if name not in INPUTS[self.unit]:
-                raise ValueError(f"a task on units of kind '{self.unit}' cannot have '{name}' as input")
+                raise ValueError(f"'{name}' cannot be an input of a task on the unit '{self.unit}'")
         if ("relevant_passages" in names) != (self.relevant is not None):
             raise ValueError(
                 "'relevant_passages' and the key 'relevant' (field, values) must be used together"
             )
         for gold in self.shows_gold:
-            # Showing the gold of the very field would give away the answer.
+            # Showing the gold label of the same field would reveal the answer.
             if gold in fields:
                 raise ValueError(
                     f"shows_gold: '{gold}' is the label that this task asks for, so it cannot be shown"
                 )
             if gold_input(gold) in (*names, *NEVER_INPUTS):
-                raise ValueError(f"shows_gold: '{gold_input(gold)}' is the name of an input")
+                raise ValueError(f"shows_gold: '{gold_input(gold)}' is already the name of an input")
 
     def _check_rule(self, name: str, rule: Derive, fields: list[str]) -> None:
         if name in fields or name in RESERVED_FIELDS:
-            raise ValueError(f"derive '{name}' has the name of a question, or a reserved name")
+            raise ValueError(
+                f"derive '{name}': this name is reserved or is the name of a question; use another name"
+            )
         if rule.source not in fields:
             raise ValueError(f"derive '{name}': 'from: {rule.source}' is not a field of this task")
         if rule.gold in fields:
             raise ValueError(
                 f"derive '{name}': gold field '{rule.gold}' is the label that this task asks for, so it cannot be shown"
             )
-        # A table row for a label that no answer can be is a typing error.
+        # A table row for a label that is not a possible answer is a typing error.
         domain = {label.value for q in self.questions if q.field == rule.source for label in q.labels}
         for key in rule.table:
             answer, bar, _ = key.partition("|")
@@ -278,21 +295,21 @@ class TaskSpec(_Strict):
             if bool(bar) != bool(rule.gold):
                 raise ValueError(
                     f"derive '{name}': table key '{key}' must be "
-                    + ("'answer|gold'" if rule.gold else "an answer alone, as no gold is named")
+                    + ("'answer|gold'" if rule.gold else "an answer alone, because the rule has no 'gold'")
                 )
         if rule.order and sorted(rule.order) != sorted(set(rule.table.values())):
             raise ValueError(f"derive '{name}': 'order' must list exactly the values of the table")
 
     @property
     def letters(self) -> bool:
-        """Whether the labels of the only question are single letters, like those of answer options."""
+        """Whether the task has one question whose labels are single letters, as with multiple-choice options."""
         labels = [label.value for question in self.questions for label in question.labels]
         return len(self.questions) == 1 and bool(labels) and all(len(v) == 1 and v.isalpha() for v in labels)
 
     def _check_raw(self) -> None:
         if not self.raw:
             if self.answer:
-                raise ValueError("answer: only a raw task finds its label in free text; add 'raw: true'")
+                raise ValueError("answer: this key is only allowed in a raw task; add 'raw: true'")
             return
         question = self.questions[0]
         if (
@@ -302,7 +319,7 @@ class TaskSpec(_Strict):
             or question.level == "interval"
         ):
             raise ValueError(
-                "raw: the task must have one question with labels or free text, and no rationale"
+                "raw: the task must have exactly one question, with labels or free text, and no rationale"
             )
         place = LABEL if question.labels else TEXT
         if question.labels and not self.answer:
@@ -342,7 +359,7 @@ class TaskSpec(_Strict):
         if extra := set(example.answers) - {q.field for q in self.questions}:
             raise ValueError(f"example {number}: '{min(extra)}' is not a field of this task")
         if self.rationale != "none" and not example.rationale.strip():
-            raise ValueError(f"example {number}: no rationale, although the task asks for one")
+            raise ValueError(f"example {number}: the rationale is missing, but the task asks for one")
 
 
 def _is_number(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""A task as loaded from its file and as used in a run: its fields, labels and inputs."""
+"""A task as loaded from its file, with the changes that a run makes to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.prompts.spec import Example, Question, TaskSpec
 from judge.types import Json
 
 UNIT_MARK = "<!-- unit -->"
-"""The line in a template between the constant half and the unit's half."""
+"""The line that separates the two halves of a template: the constant half, and the unit's half."""
 
 
 @dataclass(frozen=True)
@@ -29,19 +29,19 @@ class Task:
     text: str
     path: str
     declared: TaskSpec | None = None
-    """The file's own front matter, if a run uses another rationale or other examples."""
+    """The file's own front matter, if a run changes the rationale or the examples."""
     tells_guidelines: bool = False
     """Whether the prompt contains the guidelines for people."""
     instructions: str | None = None
-    """Plain text that replaces the constant half, if a run's instructions differ from the file's."""
+    """Plain text that replaces the constant half, if a run changes the instructions."""
     nearest: int | None = None
-    """The number of examples to show for each label, chosen as nearest to the unit by BM25. None means that
-    all examples are always shown.
+    """The number of examples to show for each label. They are the examples nearest to the unit according to
+    BM25. None means that all examples are shown.
     """
 
     @property
     def overrides(self) -> dict[str, Json]:
-        """A run's settings that differ from the file. They are part of the run's identity."""
+        """The settings of a run that differ from the file. They are part of the run's identity."""
         changes: dict[str, Json] = {"guidelines": "shown"} if self.tells_guidelines else {}
         if self.instructions is not None:
             changes["instructions"] = self.instructions
@@ -56,10 +56,10 @@ class Task:
         return changes
 
     def thinking(self, rationale: str | None) -> Task:
-        """Return the task with free text `before` or `after` its labels, a `quote` before them, or `none`.
-        None keeps the file's setting.
+        """Return the task with a different rationale: free text `before` or `after` the labels, a `quote`
+        before them, or `none`. If `rationale` is None, return the task unchanged.
 
-        Raises UsageError if the task's examples have no rationale to show, or if it has no passages to quote.
+        Raises UsageError if an example has no rationale to show, or if there are no passages to quote.
         """
         if rationale is None or rationale == self.spec.rationale:
             return self
@@ -71,31 +71,33 @@ class Task:
         # An example without a rationale would show the model that it may leave it out.
         if rationale != "none" and not all(e.rationale.strip() for e in self.spec.examples):
             raise UsageError(
-                f"{self.name}: its examples have no rationale to show; pass --rationale none, or use a version with a rationale in each example"
+                f"{self.name}: an example has no rationale to show; pass --rationale none, or use a version in which every example has one"
             )
         return self._changed(rationale=rationale)
 
     def showing(self, examples: Sequence[Example], nearest: int | None = None) -> Task:
-        """Return the task with these few-shot examples instead of its own. `nearest` limits how many examples
-        of each label are shown for a unit.
+        """Return the task with these few-shot examples instead of its own. `nearest` is the maximum number of
+        examples of each label that are shown for a unit.
 
-        Raises UsageError if nearest examples are requested for a task with several questions.
+        Raises UsageError if `nearest` is set and the task does not have exactly one question with labels.
         """
-        # "Nearest of each label" has one meaning only if the task has one field with labels.
+        # "Nearest of each label" is only well defined if the task has exactly one field with labels.
         if nearest is not None and not self._one_label:
             raise UsageError(
-                f"{self.name}: choosing the nearest examples of each label requires a task with one question with labels"
+                f"{self.name}: nearest examples can only be chosen for a task that has exactly one question with labels"
             )
         return replace(self._changed(examples=list(examples)), nearest=nearest)
 
     def with_guidelines(self) -> Task:
-        """Return the task with its guidelines in the prompt. Raises UsageError if it has none."""
+        """Return the task with its guidelines in the prompt. Raises UsageError if the task has no guidelines."""
         if not self.spec.guidelines.strip():
             raise UsageError(f"{self.name} has no guidelines to show")
         return replace(self, tells_guidelines=True)
 
     def with_instructions(self, text: str) -> Task:
-        """Return the task with different instructions, which are plain text, never a template."""
+        """Return the task with different instructions. They are plain text, and are never rendered as a
+        template.
+        """
         return replace(self, instructions=text)
 
     def _changed(self, **keys: Any) -> Task:
@@ -103,17 +105,17 @@ class Task:
 
     @property
     def name(self) -> str:
-        """The name with its version, as stored: `stance.v2`."""
+        """The task's name with its version, such as `stance.v2`."""
         return f"{self.task_id}.v{self.version}"
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of the file's text. A study refuses different text under a version that it has used."""
+        """The hash of the file's text. A study rejects different text for a version that it already contains."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property
     def fields(self) -> list[str]:
-        """The fields of the questions, then the derived ones."""
+        """The fields of the questions, followed by the derived fields."""
         return [q.field for q in self.spec.questions] + list(self.spec.derive)
 
     def question(self, field: str) -> Question:
@@ -121,7 +123,7 @@ class Task:
         return next(q for q in self.spec.questions if q.field == field)
 
     def domain(self, field: str) -> list[str]:
-        """Return the declared labels of a field, derived or not, in order. It is empty for interval and text
+        """Return the labels of a question or derived field, in order. The list is empty for interval and text
         fields.
         """
         if field in self.spec.derive:
@@ -134,7 +136,7 @@ class Task:
 
     @property
     def required_inputs(self) -> list[str]:
-        """The inputs that a unit needs in order to be judged."""
+        """The inputs without which a unit cannot be judged."""
         return [*self.spec.inputs, *self.gold_inputs]
 
     @property
@@ -144,23 +146,25 @@ class Task:
 
     @property
     def gold_inputs(self) -> dict[str, str]:
-        """Maps inputs that are gold labels to their gold field. Only a task for people has such inputs."""
+        """Maps inputs that are gold labels to their gold fields. Only tasks for people have such inputs."""
         return {gold_input(field): field for field in self.spec.shows_gold}
 
     @property
     def people_only(self) -> bool:
-        """Whether the task shows gold labels. People may use it, knowing that it is not blind, but no model may."""
+        """Whether the task shows gold labels. Only people may use such a task, and they are not blind."""
         return bool(self.spec.shows_gold)
 
     @property
     def one_choice(self) -> bool:
-        """Whether a single character can answer the task: one question with labels and no rationale."""
+        """Whether a single character can answer the task, which requires one question with labels and no
+        rationale.
+        """
         return self._one_label and self.spec.rationale == "none"
 
     @property
     def reasons_first(self) -> bool:
-        """Whether two calls can answer the task, first text and then one character: it has one question with
-        labels, after a rationale or quote.
+        """Whether two calls can answer the task: the first returns a rationale or quote, and the second one
+        character. This requires one question with labels.
         """
         return self._one_label and self.spec.rationale in ("before", "quote")
 

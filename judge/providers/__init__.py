@@ -1,1 +1,3 @@
-"""Models behind one interface. A new vendor is one new file here with a class `Provider`."""
+"""Model providers behind one interface. To add a vendor, add a module with a class `Provider` to this
+package.
+"""

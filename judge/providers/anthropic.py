@@ -1,7 +1,8 @@
-"""`anthropic/MODEL`: Anthropic's messages API, or a server that implements it (`--base-url`).
+"""`anthropic/MODEL`: Anthropic's Messages API, or a compatible server (`--base-url`).
 
 Wire format: https://docs.anthropic.com/en/api/messages. The API has no sampling parameters and does not
-return log-probabilities, so a request's `temperature` and `seed` are not sent and label codes are not used.
+return log-probabilities. A request's `temperature` and `seed` are therefore not sent, and label codes are not
+used.
 """
 
 import json
@@ -30,11 +31,16 @@ _FORMAT_WORDS = re.compile(r"output_config|output_format|json_schema|structured 
 
 
 class Provider(Vendor):
-    """One model that is called through the messages API.
+    """A model that is called through the Messages API.
 
-    Settings: `base_url` without `/v1` (default: ANTHROPIC_BASE_URL, then Anthropic itself), `timeout` in
-    seconds for one call; options `thinking` (tokens, adaptive or off), `effort` and the options of
-    `judge.providers.options`. Raises UsageError for a base URL or option that cannot be used.
+    Settings:
+
+    - `base_url`, without `/v1`: by default ANTHROPIC_BASE_URL, or Anthropic's own address if that is not set
+    - `timeout`, in seconds per call
+    - `options`: `thinking` (`adaptive`, `off` or a number of tokens), `effort`, and the options of
+      `judge.providers.options`
+
+    Raises UsageError if the base URL or an option is invalid.
     """
 
     vendor, title, host = "anthropic", "Anthropic", "anthropic.com"
@@ -52,26 +58,26 @@ class Provider(Vendor):
     def _address(self, settings: Settings) -> str:
         """Return the base URL, without `/v1`."""
         base_url = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or OWN_URL
-        # Many write the address with `/v1`, which every path here contains already.
+        # Many users write the address with `/v1`, which every path here already contains.
         return base_url.strip().rstrip("/").removesuffix("/v1")
 
     async def open(self) -> None:
-        """Connect, and look up the model by name, which does not use any tokens.
+        """Connect and look up the model by its name. The look-up does not use any tokens.
 
-        Raises KeyProblem if the key is missing or refused, Rejected if Anthropic does not know the model, and the
+        Raises KeyProblem if the key is missing or refused, Rejected if the model does not exist, and the
         errors of `complete`.
         """
         wire = self._connect()
         answer = await wire.get(f"/v1/models/{quote(self._name, safe='')}")
-        # Other servers often have no list of models. Whether they have this one shows in the first call.
+        # Other servers often have no list of models, so a missing model is only noticed at the first call.
         if answer.status in (401, 403) or (self._is_vendors_own and answer.status != 200):
             raise self._error(answer, wire.complaint(answer))
         body = http.decoded(answer.body) if answer.status == 200 else None
         self._reports = http.text_of(body.get("id")) or None if isinstance(body, dict) else None
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. If the server refuses the output format, the format is left out from then on and
-        the call is sent again.
+        """Send one request. If the server rejects the output format, send this request and all later ones
+        without it.
 
         Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
         """
@@ -88,21 +94,25 @@ class Provider(Vendor):
             self._output = "plain"
 
     def body(self, request: Request) -> bytes:
-        """Return the request's body, with the output format found so far. This does not need a connection."""
+        """Return the request body in the output format that the server is known to accept. No connection is
+        needed.
+        """
         return self._writer.body(request, self._output)
 
     def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """Parse the JSON of a successful answer that was not received over this connection. Raises ValueError
-        like `reply`.
+        """Parse the JSON of a successful response that was not received over this connection, such as one in
+        a batch file. Raises ValueError if the response is incomplete.
         """
         return reply(body, headers or {})
 
     def refusal(self, complaint: http.Complaint) -> Reply | None:
-        """Return None, because no error of this API means that the model refused."""
+        """Return None, because this API never reports a model's refusal as an error."""
         return None
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the base URL without credentials, and the output format in use."""
+        """Return the facts to store with a run, such as the base URL without credentials and the output
+        format.
+        """
         return {
             **super().describe(),
             "format": self._output,
@@ -116,21 +126,22 @@ class Provider(Vendor):
             return reply(body, answer.headers)
         except ValueError as e:
             detail = "" if body is None else f": {wire.complaint(answer).message}"
-            raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
+            raise ServerFault(f"{self._who}: the response {e}{detail}") from e
 
     def _error(self, answer: http.HttpAnswer, complaint: http.Complaint) -> ProviderError:
-        # A missing credit is a problem of the account, not of this request: the run must stop instead of failing unit by unit.
+        # Missing credit is a problem with the account, not with this request, so the run must stop instead of failing
+        # unit by unit.
         broke = answer.status == 402 or (
             answer.status == 400 and "credit balance" in complaint.message.lower()
         )
         if broke:
             return KeyProblem(
-                f"{self._who}: the account of {self._key} has no credit left: {complaint.message}"
+                f"{self._who}: the account that {self._key} belongs to has no credit left: {complaint.message}"
             )
         return super()._error(answer, complaint)
 
 
-# Messages as bytes and back, without a connection: a request's body, and the reply in an answer.
+# Conversions that need no connection: from a request to the bytes of its body, and from a response to a reply.
 
 
 PATH = "/v1/messages"
@@ -142,10 +153,10 @@ _RATE += [f"anthropic-ratelimit-{of}-limit" for of in _LIMITED]
 
 
 class MessagesWriter:
-    """Writes the request bodies for a model.
+    """Writes request bodies for one model.
 
-    `options` are Anthropic's options (`thinking`, `effort`); `fields` are added to every body unchanged.
-    Raises UsageError for an option that cannot be parsed.
+    `options` are Anthropic's options (`thinking`, `effort`), and `fields` are added to every body unchanged.
+    Raises UsageError if an option is invalid.
     """
 
     def __init__(
@@ -155,10 +166,10 @@ class MessagesWriter:
         self._head = f'{{"model": {json.dumps(name)}, '
 
     def body(self, request: Request, output: str = "json_schema") -> bytes:
-        """Return the request as JSON bytes: model, system and messages first, so that the constant prefix
-        comes first.
+        """Return the request as JSON bytes. The model, the system text and the messages come first, so that
+        requests start with the same prefix.
 
-        `output` is json_schema, or plain if the server does not accept a schema.
+        `output` is `json_schema`, or `plain` if the server does not accept a schema.
         """
         rest: dict[str, Any] = {"max_tokens": request.max_tokens}
         if request.schema is not None and output != "plain":
@@ -170,7 +181,7 @@ class MessagesWriter:
             lead = request.prefix
             constant = _constant(messages[:lead])
         else:
-            # A system message that depends on the unit: it cannot be cached, but it still goes first.
+            # A system message that depends on the unit cannot be cached, but it still comes first.
             lead = system
             constant = _leading(messages[:lead], cached=False)
         unit_text = ", ".join(json.dumps(_turn(m)) for m in messages[lead:])
@@ -179,21 +190,21 @@ class MessagesWriter:
 
 
 def thinking_tokens(options: Mapping[str, str]) -> int:
-    """Return the number of tokens that `thinking=N` allows for reasoning. The limit of a reply includes them.
-    Raises UsageError if the value is invalid.
+    """Return the number of reasoning tokens that `thinking=N` allows, or 0 for `off` and `adaptive`.
+    Reasoning tokens count towards the token limit of a reply. Raises UsageError if the value is invalid.
     """
     text = options.get("thinking", "off")
     if text in ("off", "adaptive"):
         return 0
     if not (text.isdecimal() and text.isascii() and int(text) >= LEAST_THINKING):
         raise UsageError(
-            f"--option thinking={text}: must be a number of tokens of at least {LEAST_THINKING}, adaptive or off"
+            f"--option thinking={text}: must be adaptive, off, or a number of tokens (at least {LEAST_THINKING})"
         )
     return int(text)
 
 
 def _thinking(options: Mapping[str, str]) -> dict[str, Any]:
-    """Return the body's fields that set the amount of thinking.
+    """Return the fields of the request body that set how much the model thinks.
 
     https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
     """
@@ -208,9 +219,9 @@ def _thinking(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def reply(body: Json, headers: Mapping[str, str]) -> Reply:
-    """Parse the JSON of a successful answer (None: not JSON) with its HTTP headers.
+    """Parse a successful response from its JSON body (None if the body is not JSON) and its HTTP headers.
 
-    Raises ValueError that says what is missing from the answer.
+    Raises ValueError, which says what is missing, if the response is incomplete.
     """
     if body is None:
         raise ValueError("is not JSON")
@@ -236,7 +247,9 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
 
 
 def _leading(messages: tuple[Message, ...], cached: bool = True) -> str:
-    """Return the leading messages as the beginning of a body, with the last block marked for caching."""
+    """Return the leading messages as the beginning of a request body. If `cached`, mark the last block for
+    caching.
+    """
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for i, message in enumerate(messages, 1):
@@ -255,13 +268,17 @@ _constant = lru_cache(maxsize=8)(_leading)
 
 
 def _turn(message: Message) -> dict[str, str]:
-    """Return one turn. The API has only user and assistant turns; system text goes before all of them."""
+    """Return a message as a turn. The API has only user and assistant turns, so any other role becomes
+    `user`.
+    """
     role = "assistant" if message.role == "assistant" else "user"
     return {"role": role, "content": message.content}
 
 
 def _until(text: str | None) -> float | None:
-    """Return the seconds until an RFC 3339 time, 0 if it has passed, or None if it is invalid."""
+    """Return the seconds until an RFC 3339 time: 0 if the time has passed, None if the text is not a valid
+    time.
+    """
     try:
         at = datetime.fromisoformat(text or "").timestamp()
     except ValueError:

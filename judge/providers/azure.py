@@ -1,8 +1,8 @@
-"""`azure/DEPLOYMENT`: OpenAI's models at Azure, through OpenAI's Azure client.
+"""`azure/DEPLOYMENT`: OpenAI's models on Azure, called with OpenAI's Azure client.
 
-The endpoint is `--base-url` or AZURE_OPENAI_ENDPOINT (https://NAME.openai.azure.com), the API version
-`--option api_version=` or OPENAI_API_VERSION, the key AZURE_OPENAI_API_KEY or, for Entra ID,
-AZURE_OPENAI_AD_TOKEN.
+The endpoint is set by `--base-url` or AZURE_OPENAI_ENDPOINT (https://NAME.openai.azure.com), and the API
+version by `--option api_version=VERSION` or OPENAI_API_VERSION. The credentials are the key in
+AZURE_OPENAI_API_KEY, or an Entra ID token in AZURE_OPENAI_AD_TOKEN.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEEDS = Needs(examples="azure/my-deployment", key="AZURE_OPENAI_API_KEY")
 
 
 class Provider(openai.Provider):
-    """One deployment. Raises UsageError if the endpoint or the API version is missing."""
+    """A deployment on Azure. Raises UsageError if the endpoint or the API version is missing."""
 
     vendor = "azure"
     known: Collection[str] = ("api_version", *openai.Provider.known)
@@ -34,25 +34,28 @@ class Provider(openai.Provider):
         )
         if not self._version:
             raise UsageError(
-                "azure: name the API version: --option api_version=2024-10-21, or OPENAI_API_VERSION"
+                "azure: the API version is not set; pass --option api_version=VERSION (for example 2024-10-21), or set "
+                "OPENAI_API_VERSION"
             )
 
     def _address(self, settings: Settings) -> str:
         url = settings.base_url or os.environ.get("AZURE_OPENAI_ENDPOINT")
         if not url:
             raise UsageError(
-                "azure: name the endpoint: --base-url https://NAME.openai.azure.com, or AZURE_OPENAI_ENDPOINT"
+                "azure: the endpoint is not set; pass --base-url https://NAME.openai.azure.com, or set AZURE_OPENAI_ENDPOINT"
             )
         return url
 
     def _wired(self) -> http.Connection:
         key, token = self._own_key(), ""
-        # An explicitly named key, or none, must not be replaced by another credential of the environment.
+        # If the user names a key, or asks for no key, no other credential from the environment may replace it.
         if not (self._options.key or self._options.is_keyless):
             token = http.key_from("AZURE_OPENAI_AD_TOKEN")
         credentials = {"azure_ad_token": token} if token else {"api_key": key}
         if not (key or token):
-            raise KeyProblem(f"{self._key} is not set: export it, or AZURE_OPENAI_AD_TOKEN for Entra ID")
+            raise KeyProblem(
+                f"{self._key} is not set; export it, or export AZURE_OPENAI_AD_TOKEN to use Entra ID"
+            )
         return self._client(
             "AsyncAzureOpenAI", "bedrock", (key, token),
             azure_endpoint=self._at.url, api_version=self._version, **credentials,

@@ -1,7 +1,8 @@
-"""The provider interface, and the look-up of a provider by `vendor/model`.
+"""The provider interface, and the function `get`, which finds the provider for `vendor/model`.
 
-A provider sends one request and returns one reply, or raises a ProviderError. It never retries, waits or counts:
-the runner is responsible for retries, rate limits and budgets. Keys come from the environment.
+A provider sends one request and returns one reply, or raises a ProviderError. It never retries, waits or
+counts calls: the runner is responsible for retries, rate limits and budgets. API keys come from the
+environment.
 """
 
 import importlib
@@ -21,37 +22,38 @@ from judge.types import Json, Reply, Request
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings from the command line for a provider. `timeout` is in seconds, for one call."""
+    """A provider's settings from the command line. `timeout` is in seconds per call."""
 
     base_url: str | None = None
     timeout: float = 120.0
     options: Mapping[str, str] | None = None
-    """Provider options from `--option key=value` (llamacpp: n_ctx, threads; scripted: script)."""
+    """Options from `--option key=value`, for example `n_ctx` for llamacpp or `script` for scripted."""
     replicas: Sequence[str] = ()
-    """Base URLs of further servers with the same model."""
+    """Base URLs of additional servers that serve the same model."""
 
     def vendor_options(self, vendor: str, *known: str) -> dict[str, str]:
-        """Return the options. Raises UsageError unless all of them are among the known names."""
+        """Return the options. Raises UsageError if one of them is not in `known`."""
         options = dict(self.options or {})
         if unknown := sorted(set(options) - set(known)):
             raise UsageError(f"{vendor} has no option '{unknown[0]}' (known: {', '.join(known) or 'none'})")
         return options
 
     def whole(self, name: str, default: int) -> int:
-        """Return an option that must be a positive whole number. Raises UsageError if it is not."""
+        """Return the value of an option that must be a positive integer. Raises UsageError if it is not."""
         text = (self.options or {}).get(name, str(default))
         if not (text.isdecimal() and int(text)):
-            raise UsageError(f"--option {name}={text}: must be a positive whole number")
+            raise UsageError(f"--option {name}={text}: must be a positive integer")
         return int(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The requirements of a provider, for `judge models show`. Each provider's module states them as `NEEDS`.
+    """The requirements of a provider, as listed by `judge models show`. Each provider module defines them as
+    `NEEDS`.
 
-    `key` is an environment variable, `packages` are names to import and `install` the command that installs
-    them; `examples` are example models. `there` checks any other requirement (such as weights), and `needs`
-    describes it.
+    `examples` are example models. `key` is the environment variable for the API key. `packages` are the
+    modules that must be importable, and `install` says how to install them. `there` checks any other
+    requirement, such as model weights, and `needs` describes that requirement.
     """
 
     examples: str = ""
@@ -69,71 +71,77 @@ class Needs:
         return "; ".join([*parts, *([self.needs] if self.needs else [])]) or "nothing"
 
     def are_met(self) -> bool:
-        """Return whether all requirements are met. Packages are searched for without importing them."""
+        """Return whether all requirements are met. Packages are looked up without importing them."""
         has_key = not self.key or bool(os.environ.get(self.key))
         return has_key and all(map(_is_there, self.packages)) and (self.there is None or self.there())
 
 
 def _is_there(package: str) -> bool:
-    """Return whether a package can be imported, without importing it; only its parent package is imported."""
+    """Return whether a package is installed. Only its parent package is imported."""
     try:
         return find_spec(package) is not None
-    # The parent package is missing, as `google` of `google.auth`.
+    # The parent package is missing, for example `google` for `google.auth`.
     except ModuleNotFoundError:
         return False
 
 
 def packaged(package: str, pattern: str) -> Path | None:
-    """Return the path of a file in an installed package, without importing the package. Return None if the
-    file is missing.
+    """Return the path of the first file in an installed package that matches the pattern, or None if no file
+    matches. The package is not imported.
     """
     spec = find_spec(package)
     folders = (spec.submodule_search_locations or []) if spec else []
-    # Sorted, so that every machine finds the same one of several files.
+    # Sorted, so that every machine selects the same file if several match.
     return next((path for folder in folders for path in sorted(Path(folder).glob(pattern))), None)
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use (macOS does not report it)."""
+    """Return the number of cores that this process may use. macOS does not report this number, so all cores
+    are counted there.
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Provider(Protocol):
-    """One model from one vendor, opened once per run. `BaseProvider` has defaults for everything except `complete`.
+    """The interface to one model, which is opened once per run. `BaseProvider` has defaults for all methods
+    except `complete`.
 
-    Created as `Provider(name, settings)`: `name` is the part of `-m` after the vendor's slash. The
-    constructor raises UsageError for an unknown name or option, and does not connect to anything before
-    `open`.
+    The constructor is called as `Provider(name, settings)`, where `name` is the part of `-m vendor/name`
+    after the slash. It raises UsageError for an unknown name or option. Only `open` may connect to a server.
     """
 
     label_codes: bool
-    """Whether the model returns token log-probabilities for a one-character or one-word answer (known after
-    `open`).
+    """Whether the model returns log-probabilities for one-character or one-word answers (known after `open`).
     """
     max_concurrency: int | None
-    """Useful number of concurrent calls; None = no limit."""
+    """The maximum useful number of concurrent calls, or None if there is no limit."""
 
     async def open(self) -> None:
-        """Connect or load, and probe what the model supports. Raises ProviderError."""
+        """Connect to the server or load the model, and find out which features it supports. Raises
+        ProviderError.
+        """
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. Raises ProviderError, and no other exception, if there is no reply."""
+        """Send one request and return the reply. If there is no reply, raise ProviderError and no other
+        exception.
+        """
 
     async def close(self) -> None:
         """Release the resources that `open` acquired. Safe to call twice."""
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the facts to store with a run (base URL without credentials, output format). They must not
-        contain secrets.
+        """Return the facts to store with a run, such as the base URL without credentials and the output
+        format. The facts must not contain secrets.
         """
 
 
 class BaseProvider:
-    """The base class of providers that do not use a vendor's client, whether built in or from a plugin.
-    Everything except `complete` has a default.
+    """Base class for providers that do not use a vendor's client, both built-in ones and plugins. All methods
+    except `complete` have defaults.
 
-    A subclass without `complete` is rejected before it is instantiated (`lack_of_class`). `name` is the part
-    of `-m` after the vendor's slash; `settings` contains the servers and options from the command line.
+    A subclass without `complete` is rejected before it is instantiated (see `lack_of_class`). `name` is the
+    part of `-m vendor/name` after the slash. `settings` contains the server addresses and options from the
+    command line.
     """
 
     label_codes: bool = False
@@ -149,89 +157,92 @@ class BaseProvider:
         """Do nothing, because there is nothing to release."""
 
     def describe(self) -> Mapping[str, Json]:
-        """Return no facts."""
+        """Return an empty mapping."""
         return {}
 
 
 Send = Callable[[], Awaitable[Reply | None]]
-"""Sends one call and returns its reply, or None if the server's refusal is itself the answer."""
+"""Sends one probe and returns the reply, or None if the server does not support the probed feature."""
 
 
 class Purse(Protocol):
-    """Accounts for the start-up probes with which a provider finds out what its server supports."""
+    """Counts a provider's start-up probes against the limits of the run. The probes find out which features a
+    server supports.
+    """
 
     async def pay(
         self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
-        """Count a call of the request and return the result of `send`. Raises LimitReached if the call could
-        exceed a limit.
+        """Count one call with this request and return the result of `send`. Raises LimitReached if the call
+        could exceed a limit.
 
-        If a call has waited for its turn and is no longer needed, it is not sent and None is returned.
+        If `is_needed` returns False when it is the turn of this call, the call is not sent and the result is
+        None.
         """
 
 
 class NoLimits:
-    """A purse without limits."""
+    """A purse that has no limits."""
 
     async def pay(
         self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
-        """Return the result of `send`."""
+        """Return the result of `send`, or None if the call is not needed."""
         return await send() if is_needed() else None
 
 
 @runtime_checkable
 class Probing(Protocol):
-    """A provider whose `open` makes paid start-up probes. Each of them goes through the provider's purse."""
+    """A provider whose `open` sends paid start-up probes. Each probe is sent through the provider's `purse`."""
 
     purse: Purse
 
 
 @runtime_checkable
 class Learning(Protocol):
-    """A provider that probes its server and can reuse the results stored in a study.
+    """A provider that probes its server, and that can reuse probe results stored in a study.
 
-    `learnt_at` is the time of the probes (ISO 8601), empty before them.
+    `learnt_at` is the time of the probes (ISO 8601). It is empty if there were no probes.
     """
 
     learnt_at: str
 
     def learnt(self) -> Json:
-        """Return the results of the probes so far, for `recall` in a later process."""
+        """Return the probe results in a form that `recall` accepts in a later process."""
 
     def recall(self, learnt: Json, at: str) -> None:
-        """Reuse the results of earlier probes, so that `open` makes none. Invalid results are ignored."""
+        """Reuse earlier probe results, so that `open` sends no probes. Invalid results are ignored."""
 
 
 @runtime_checkable
 class PairReader(Protocol):
-    """A classifier: a provider that compares a statement with its evidence, without a prompt."""
+    """A provider for a classifier, which compares a statement with its evidence and reads no prompt."""
 
     reads_pairs: bool
 
     def suit(self, task: str, labels: Sequence[str]) -> None:
-        """Prepare for these labels. Raises UsageError if the model does not support them."""
+        """Prepare to answer with these labels. Raises UsageError if the model cannot do so."""
 
 
 @runtime_checkable
 class Masks(Protocol):
-    """A provider whose server may restrict answers to the choices (known after `open`)."""
+    """A provider whose server may be able to restrict an answer to the choices. This is known after `open`."""
 
     mask: str | None
-    """The mask in use, None = none."""
+    """The mask in use, or None if no mask is used."""
     chosen_mask: str
-    """The user's choice: auto, none, or the name of a mask."""
+    """The user's choice: `auto`, `none`, or the name of a mask."""
 
     def hold(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Use this mask, or none, from now on. With the mask, `alternatives` alternatives are requested for
-        each token.
+        """Use this mask for all later requests, or no mask if `mask` is None. With a mask, request
+        `alternatives` alternative tokens at each position.
         """
 
 
 def vendors() -> list[str]:
-    """Return all vendors, which are the modules of this package."""
+    """Return the names of the built-in vendors. Each vendor is a module of this package."""
     package = importlib.import_module("judge.providers")
-    # The other modules are vendors. Beside its file, a new vendor is named in `BUILT_IN` of judge/permissions.py only.
+    # All other modules are vendors. A new vendor must also be added to `BUILT_IN` in judge/permissions.py.
     shared = {
             "base", "bill", "chat", "conformance", "connections", "features", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
         }  # fmt: skip
@@ -240,14 +251,14 @@ def vendors() -> list[str]:
 
 
 def is_model(name: str) -> bool:
-    """Return whether a name has the form `vendor/model` with an existing vendor, built in or from a plugin."""
+    """Return whether a name has the form `vendor/model`, where the vendor is built in or comes from a plugin."""
     vendor, _, model = name.partition("/")
     return bool(model) and (vendor in vendors() or vendor in plugins.names("providers"))
 
 
 def needs(vendor: str) -> Needs:
-    """Return the requirements stated in a vendor's module, which are empty if a plugin states none. Raises
-    PluginFailed or UsageError.
+    """Return the requirements that a vendor's module defines. They are empty if a plugin does not define any.
+    Raises PluginFailed or UsageError.
     """
     requirements = getattr(_module(vendor), "NEEDS", Needs())
     # A plugin may use this name for something else.
@@ -255,7 +266,9 @@ def needs(vendor: str) -> Needs:
 
 
 def _module(vendor: str) -> Any:
-    """Return the module of a built-in vendor or of a plugin. Raises UsageError or PluginFailed."""
+    """Return the module of a vendor. Raises UsageError if the vendor is unknown, PluginFailed if a plugin is
+    broken.
+    """
     if vendor in vendors():
         return importlib.import_module(f"judge.providers.{vendor.replace('-', '_')}")
     module = plugins.find("providers", vendor)
@@ -265,10 +278,10 @@ def _module(vendor: str) -> Any:
 
 
 def get(model: str, settings: Settings | None = None) -> Provider:
-    """Return the unopened provider for `vendor/model`. It only uses the base URL, even if there are replicas.
+    """Return the provider for `vendor/model`, without opening it. Replicas in the settings are ignored.
 
     Raises UsageError if the vendor is unknown or the model name is missing, and PluginFailed if a plugin's
-    provider lacks something that the runner uses.
+    provider lacks an attribute or method that the runner uses.
     """
     vendor, _, name = model.partition("/")
     if not is_model(model):
@@ -279,18 +292,18 @@ def get(model: str, settings: Settings | None = None) -> Provider:
         )
     module, given = _module(vendor), settings or Settings()
     if vendor in vendors():
-        # Only foreign code is checked here. Types and tests check the built-in providers.
+        # Only third-party code is checked here. Built-in providers are checked by mypy and by tests.
         provider: Provider = module.Provider(name, given)
         return provider
     try:
         why = lack_of_class(module.Provider)
         made = None if why else module.Provider(name, given)
         why = why or lack(made)
-    # A complaint about the name or the options is meant for the user, and no fault of the plugin.
+    # An error about the model's name or options is meant for the user. It is not a fault of the plugin.
     except AdjudgeError:
         raise
     except Exception as error:
-        # Foreign code can raise anything. The user must learn which package did.
+        # Third-party code can raise any exception, and the message must name the package.
         why = f"it cannot be created: {type(error).__name__}: {error}"
     if why:
         raise plugins.failed("providers", vendor, why)
@@ -298,8 +311,8 @@ def get(model: str, settings: Settings | None = None) -> Provider:
 
 
 def problem_of(vendor: str) -> str | None:
-    """Return the fault of a plugin's provider. Return None if it has none, or if it cannot be created without
-    a real model name.
+    """Return what is wrong with a plugin's provider, or None if no fault was found. A provider that needs the
+    name of a real model cannot be checked, so the result is then None.
     """
     try:
         get(f"{vendor}/check")

@@ -1,10 +1,12 @@
-"""`bedrock/MODEL`: models at Amazon Bedrock, through the vendors' own clients, which sign each request (SigV4).
+"""`bedrock/MODEL`: models on Amazon Bedrock, called with the vendors' own clients, which sign each request
+(SigV4).
 
-Anthropic's models (`bedrock/anthropic.claude-...`, `bedrock/us.anthropic...`) are called through the messages
-API, all others through chat completions. If the name does not show the API, as in an ARN, `--option
-speaks=anthropic` (or openai) selects it. The region is `--option region=` or AWS_REGION. Credentials are
-found as by other AWS tools (environment, profile with `--option profile=`, role), or
-AWS_BEARER_TOKEN_BEDROCK. Needs the extra `adjudge[bedrock]`.
+Anthropic's models (`bedrock/anthropic.claude-...`, `bedrock/us.anthropic...`) are called through the Messages
+API, and all other models through chat completions. If the name does not show which API to use, as with an
+ARN, select it with `--option speaks=anthropic` or `--option speaks=openai`. The region is set by `--option
+region=REGION` or AWS_REGION. Credentials are found in the same way as by other AWS tools: in the environment,
+in a profile (`--option profile=NAME`) or from a role. A token in AWS_BEARER_TOKEN_BEDROCK also works. The
+extra `adjudge[bedrock]` is required.
 """
 
 from __future__ import annotations
@@ -30,11 +32,13 @@ _ANTHROPIC = re.compile(r"(?:^|[./])anthropic\.")
 
 
 def Provider(name: str, settings: Settings) -> OfOpenAI | OfAnthropic:
-    """Return the provider for a model according to its API. Raises UsageError if `speaks` is invalid."""
-    # A function with the name of a class: `base.get` calls `module.Provider` of every vendor.
+    """Return the provider for the API that the model is called through. Raises UsageError if `speaks` is
+    invalid.
+    """
+    # This function has the name of a class, because `base.get` calls `module.Provider` for every vendor.
     speaks = (settings.options or {}).get("speaks") or ("anthropic" if _ANTHROPIC.search(name) else "openai")
     if speaks not in ("anthropic", "openai"):
-        raise UsageError(f"--option speaks={speaks}: anthropic or openai")
+        raise UsageError(f"--option speaks={speaks}: must be anthropic or openai")
     return OfAnthropic(name, settings) if speaks == "anthropic" else OfOpenAI(name, settings)
 
 
@@ -42,9 +46,12 @@ def region_of(settings: Settings) -> str:
     """Return the AWS region. Raises UsageError if it is missing or invalid."""
     given = (settings.options or {}).get("region")
     region = given or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
-    # The region becomes part of a host name, so nothing else may stand in it.
+    # The region becomes part of a host name, so it must not contain anything else.
     if not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", region):
-        raise UsageError("bedrock: name the region: --option region=us-east-1, or AWS_REGION")
+        raise UsageError(
+            "bedrock: the region is missing or invalid; pass --option region=REGION (for example us-east-1), "
+            "or set AWS_REGION"
+        )
     return region
 
 
@@ -54,7 +61,7 @@ def _aws_secrets() -> list[str]:
 
 
 class OfOpenAI(openai.Provider):
-    """One model that is called through chat completions."""
+    """A Bedrock model that is called through chat completions."""
 
     vendor = "bedrock"
     known: Collection[str] = (*_PLACE, *openai.Provider.known)
@@ -82,8 +89,8 @@ class OfOpenAI(openai.Provider):
 
 
 class OfAnthropic(anthropic.Provider):
-    """One model that is called through the messages API, which at Bedrock offers neither a model list nor
-    token counting.
+    """A Bedrock model that is called through the Messages API. On Bedrock, this API cannot list models or
+    count tokens.
     """
 
     vendor = "bedrock"

@@ -1,4 +1,4 @@
-"""The usage of a call: token counts, and the cost that some servers report."""
+"""The usage of a call: its token counts, and the cost that some servers report."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from collections.abc import Mapping
 from judge.types import Json, Usage
 
 MOST_NUMBER = 2**53
-"""Counts above this are treated as invalid (SQLite cannot store counts above 2**63)."""
+"""Larger counts are treated as invalid, because SQLite cannot store integers of 2**63 or more."""
 TICKS_PER_DOLLAR = 1e10
 MOST_DOLLARS = 1e6
-"""No call costs more than this. A higher amount is an error made by the server."""
+"""The maximum plausible cost of one call, in US dollars. A higher amount is treated as a server error."""
 
 
 def usage(*counts: Json) -> Usage:
-    """Return input, output and cached tokens; invalid counts are None."""
+    """Return the usage with these counts: input, output, cached and written tokens. Invalid counts become
+    None.
+    """
     return Usage(*(counted(n) for n in counts))
 
 
 def billed(used: Json, cached: Json) -> Usage:
-    """Return the tokens that an OpenAI-compatible server bills, from the `usage` of its answer.
+    """Return the tokens that an OpenAI-compatible server bills, from the `usage` field of its response.
 
-    Several vendors count reasoning only in `total_tokens`, so the output is the larger of `completion_tokens`
-    and `total_tokens - prompt_tokens`. If the input is unknown, the whole total may be output. If one of the
-    two counts is present but invalid, the output is unknown, because the other may be just as wrong.
+    Several vendors include reasoning only in `total_tokens`, so the output count is the larger of
+    `completion_tokens` and `total_tokens - prompt_tokens`. If the input count is unknown, all of
+    `total_tokens` is counted as output. If `completion_tokens` or `total_tokens` is present but invalid, the
+    output count is unknown, because the other number may be just as wrong.
     """
     used = used if isinstance(used, dict) else {}
     into, out, total = (counted(used.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))
@@ -36,13 +39,13 @@ def billed(used: Json, cached: Json) -> Usage:
         # xAI documents that `total_tokens` includes reasoning that `completion_tokens` lacks; the bill is for the total.
         out = max(out or 0, total - (into or 0))
     cache_read = counted(cached)
-    # More cached tokens than input tokens is an error of the server, and the price calculation refuses it.
+    # More cached tokens than input tokens is a server error, which the price calculation would reject.
     cache_read = None if cache_read is not None and into is not None and cache_read > into else cache_read
     return Usage(into, out, cache_read, cost=reported_cost(used))
 
 
 def reported_cost(used: Mapping[str, Json]) -> float | None:
-    """Return the cost that the server reports, in US dollars, or None if there is no valid amount.
+    """Return the cost in US dollars that the server reports, or None if it does not report a valid amount.
 
     https://openrouter.ai/docs/use-cases/usage-accounting and https://docs.x.ai/developers/cost-tracking
     """
@@ -58,7 +61,7 @@ def reported_cost(used: Mapping[str, Json]) -> float | None:
 
 
 def counted(value: Json) -> int | None:
-    """Return a count from an answer, or None if it is not a whole number from 0 to MOST_NUMBER."""
+    """Return a count from a response, or None if the value is not an integer from 0 to MOST_NUMBER."""
     # Some gateways write 12.0.
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -1,8 +1,8 @@
-"""Convert requests to OpenAI's chat completions and parse the answers, without a connection.
+"""Convert requests to OpenAI's chat completions format and parse the responses. No connection is needed.
 
-Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept. A
-`Dialect` is the subset that one server accepts, and each refusal that names a parameter reduces it by one
-step.
+Wire format: https://platform.openai.com/docs/api-reference/chat. Servers accept different parameters. A
+`Dialect` describes the parameters that one server accepts. Each time the server rejects a parameter, the
+dialect is reduced by one step.
 """
 
 import json
@@ -38,12 +38,12 @@ _FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json schema
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The features that a model on a server accepts. They are only ever reduced. `limit` is the server's name
-    for the token limit.
+    """The features that a server supports for one model. They are only ever reduced. `limit` is the server's
+    name for the token limit.
 
-    `masks` restrict the answer to the choices (`judge.providers.masks`). There is one mask, or several while
-    probing. Log-probabilities may be those from before the mask was applied, so more alternatives are
-    requested.
+    `masks` contains at most one mask, which restricts the answer to the choices (`judge.providers.masks`).
+    With a mask, `masked_logprobs` alternatives are requested instead of `top_logprobs`, because the server
+    may return the log-probabilities from before the mask was applied.
     """
 
     limit: str = "max_completion_tokens"
@@ -56,9 +56,9 @@ class Dialect:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Json]) -> "Dialect":
-        """Return the dialect that a study has stored. Raises ValueError, TypeError or KeyError if it is invalid.
+        """Return a dialect from its stored form. Raises ValueError, TypeError or KeyError if it is invalid.
 
-        The study may come from somebody else, so its values can only select among the known fields of a
+        A study may come from an untrusted source, so the stored values can only select known fields of a
         request.
         """
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
@@ -73,19 +73,19 @@ class Dialect:
             and all(mask in masks.MASKS for mask in parsed.masks)
         )
         if not is_one:
-            raise ValueError("no dialect")
+            raise ValueError("not a valid dialect")
         return parsed
 
     @property
     def alternatives(self) -> int:
-        """Return how many alternatives to request for each token (`top_logprobs`)."""
+        """The number of alternative tokens to request at each position (`top_logprobs`)."""
         return self.masked_logprobs if self.masks else self.top_logprobs
 
 
 class ChatWriter:
-    """Writes the request bodies for a model.
+    """Writes request bodies for one model.
 
-    `options` are fields that are left out after a server has refused them; `fields` are added to every body
+    `options` are fields that are omitted once the server has rejected them. `fields` are added to every body
     unchanged.
     """
 
@@ -94,16 +94,18 @@ class ChatWriter:
     ) -> None:
         self._options, self._fields = dict(options or {}), dict(fields or {})
         self.ids: dict[str, int] = {}
-        """Maps each choice to its token id, for a server that is called with a bias."""
+        """Maps each choice to its token id, which the mask `logit_bias` needs."""
         self._head = f'{{"model": {json.dumps(name)}, "messages": ['
         self._rest: tuple[Any, str] = (None, "")
 
     def body(self, request: Request, dialect: Dialect) -> bytes:
-        """Return the request as JSON bytes: model and messages first, so that the constant prefix comes first."""
+        """Return the request as JSON bytes. The model and the messages come first, so that requests start
+        with the same prefix.
+        """
         constant = _constant(request.messages[: request.prefix])
         unit_turns = _turns(request.messages[request.prefix :])
         comma = ", " if constant and unit_turns else ""
-        # Encoded once: the parameters of all requests of a run are equal.
+        # Encoded only once, because the parameters are the same for all requests of a run.
         parameters = (
             dialect,
             request.schema,
@@ -118,7 +120,7 @@ class ChatWriter:
         return f"{self._head}{constant}{comma}{unit_turns}], {self._rest[1]}".encode()
 
     def _parameters(self, request: Request, dialect: Dialect) -> dict[str, Any]:
-        """Return everything in a request's body except the model and the messages."""
+        """Return everything in a request body except the model and the messages."""
         optional: dict[str, Any] = {"temperature": request.temperature, "seed": request.seed, **self._options}
         out = {k: v for k, v in optional.items() if v is not None and k not in dialect.dropped}
         out[dialect.limit] = request.max_tokens
@@ -137,8 +139,8 @@ class ChatWriter:
         return out
 
     def step_down(self, dialect: Dialect, request: Request, complaint: http.Complaint) -> Dialect | None:
-        """Return the dialect without the refused parameter, or None if the complaint does not name an
-        optional parameter.
+        """Return the dialect without the rejected parameter, or None if the error does not name an optional
+        parameter.
         """
         text = f"{complaint.param} {complaint.message}".lower()
         if complaint.status not in (400, 403, 422):
@@ -146,7 +148,7 @@ class ChatWriter:
         logprobs = request.choices and dialect.top_logprobs and "logprob" in text
         if complaint.code == "context_length_exceeded" or "context length" in text:
             return None
-        # This is about the size of the prompt; another parameter would not help.
+        # This error is about the size of the prompt, so changing a parameter would not help.
         if "too large" in text and not logprobs:
             return None
         if logprobs and dialect.alternatives > 20:
@@ -173,10 +175,10 @@ class ChatWriter:
 
 
 def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | None = None) -> Reply:
-    """Parse the JSON of a successful answer (None: not JSON) with its HTTP headers.
+    """Parse a successful response from its JSON body (None if the body is not JSON) and its HTTP headers.
 
-    `mask` is the requested mask; the reply's `masked` says whether the answer shows that it was applied.
-    Raises ValueError that says what is missing.
+    `mask` is the requested mask. The reply's `masked` is true if the response shows that the mask was
+    applied. Raises ValueError, which says what is missing, if the response is incomplete.
     """
     if body is None:
         raise ValueError("is not JSON")
@@ -185,10 +187,10 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         message = choice["message"]
         content, refusal = message.get("content"), message.get("refusal")
         finish = choice.get("finish_reason")
-        # OpenRouter reports a failure of the model inside an answer with status 200.
+        # OpenRouter reports a failure of the model in a response with status 200.
         if finish == "error" or (choice.get("error") and not content):
             raise KeyError("an error instead of an answer")
-        # If reasoning comes first, the first tokens belong to it and not to the answer.
+        # If the model reasons first, the first tokens belong to the reasoning and not to the answer.
         reasons = message.get("reasoning_content") or message.get("reasoning") or _THINKS.match(str(content))
         tokens = _tokens(choice.get("logprobs")) if request.choices and not reasons else None
         used = body.get("usage")
@@ -214,10 +216,11 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
 
 
 def from_events(body: bytes) -> Json:
-    """Return a streamed answer in the form of an unstreamed one, or None if the body is not a stream.
+    """Convert a streamed response to the form of a response without streaming. Return None if the body is not
+    a stream.
 
-    Some gateways stream even if streaming was not requested. The usage is then in the last event, which has
-    no choices.
+    Some gateways stream even if streaming was not requested. In a stream, the usage is in the last event,
+    which has no choices.
     """
     lines = body.decode("utf-8", "replace").splitlines()
     events = [http.decoded(line.removeprefix("data:")) for line in lines if line.startswith("data:")]
@@ -245,19 +248,19 @@ def from_events(body: bytes) -> Json:
 
 
 def ended(complaint: http.Complaint, headers: Mapping[str, str]) -> Reply | None:
-    """Return the reply if an error represents one (a filter's refusal or a truncated answer), and None for
-    real errors.
+    """Return a reply if the server reports a refusal or a truncated answer as an error. Return None for all
+    other errors.
     """
     if complaint.status == 400 and complaint.code in _FILTERED:
         return Reply(complaint.message, "refusal", rate=rate(headers))
-    # OpenAI answers so if a reasoning model uses up the limit before its answer begins.
+    # OpenAI returns this error if a reasoning model reaches the token limit before its answer begins.
     if complaint.status == 400 and "output limit was reached" in complaint.message:
         return Reply("", "length", rate=rate(headers))
     return None
 
 
 def _turns(messages: tuple[Message, ...]) -> str:
-    """Return the messages as JSON, without the brackets."""
+    """Return the messages as a JSON array without its brackets."""
     # Only strings are encoded, because json.dumps sets up an encoder for every object.
     return ", ".join(
         f'{{"role": {json_string(m.role)}, "content": {json_string(m.content)}}}' for m in messages
@@ -268,7 +271,9 @@ _constant = lru_cache(maxsize=8)(_turns)
 
 
 def _tokens(logprobs: Json) -> list[TokenChoice] | None:
-    """Return the token positions. Return None if they are malformed, because the text is still a paid answer."""
+    """Return the token positions, or None if they are malformed. Malformed positions raise no error, because
+    the text of the reply has been paid for and can still be used.
+    """
     try:
         return token_choices(logprobs)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError):

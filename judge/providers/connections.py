@@ -1,4 +1,4 @@
-"""Connections to a server: how fast new ones are opened, and how long a call may take."""
+"""Limits for connections to a server: how fast new ones are opened, and how long a call may take."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.tracing import Trace
 
 CONNECTION_GAP_SECONDS = 0.002
-"""Seconds between two new connections to a server.
+"""The minimum number of seconds between two new connections to a server.
 
 Small servers (Python's `http.server`, programs built on cpp-httplib) allow only five connections to wait
-until they are accepted. The operating system drops the others, and tries each of them again after 1, 3, 7 and
-15 s. When 100 connections to such a server were opened at once, the slowest took 1 to 14 s; with this gap it
-took 0.2 s.
+until they are accepted. The operating system drops any further connections, and retries each of them after 1,
+3, 7 and 15 s. When 100 connections to such a server were opened at once, the slowest connection took 1 to 14
+s. With this gap, it took 0.2 s.
 """
 STOPPED_SECONDS, AWAKE_SECONDS = 1.0, 5.0
-"""If a timer fires this many seconds late, the process was stopped in the meantime. The call then gets this
-many more seconds to finish.
+"""If a timer fires more than STOPPED_SECONDS late, the process must have been stopped. The call then gets
+another AWAKE_SECONDS to finish.
 """
 
 
 class SpacedConnector(aiohttp.TCPConnector):
-    """A connection pool that opens new connections one after the other, `CONNECTION_GAP_SECONDS` apart."""
+    """A connection pool that waits at least `CONNECTION_GAP_SECONDS` between opening two connections."""
 
     def __init__(self) -> None:
         # No limit: the runner alone decides how many calls run at once.
@@ -44,7 +44,9 @@ class SpacedConnector(aiohttp.TCPConnector):
 
 
 class TimeLimit:
-    """`asyncio.timeout` for one call that tolerates a stopped process (SIGSTOP, a suspended machine). Raises TimeoutError."""
+    """A timeout for one call, like `asyncio.timeout`. If the process was stopped meanwhile (by SIGSTOP, or
+    because the machine was suspended), the call gets a few more seconds. Raises TimeoutError.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._limit = seconds, asyncio.timeout(None)
@@ -65,8 +67,8 @@ class TimeLimit:
         self._timer = self._loop.call_at(self._due, call)
 
     def _look(self) -> None:
-        # A timer that fires late shows that the process was stopped. The answer may have arrived meanwhile,
-        # and is paid for.
+        # A timer that fires late shows that the process was stopped. The response may have arrived in the
+        # meantime, and it has been paid for.
         if self._loop.time() - self._due > STOPPED_SECONDS:
             self._watch(AWAKE_SECONDS, self._end)
         else:

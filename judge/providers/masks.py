@@ -1,11 +1,13 @@
-"""Servers that restrict an answer to the codes: how to request it, and how to read the answer.
+"""Masks, which make a server restrict an answer to the choices: how to request one, and how to parse the
+answer.
 
-A mask makes a model answer with one of the choices only. The field differs: llama.cpp takes a `grammar`, vLLM
-`structured_outputs` (before 0.12 `guided_choice`), many a JSON schema with an enum, some only a bias on
-single tokens, whose ids their `/tokenize` returns. Servers ignore unknown fields and answer 200, so only an
-answer that the model would not have given by itself proves that a mask works.
+Each kind of server has its own request field: llama.cpp has `grammar`, vLLM has `structured_outputs` (before
+version 0.12 `guided_choice`), and many servers accept a JSON schema with an enum. Some servers only accept a
+bias on single tokens, whose ids their `/tokenize` returns. Servers ignore unknown fields and still return
+status 200. A mask is therefore only considered to work if the answer is one that the model would not have
+given without it.
 
-Some servers return the log-probabilities from before the mask and others those from after it. In both cases
+Some servers return the log-probabilities from before the mask, and others those from after it. In both cases
 the ratios between the codes are those of the model, so the probabilities are normalised over the codes. The
 mass outside the codes is stored separately.
 """
@@ -19,15 +21,17 @@ from judge.types import Json, TokenChoice
 MASKS = ("grammar", "structured_outputs", "guided_choice", "json_schema", "logit_bias")
 QUESTION = "Say hello to me in one short sentence."
 CHOICES = ("Q", "Z")
-"""Letters that no greeting begins with."""
+"""The choices in the probe: two letters with which no greeting begins."""
 BIAS = 100
-"""The largest bias in OpenAI's API, which is larger than any difference between a model's logits."""
+"""The largest bias in OpenAI's API. It exceeds any difference between two logits of a model."""
 MOST_TOKENS = 32
 _ANSWER = re.compile(r'\{\s*"answer"\s*:\s*"')
 
 
 def fields(mask: str, choices: Sequence[str], ids: Mapping[str, int]) -> dict[str, Json]:
-    """Return the body's fields that request the mask; `ids` are the choices' tokens, for a bias."""
+    """Return the fields of the request body that request the mask. `ids` maps the choices to their token ids,
+    for a bias.
+    """
     listed = list(choices)
     # Servers ignore the fields of other servers and still answer 200, so each one needs its own field.
     if mask == "grammar":
@@ -53,16 +57,20 @@ def fields(mask: str, choices: Sequence[str], ids: Mapping[str, int]) -> dict[st
 
 
 def longest(mask: str) -> int:
-    """Return the maximum number of tokens in a masked answer. It is needed because a bias does not end the answer."""
+    """Return the maximum number of tokens in a masked answer. A bias needs this limit, because it does not
+    end the answer.
+    """
     return 1 if mask == "logit_bias" else MOST_TOKENS
 
 
 def masked_choice(
     mask: str, text: str, tokens: Sequence[TokenChoice] | None, choices: Sequence[str]
 ) -> tuple[str, TokenChoice] | None:
-    """Return the choice that was answered and its position, with the alternatives truncated to the choice.
+    """Return the choice that was answered and its token position, with the alternatives truncated to the
+    choice.
 
-    Return None if the answer is not a choice or has no position, because the mask then did not work.
+    Return None if the answer is not a choice or has no token position, because the mask did not work in that
+    case.
     """
     if not tokens:
         return None
@@ -82,7 +90,7 @@ def masked_choice(
         return None
     at = 0
     for token in tokens:
-        # The first token of the choice carries its probability. What stands before it is JSON or white space.
+        # The first token of the choice carries its probability. Any text before it is JSON or white space.
         if at + len(token.token) > start:
             lead = token.token[: start - at]
             return said, _cut(token, lead)
@@ -91,7 +99,9 @@ def masked_choice(
 
 
 def _cut(token: TokenChoice, lead: str) -> TokenChoice:
-    """Return the position with the choice alone in its token and alternatives, which keep their probabilities."""
+    """Return the token position with only the choice left in its token and alternatives. The probabilities do
+    not change.
+    """
 
     def inner(text: str) -> str:
         rest = text[len(lead) :] if text.startswith(lead) else ""

@@ -1,15 +1,16 @@
-"""`onnx/FOLDER`: a cross-encoder in ONNX that reads a statement with its evidence (entailment, relevance, hallucination).
+"""`onnx/FOLDER`: a cross-encoder in ONNX format that compares a statement with its evidence.
 
-The folder has the layout of an export: `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`, `config.json`. A small
-file maps the model's classes to the task's labels, `classes.json` in the folder or `--option classes=FILE`:
+Such models judge entailment, relevance or hallucination. The folder contains an exported model: `model.onnx`
+(or `onnx/model.onnx`), `tokenizer.json` and `config.json`. A small file, either `classes.json` in the folder
+or `--option classes=FILE`, maps the model's classes to the task's labels:
 
     {"order": ["evidence", "statement"],
      "labels": {"entailment": "support", "contradiction": "refute", "neutral": "neutral"}}
 
-Classes are named as in `id2label` in config.json, or by number. Several classes may map to one label, and
-null means that the class has no label. A model with one number per pair (a reranker) has the classes `yes`
-and `no`, by the logistic function of the number minus `threshold`. Options: `classes`, `model` (a file of the
-folder), `threads`.
+Classes are named as in `id2label` in config.json, or by number. Several classes may map to the same label. A
+class that maps to null has no label. A model that returns one number per pair (a reranker) has the classes
+`yes` and `no`. The probability of `yes` is the logistic function of that number minus `threshold`. Options:
+`classes`, `model` (a file in the folder), `threads`.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ _ROLES = {EVIDENCE, STATEMENT}
 
 
 class Provider:
-    """One model. A call waits for other calls and runs in one batch with them."""
+    """A cross-encoder. Concurrent calls run together in batches."""
 
     label_codes = True
     reads_pairs = True
@@ -53,7 +54,7 @@ class Provider:
         self._folder = Path(name).expanduser()
         if not self._folder.is_dir():
             raise UsageError(
-                f"onnx/{name}: no such folder; it needs model.onnx, tokenizer.json and config.json"
+                f"onnx/{name}: no such folder; use a folder that contains model.onnx, tokenizer.json and config.json"
             )
         options = settings.vendor_options("onnx", "classes", "model", "threads")
         self._threads = settings.whole("threads", cores())
@@ -80,7 +81,7 @@ class Provider:
         path = next((self._folder / n for n in tried if (self._folder / n).is_file()), None)
         if path is None:
             raise UsageError(
-                f"{self._folder}: no {' or '.join(tried[:2])} in it (--option model=FILE names another)"
+                f"{self._folder}: no file {' or '.join(tried[:2])}; name another file with --option model=FILE"
             )
         return path
 
@@ -90,22 +91,22 @@ class Provider:
 
     def _load(self) -> Session:
         session = Session(self._file, self._folder / "tokenizer.json", self._most, self._threads, self._pad)
-        # A trial run shows the number of classes, which no file of an export has to state.
+        # A trial run shows the number of classes, which is not required in any file of an export.
         output, _ = session.run([session.encode("a", "b")[0]])
         if output.ndim != 2:
             raise Rejected(
-                f"{self._file}: its output is not a row of classes for each text (shape {output.shape})"
+                f"{self._file}: the output must have one row of classes for each text, but its shape is {output.shape}"
             )
         n = output.shape[1]
         names = ["yes", "no"] if n == 1 else [self._names.get(i, str(i)) for i in range(n)]
         labels = self._mapping["labels"]
         if missing := [c for c in names if c not in labels]:
             raise UsageError(
-                f"{self._mapping['path']}: no label (or null) for class '{missing[0]}' of {names}"
+                f"{self._mapping['path']}: 'labels' has no entry for the class '{missing[0]}'; add a label or null (classes: {', '.join(names)})"
             )
         if unknown := sorted(set(labels) - set(names)):
             raise UsageError(
-                f"{self._mapping['path']}: the model has no class '{unknown[0]}' (it has {names})"
+                f"{self._mapping['path']}: the model has no class '{unknown[0]}' (classes: {', '.join(names)})"
             )
         self._classes = names
         return session
@@ -116,15 +117,15 @@ class Provider:
             if label is not None and label not in labels:
                 raise UsageError(
                     f"{self._mapping['path']}: class '{name}' is mapped to '{label}', but {task} has the labels "
-                    f"{', '.join(labels)}: --option classes=FILE names another file"
+                    f"{', '.join(labels)}; name another file with --option classes=FILE"
                 )
 
     async def complete(self, request: Request) -> Reply:
-        """Return the probabilities of the labels, each summed over its classes."""
+        """Return the probability of each label, which is the sum over the classes that map to it."""
         assert self._session is not None and request.words is not None
         texts = {m.role: m.content for m in request.messages}
         first, second = (texts[role] for role in self._mapping["order"])
-        # Only the evidence is truncated: a truncated statement would be another statement.
+        # Only the evidence is truncated, because a truncated statement would be a different statement.
         keep = self._mapping["order"].index(STATEMENT)
         tokens, cut = self._session.encode(first, second, keep)
         self._cut += cut
@@ -132,7 +133,7 @@ class Provider:
         for name, p in zip(self._classes, self._probabilities(await self._batches.of(tokens)), strict=True):
             label = self._mapping["labels"][name]
             if label is not None:
-                # Several classes may stand for one label.
+                # Several classes may map to the same label.
                 masses[label] += p
         best = max(masses, key=lambda label: masses[label])
         usage, positions = Usage(len(tokens.ids), 0), [with_masses(best, masses.items())]
@@ -153,7 +154,9 @@ class Provider:
         self._session = None
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the folder's name without its path. `content` covers everything that the answers depend on."""
+        """Return the facts to store with a run. The folder is named without its path. `content` is a hash of
+        everything that the replies depend on.
+        """
         classes = {k: self._mapping[k] for k in ("order", "labels", "threshold")}
         if not self._content:
             whole = json.dumps([self._files(), classes, self._most])
@@ -166,17 +169,17 @@ class Provider:
         return {**facts, "content": self._content}
 
     def _files(self) -> list[str]:
-        """Return the hashes of the model, of weights stored beside it (`model.onnx_data`), and of the tokenizer."""
+        """Return the hashes of the model, of weights in separate files such as `model.onnx_data`, and of the
+        tokenizer.
+        """
         beside = sorted(self._file.parent.glob(f"{self._file.name}?*"))
         paths = [self._file, *beside, self._folder / "tokenizer.json"]
         return [file_sha(path) for path in paths if path.is_file()]
 
     def remarks(self) -> tuple[str, ...]:
-        """Return remarks for the user at the end of a run."""
+        """Return remarks to show to the user at the end of a run."""
         n, most = self._cut, self._most
-        return (
-            (f"{n} pairs were longer than {most} tokens: the rest of the evidence was not read",) if n else ()
-        )
+        return (f"{n} pairs were longer than {most} tokens, so their evidence was truncated",) if n else ()
 
     def _run(self, batch: Sequence[Any]) -> Sequence[Floats]:
         assert self._session is not None
@@ -184,19 +187,21 @@ class Provider:
 
 
 def _mapping(path: Path) -> dict[str, Any]:
-    """Return the content of the classes file, after checking it. Raises UsageError if it is invalid."""
+    """Read and check the file that maps classes to labels. Raises UsageError if it is invalid."""
     mapping = _read_json(path, needed=True)
     labels = mapping.get("labels")
     if not isinstance(labels, dict) or not labels:
-        raise UsageError(f"{path}: 'labels' maps each class of the model to a label of the task, or to null")
+        raise UsageError(
+            f"{path}: 'labels' must map each class of the model to a label of the task or to null"
+        )
     if bad := [c for c, label in labels.items() if label is not None and not isinstance(label, str)]:
-        raise UsageError(f"{path}: the label of class '{bad[0]}' is not a string or null")
+        raise UsageError(f"{path}: the label of class '{bad[0]}' must be a string or null")
     order = mapping.get("order", [EVIDENCE, STATEMENT])
     if not isinstance(order, list) or len(order) != 2 or set(order) != _ROLES:
-        raise UsageError(f'{path}: \'order\' is ["evidence", "statement"] or the other way round')
+        raise UsageError(f'{path}: \'order\' must be ["evidence", "statement"] or ["statement", "evidence"]')
     threshold = mapping.get("threshold", 0.0)
     if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not math.isfinite(threshold):
-        raise UsageError(f"{path}: 'threshold' is not a number")
+        raise UsageError(f"{path}: 'threshold' must be a finite number")
     if unknown := sorted(set(mapping) - {"labels", "order", "threshold"}):
         raise UsageError(f"{path}: unknown key '{unknown[0]}' (known: labels, order, threshold)")
     return {"labels": labels, "order": order, "threshold": float(threshold), "path": str(path)}
@@ -208,12 +213,12 @@ def _read_json(path: Path, needed: bool) -> dict[str, Any]:
     except FileNotFoundError as e:
         if needed:
             raise UsageError(
-                f'{path}: no such file; it contains {{"labels": {{"CLASS": "LABEL", ...}}}} for the task '
-                "(--option classes=FILE)"
+                f'{path}: no such file; create it with {{"labels": {{"CLASS": "LABEL", ...}}}}, or name another file '
+                "with --option classes=FILE"
             ) from e
         return {}
     except (OSError, ValueError) as e:
-        raise UsageError(f"{path}: not readable as JSON: {e}") from e
+        raise UsageError(f"{path}: cannot be read as JSON: {e}") from e
     if not isinstance(loaded, dict):
         raise UsageError(f"{path}: not a JSON object")
     return loaded

@@ -1,8 +1,8 @@
-"""`openai/MODEL`: OpenAI's chat completions, and any compatible server (`--base-url`).
+"""`openai/MODEL`: OpenAI's chat completions, or any compatible server (`--base-url`).
 
-Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept, so the
-provider has one dialect per model. It starts from the most exact form, and each refusal that names a
-parameter permanently reduces it by one step.
+Wire format: https://platform.openai.com/docs/api-reference/chat. Servers accept different parameters, so the
+provider keeps one dialect per model. The first dialect uses all parameters. Each time the server rejects a
+parameter, the dialect is permanently reduced by one step.
 """
 
 from __future__ import annotations
@@ -25,17 +25,23 @@ NEEDS = Needs(examples="openai/gpt-5-mini; with --base-url any compatible server
 
 OWN_URL = "https://api.openai.com/v1"
 STRAGGLER_SECONDS, STRAGGLER_TIMES = 20.0, 4.0
-"""A probe is sent again if it has no answer after this time, and after this many times that of the slowest answer."""
+"""A probe without a reply is cancelled and sent again after STRAGGLER_SECONDS, or after STRAGGLER_TIMES times
+the duration of the slowest other probe, whichever is longer.
+"""
 KEY = "OPENAI_API_KEY"
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
 
 class Provider(Vendor):
-    """One model that is called through chat completions.
+    """A model that is called through chat completions.
 
-    Settings: `base_url` (default: OPENAI_BASE_URL, then OpenAI itself), `timeout` in seconds for one call,
-    option `reasoning_effort` and the options of `judge.providers.options`. Raises UsageError for a base URL
-    or option that cannot be used.
+    Settings:
+
+    - `base_url`: by default OPENAI_BASE_URL, or OpenAI's own address if that is not set
+    - `timeout`, in seconds per call
+    - `options`: `mask`, `reasoning_effort`, and the options of `judge.providers.options`
+
+    Raises UsageError if the base URL or an option is invalid.
     """
 
     vendor, title, host = "openai", "OpenAI", "openai.com"
@@ -47,20 +53,22 @@ class Provider(Vendor):
         super().__init__(name, settings)
         self.chosen_mask = self._options.vendor_options.get("mask", "auto")
         if self.chosen_mask not in ("auto", "none", *masks.MASKS):
-            raise UsageError(f"--option mask={self.chosen_mask}: auto, none, {', '.join(masks.MASKS)}")
+            raise UsageError(
+                f"--option mask={self.chosen_mask}: must be one of auto, none, {', '.join(masks.MASKS)}"
+            )
         self.mask: str | None = None
         self._is_held = False
         sampling = {k: v for k, v in self._options.vendor_options.items() if k == "reasoning_effort"}
         # The capabilities of OpenAI's models are documented, so they are not probed.
         self._is_openai = self._is_vendors_own
-        # All models of OpenAI take the newer name; most other servers know only the older one.
+        # All models of OpenAI accept the newer name, but most other servers accept only the older one.
         self._dialect = chat.Dialect(limit="max_completion_tokens" if self._is_vendors_own else "max_tokens")
         self._writer = chat.ChatWriter(name, sampling, self._options.body)
         self.purse: Purse = NoLimits()
         self._questions: list[features.FeatureQuestion] = []
         self._answers: dict[str, Reply | None] = {}
         self._refusals = 1
-        """Number of refusals that ends a round of probes after the first round."""
+        """The number of refusals after which a round of probes ends. It does not apply to the first round."""
         self.learnt_at = ""
 
     def _address(self, settings: Settings) -> str:
@@ -68,10 +76,10 @@ class Provider(Vendor):
         return settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL
 
     def _wired(self) -> http.Connection:
-        """Return a connection. For any server other than OpenAI's, the vendor's package is not used.
+        """Return a connection. The `openai` package is used only for OpenAI's own server.
 
-        Such a server only needs the key and nothing else from the package, and importing the package takes
-        longer than a small run.
+        For other servers, only the key is needed from the package, and importing the package takes longer
+        than a small run.
         """
         if self._is_vendors_own:
             return super()._wired()
@@ -81,10 +89,11 @@ class Provider(Vendor):
         return http.Wire(self._at, headers, self.timeout, [key], looked_up)
 
     async def open(self) -> None:
-        """Connect, and probe which features an unknown server supports (`judge.providers.features`).
+        """Connect, and send probes to find out which features the server supports
+        (`judge.providers.features`).
 
         Raises KeyProblem if the key is missing or refused, Rejected if the model is unknown, UsageError if
-        the server does not support the mask, and the errors of `complete`.
+        the server does not support the mask that the user chose, and the errors of `complete`.
         """
         self._connect()
         if self.learnt_at:
@@ -100,7 +109,7 @@ class Provider(Vendor):
         self.learnt_at = datetime.now(UTC).isoformat()
 
     def learnt(self) -> Json:
-        """Return the results of probes and refusals, and the options under which they were obtained."""
+        """Return the dialect and the other results of probes, with the options that they depend on."""
         return {
             "asked": self._asked_with(),
             "dialect": asdict(self._dialect),
@@ -110,14 +119,14 @@ class Provider(Vendor):
         }
 
     def recall(self, learnt: Json, at: str) -> None:
-        """Reuse the results from another process if its options were the same."""
+        """Reuse the results that `learnt` returned in another process, if the options are the same."""
         if not isinstance(learnt, dict) or learnt.get("asked") != self._asked_with():
             return
         try:
             dialect = chat.Dialect.from_json(learnt["dialect"])
             label_codes, mask, reports = learnt["label_codes"], learnt["mask"], learnt["reports"]
         except (KeyError, TypeError, ValueError, AttributeError):
-            # Written by another version or another program.
+            # The results come from another version or another program.
             return
         is_reply = isinstance(label_codes, bool) and (reports is None or isinstance(reports, str))
         if not is_reply or mask not in (None, *masks.MASKS):
@@ -130,21 +139,23 @@ class Provider(Vendor):
         return {"mask": self.chosen_mask, **self._options.identity()}
 
     def hold(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Use the mask with which the run began. None: use no mask."""
+        """Use the mask that the run started with, or no mask if `mask` is None. With a mask, request
+        `alternatives` alternative tokens at each position.
+        """
         most = alternatives or self._dialect.masked_logprobs
         self._dialect = replace(self._dialect, masks=(mask,) if mask else (), masked_logprobs=most)
         self._is_held = True
 
     async def learn(self, choices: Sequence[str]) -> None:
-        """Look up the choices' tokens, which a logit bias needs, so that bodies can be written without a
-        connection.
+        """Look up the token ids of the choices if the mask is a logit bias. Request bodies can then be
+        written without a connection.
         """
         if "logit_bias" in self._dialect.masks:
             await self._learn_tokens(self._connect(), choices)
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. If the server refuses a parameter, it is left out from then on and the call is
-        sent again.
+        """Send one request. If the server rejects a parameter, send this request and all later ones without
+        it.
 
         Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
         """
@@ -152,30 +163,33 @@ class Provider(Vendor):
         biased = "logit_bias" in self._dialect.masks and request.choices
         if biased and not await self._learn_tokens(wire, request.choices):
             raise Rejected(
-                f"{self._who}: /tokenize does not give each label's token, which mask=logit_bias needs", 400
+                f"{self._who}: /tokenize did not return a single token for each label, which --option mask=logit_bias requires",
+                400,
             )
         reply = await self._exchange(wire, request)
         if reply.resolved_model and self._reports and reply.resolved_model != self._reports:
-            # Another model answers than the one that was probed, so the next run must probe again.
+            # The reply is not from the model that was probed, so the next run must probe again.
             self.learnt_at = ""
         return reply
 
     def body(self, request: Request) -> bytes:
-        """Return the request's body in the dialect found so far. This does not need a connection."""
+        """Return the request body in the current dialect. No connection is needed."""
         return self._writer.body(request, self._dialect)
 
     def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """Parse the JSON of a successful answer that was not received over this connection. Raises ValueError
-        like `chat.reply`.
+        """Parse the JSON of a successful response that was not received over this connection, such as one in
+        a batch file. Raises ValueError if the response is incomplete.
         """
         return chat.reply(body, request, headers or {}, next(iter(self._dialect.masks), None))
 
     def refusal(self, complaint: http.Complaint) -> Reply | None:
-        """Return the reply if an error represents one, as in `chat.ended`."""
+        """Return a reply if the server reports a refusal or a truncated answer as an error, otherwise None."""
         return chat.ended(complaint, {})
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the base URL without credentials, and the dialect found so far."""
+        """Return the facts to store with a run, such as the base URL without credentials and the current
+        dialect.
+        """
         return {
             **super().describe(),
             "format": self._dialect.output,
@@ -185,7 +199,9 @@ class Provider(Vendor):
         }
 
     async def _exchange(self, wire: http.Connection, request: Request) -> Reply:
-        """Return the reply. If a refusal names a parameter, send the request again without that parameter."""
+        """Send a request and return the reply. Each time the server rejects a parameter, send the request
+        again without that parameter.
+        """
         while True:
             known = self._dialect
             step = await self._sent(wire, request, known)
@@ -201,8 +217,8 @@ class Provider(Vendor):
     async def _sent(
         self, wire: http.Connection, request: Request, dialect: chat.Dialect
     ) -> Reply | chat.Dialect | ProviderError:
-        """Send a request in a dialect. Return the reply, the next dialect if the server refuses this one, or
-        any other error.
+        """Send a request in a dialect. Return the reply, the next dialect to try if the server rejects this
+        one, or the error.
         """
         answer = await wire.post(chat.PATH, self._writer.body(request, dialect))
         if answer.status == 200:
@@ -227,30 +243,30 @@ class Provider(Vendor):
                 status = int(said.code)
                 raise self._error(replace(answer, status=status), replace(said, status=status)) from e
             detail = "" if body is None else f": {said.message}"
-            raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
+            raise ServerFault(f"{self._who}: the response {e}{detail}") from e
 
     def _error(self, answer: http.HttpAnswer, complaint: http.Complaint) -> ProviderError:
-        # An account without money is no rate limit: every further call would be refused, however long it waits.
+        # This is not a rate limit: every further call would be refused, however long it waits.
         if answer.status == 402 or (answer.status == 429 and complaint.code in _NO_MONEY):
             lack = "credit" if answer.status == 402 else "quota"
             return KeyProblem(
-                f"{self._who}: the account of {self._key} has no {lack} left: {complaint.message}"
+                f"{self._who}: the account that {self._key} belongs to has no {lack} left: {complaint.message}"
             )
-        # Gemini's compatible API refuses a wrong key with 400.
+        # Gemini's compatible API rejects an invalid key with status 400.
         if answer.status == 400 and "api key" in complaint.message.lower():
             return KeyProblem(
                 f"{self._who} refused the key (HTTP 400): {complaint.message}; check {self._key}"
             )
         error = super()._error(answer, complaint)
         if isinstance(error, RateLimited | ServerFault) and error.retry_after is None:
-            # A refusal may have rate headers without Retry-After: calls are possible again at their reset.
+            # Without Retry-After, the rate headers may say when calls are possible again.
             state = chat.rate(answer.headers)
             if state is not None and state.remaining_requests == 0:
                 error.retry_after = state.reset_requests
         return error
 
     def _tried_masks(self) -> Sequence[str]:
-        """Return the masks to probe. For OpenAI itself, this is only the mask that the user specifies."""
+        """Return the masks to probe. For OpenAI itself, this is only a mask that the user chose."""
         if self.chosen_mask == "none" or self._is_held:
             return ()
         if self.chosen_mask != "auto":
@@ -258,7 +274,9 @@ class Provider(Vendor):
         return () if self._is_openai else masks.MASKS
 
     async def _ask_all(self) -> None:
-        """Send all probes at once, and raise the first error. Cancel those that take much longer than the others."""
+        """Send all probes at once, and raise the first error. Probes that take much longer than the others
+        are cancelled.
+        """
         begun = slowest = monotonic()
         probes = [asyncio.create_task(self._ask(question)) for question in self._questions]
         pending = set(probes)
@@ -266,7 +284,7 @@ class Provider(Vendor):
             while pending:
                 left = None
                 if any(self._answers.values()):
-                    # The first unit waits for these answers, so one call that hangs must not last a whole time-out.
+                    # The first unit waits for these replies, so a single hanging call must not delay it by a whole timeout.
                     longest = max(STRAGGLER_SECONDS, STRAGGLER_TIMES * (slowest - begun))
                     left = begun + longest - monotonic()
                     if left <= 0:
@@ -284,11 +302,11 @@ class Provider(Vendor):
                 raise error
 
     async def _ask_rest(self) -> None:
-        """Send the unanswered probes one after the other, and raise the last error.
+        """Send the unanswered probes one after another, and raise the last error.
 
-        A server that accepts one call at a time would refuse all other calls again, so the first refusal ends
-        the round. If a round does not bring an answer, the next one continues after twice as many refusals:
-        the server may refuse at random.
+        The first refusal ends the round, because a server that accepts only one call at a time would refuse
+        the other calls again. If no probe of a round is answered, the next round ends after twice as many
+        refusals, because the server may refuse calls at random.
         """
         before, refusals = len(self._answers), 0
         error: ProviderError | None = None
@@ -306,7 +324,7 @@ class Provider(Vendor):
             raise error
 
     async def _ask(self, question: features.FeatureQuestion) -> None:
-        """Send a probe if it is still needed, and store the answer. Raises the errors of `complete`."""
+        """Send a probe if it is still needed, and store the reply. Raises the errors of `complete`."""
         self._answers[question.name] = await self.purse.pay(
             question.request,
             lambda: self._answer(question),
@@ -314,7 +332,7 @@ class Provider(Vendor):
         )
 
     async def _answer(self, question: features.FeatureQuestion) -> Reply | None:
-        """Return the reply to a probe, or None if the server refuses the probe's feature."""
+        """Return the reply to a probe, or None if the server does not support the probed feature."""
         wire, request, sent = self._connect(), question.request, question.dialect
         if question.mask == "logit_bias" and not await self._learn_tokens(wire, request.choices):
             return None
@@ -343,7 +361,9 @@ class Provider(Vendor):
             sent = step
 
     def _conclude(self) -> None:
-        """Set the dialect from the answers. Raises UsageError if the mask that the user specifies has no effect."""
+        """Set the dialect from the replies to the probes. Raises UsageError if the mask that the user chose
+        has no effect.
+        """
         answers, codes = self._answers, self._answers[features.CODES]
         self._reports = next((r.resolved_model for r in answers.values() if r and r.resolved_model), None)
         refused = [name for name in features.SAMPLING if answers[name] is None]
@@ -351,8 +371,8 @@ class Provider(Vendor):
         mask = features.mask(self._questions, answers) if codes else None
         if mask is None and self.chosen_mask in masks.MASKS and not self._is_held:
             raise UsageError(
-                f"--option mask={self.chosen_mask}: {self._who} does not restrict the answer to the codes with "
-                "probabilities in this way; leave the option out, or give mask=none"
+                f"--option mask={self.chosen_mask}: with this mask, {self._who} does not both restrict the answer "
+                "to the codes and return probabilities; leave out the option, or pass --option mask=none"
             )
         few = self._dialect.top_logprobs if codes else 0
         many = self._dialect.masked_logprobs if answers.get(features.ALTERNATIVES) else few
@@ -367,12 +387,14 @@ class Provider(Vendor):
         self.label_codes = says_code or mask is not None
 
     async def _learn_tokens(self, wire: http.Connection, choices: Sequence[str]) -> bool:
-        """Request the choices' token ids from `/tokenize`. Return False unless each choice is a single token."""
+        """Look up the token ids of the choices with `/tokenize`. Return False if a choice is not a single
+        token.
+        """
         path = "/../tokenize" if self._at.url.endswith("/v1") else "/tokenize"
         for choice in choices:
             if choice in self._writer.ids:
                 continue
-            # llama.cpp calls the text content, vLLM prompt.
+            # The text is in the field `content` for llama.cpp, and in `prompt` for vLLM.
             fields = {"model": self._name, "content": choice, "prompt": choice, "add_special_tokens": False}
             answer = await wire.post(path, json.dumps(fields).encode())
             body = http.decoded(answer.body) if answer.status == 200 else None

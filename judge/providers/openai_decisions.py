@@ -1,10 +1,10 @@
-"""`openai-decisions/MODEL`: OpenAI's decisions, which answer a question with a probability for each choice
-and do not write text.
+"""`openai-decisions/MODEL`: OpenAI's decisions endpoint, which returns a probability for each choice and
+generates no text.
 
-Wire format: https://platform.openai.com/docs/api-reference/decisions. A task with one question is sent with
-its codes or, with `--answers words`, its labels as the choices; with several questions, each becomes one
-question of the request. There is no rationale, no temperature and no seed, and the Batch API does not support
-the endpoint.
+Wire format: https://platform.openai.com/docs/api-reference/decisions. For a task with one question, the
+choices are its codes or, with `--answers words`, its labels. A task with several questions is sent as one
+choice question for each of them. Rationales, temperatures and seeds are not supported, and the endpoint is
+not available in the Batch API.
 """
 
 import json
@@ -18,14 +18,14 @@ from judge.providers.tokens import with_masses
 from judge.types import Json, Reply, Request, TokenChoice
 
 NEEDS = Needs(
-    examples="openai-decisions/gpt-6-luna (choices with probabilities, no words)", key="OPENAI_API_KEY"
+    examples="openai-decisions/gpt-6-luna (choices with probabilities, no text)", key="OPENAI_API_KEY"
 )
 PATH = "/decisions"
 
 
 class Provider(openai.Provider):
-    """One model that is called through the decisions endpoint. Settings and errors are the same as in
-    `openai`, but without the options that are specific to `openai`.
+    """A model that is called through the decisions endpoint. Settings and errors are the same as for
+    `openai`, but the options `mask` and `reasoning_effort` are not available.
     """
 
     vendor = "openai-decisions"
@@ -34,18 +34,20 @@ class Provider(openai.Provider):
 
     async def open(self) -> None:
         """Look up the key. Raises KeyProblem if there is none."""
-        # No probe: the endpoint always gives probabilities.
+        # No probe is needed, because the endpoint always returns probabilities.
         self._connect()
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. Raises Rejected if a question of the task is not a choice, and the errors of `openai`."""
+        """Send one request. Raises Rejected if a question has no fixed set of labels, and the errors of
+        `openai`.
+        """
         wire = self._connect()
         answer = await wire.post(PATH, self.body(request))
         if answer.status == 200:
             try:
                 return self.parse_answer(http.decoded(answer.body), request, answer.headers)
             except ValueError as e:
-                raise ServerFault(f"{self._who}: the answer {e}") from e
+                raise ServerFault(f"{self._who}: the response {e}") from e
         said = wire.complaint(answer)
         refused = self.refusal(said)
         if refused is not None:
@@ -53,7 +55,7 @@ class Provider(openai.Provider):
         raise self._error(answer, said)
 
     def body(self, request: Request) -> bytes:
-        """Return the request's body. Raises Rejected if a question is not a choice."""
+        """Return the request body. Raises Rejected if a question has no fixed set of labels."""
         turns = [{"role": m.role, "content": m.content} for m in request.messages]
         questions = [
             {
@@ -69,11 +71,13 @@ class Provider(openai.Provider):
         return json.dumps({**fields, **self._options.body}).encode()
 
     def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """Return the reply in the JSON of a successful answer. Raises ValueError naming what is missing."""
+        """Parse the JSON of a successful response. Raises ValueError, which says what is missing, if it is
+        incomplete.
+        """
         names = list(_choices(request))
         try:
             answers = dict(zip(names, body["answers"], strict=True))
-            # The answers of a unit are stored together, so one refusal is the refusal of all.
+            # The answers of a unit are stored together, so a refusal of one question counts as a refusal of all.
             refused = any(answer["type"] == "refusal" for answer in answers.values())
             chosen = {} if refused else {name: str(answer["choice"]) for name, answer in answers.items()}
             # With several questions there is no single choice whose probabilities could be the unit's.
@@ -83,7 +87,7 @@ class Provider(openai.Provider):
             counts = (used.get("input_tokens"), used.get("output_tokens"))
             usage = bill.usage(*counts, details.get("cached_tokens"), details.get("cache_write_tokens"))
         except (KeyError, TypeError, AttributeError, ValueError) as e:
-            raise ValueError("has no decision for each question") from e
+            raise ValueError("does not have a decision for each question") from e
         text = chosen.get(names[0], "") if request.choices else json.dumps(chosen)
         return Reply(
             text="the model declined to decide" if refused else text,
@@ -95,25 +99,28 @@ class Provider(openai.Provider):
         )
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the same facts as `openai`, plus the parameters that are not sent."""
+        """Return the facts of `openai`, with the format and the omitted parameters of this endpoint."""
         known = super().describe()
         return {**known, "format": "decisions", "mask": None, "left_out": ["temperature", "seed"]}
 
 
 def _choices(request: Request) -> dict[str, list[str]]:
-    """Return the values of each question. Raises Rejected if a question is not a choice."""
+    """Return the choices of each question. Raises Rejected if a question has no fixed set of labels."""
     if request.choices:
         return {"answer": list(request.choices)}
     fields: Mapping[str, Any] = (request.schema or {}).get("properties", {})
     choices = {name: list(spec.get("enum") or ()) for name, spec in fields.items()}
     free = [name for name, values in choices.items() if len(values) < 2]
     if free or not choices:
-        reason = f"'{free[0]}' is none" if free else "this asks for free text"
-        raise Rejected(f"OpenAI's decisions answer choices only, and {reason}: use openai/ instead", 400)
+        reason = f"'{free[0]}' has none" if free else "this task asks for free text"
+        raise Rejected(
+            f"OpenAI's decisions endpoint only supports questions with labels, and {reason}; use openai/ instead",
+            400,
+        )
     return choices
 
 
 def _token(answer: Mapping[str, Any]) -> TokenChoice:
-    """Return the probabilities for one choice in the form of a token's probabilities."""
+    """Return the probabilities of one decision in the form of a token position."""
     listed = [(str(p["value"]), float(p["probability"])) for p in answer["probabilities"]]
     return with_masses(str(answer["choice"]), listed)

@@ -1,12 +1,12 @@
-"""Options for a server in addition to the vendor's own options, from `--option`.
+"""Options for HTTP servers from `--option`, in addition to the vendor's own options.
 
-    body.a.b=JSON       field b of object a in the body of every request; body=JSON sets complete fields
+    body.a.b=JSON       field b of object a in the body of every request; body=JSON sets several fields
     header.X=env:NAME   header X with the value of the environment variable NAME
-    query.k=VALUE       k=VALUE in every address; query.k=env:NAME takes the value from NAME
-    key=env:NAME        the key is in NAME instead of the vendor's usual variable; key=none sends none
+    query.k=VALUE       k=VALUE in the query of every URL; query.k=env:NAME takes the value from NAME
+    key=env:NAME        the API key is in NAME instead of the vendor's usual variable; key=none sends no key
 
-Values from the environment are looked up when the connection is made, and are never stored, logged or shown.
-A run only stores the name of a header.
+Values from the environment are looked up when the connection is made. They are never stored, logged or shown.
+Of a header, a run only stores the name.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ FLAGS = {
     "response_format": "--answers",
     "model": "-m",
 }
-# A second choice (`n`) would be paid for and not read, and streams are not requested.
+# A second choice (`n`) would be paid for but not used, and streams are not requested.
 _WRITTEN = {"messages", "system", "stream", "stream_options", "n"}
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """Parsed options. `vendor_options`: the vendor's options as typed. `body`: fields for every request.
-    `headers` and `query`: values by name, where `env:NAME` has not been looked up yet. `key`: the variable
-    that contains the key; None = the usual variable.
+    """The parsed options. `vendor_options` are the vendor's options as typed. `body` contains fields for
+    every request. `headers` and `query` map names to values, in which `env:NAME` has not been looked up yet.
+    `key` is the environment variable that contains the API key, or None for the vendor's usual variable.
     """
 
     vendor_options: Mapping[str, str] = field(default_factory=dict)
@@ -53,28 +53,30 @@ class ServerOptions:
     query: Mapping[str, str] = field(default_factory=dict)
     key: str | None = None
     is_keyless: bool = False
-    """Whether no credentials from the environment are sent, except for the headers and query parameters set here."""
+    """Whether to send no credentials from the environment, apart from the headers and query parameters that
+    are set here.
+    """
 
     def identity(self) -> dict[str, str]:
-        """Return the options that are part of a run's identity: vendor options, fields, query parameters, and
-        the names of values from the environment.
+        """Return the options that are part of a run's identity: vendor options, body fields, query
+        parameters, and the names of headers.
 
-        Each is written as typed. The NAME in `env:NAME` is not stored, because a different variable does not
+        Values are returned as typed. The NAME in `env:NAME` is omitted, because a different variable does not
         make a different judge.
         """
         named = {f"header.{name}": "env:" for name in self.headers}
         named |= {f"query.{k}": "env:" if v.startswith("env:") else v for k, v in self.query.items()}
-        # The body as sorted JSON, because the order in which its fields were typed makes no other judge.
+        # The body is sorted JSON, because the order in which its fields were typed does not make a different judge.
         return {**self.vendor_options, **({"body": _canonical(self.body)} if self.body else {}), **named}
 
     def gives(self, header: str) -> bool:
-        """Return whether a header is among those requested."""
+        """Return whether these options set the header."""
         return header.lower() in self.headers
 
 
 @dataclass(frozen=True, slots=True)
 class LookedUpOptions:
-    """Headers and query parameters with their values. No message may repeat any of the `secrets`."""
+    """Headers and query parameters with their values. None of the `secrets` may appear in a message."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -87,8 +89,8 @@ def parse_options(
     known: Collection[str],
     taken: Collection[str] = FLAGS,
 ) -> ServerOptions:
-    """Return the options of an HTTP provider. `known` are its own options, and `taken` are the body fields
-    that it writes from flags.
+    """Parse the options of an HTTP provider. `known` are the vendor's own options, and `taken` are the body
+    fields that are set by command-line flags.
 
     Raises UsageError for an unknown option, an invalid value, or a field that has its own flag.
     """
@@ -118,18 +120,18 @@ def parse_options(
 
 
 def look_up(options: ServerOptions) -> LookedUpOptions:
-    """Return the values from the environment. Raises KeyProblem if a variable is not set or cannot be sent."""
+    """Look up the values in the environment. Raises KeyProblem if a variable is not set or cannot be sent."""
     headers = {name: _value(f"header.{name}", value) for name, value in options.headers.items()}
     query = {k: _value(f"query.{k}", v) if v.startswith("env:") else v for k, v in options.query.items()}
     kept = [*headers.values(), *(query[k] for k, v in options.query.items() if v.startswith("env:"))]
-    # A server may repeat a header such as `Bearer …` without its first word, and an address with the value quoted. All
-    # forms are secret.
+    # Servers may repeat a header such as `Bearer …` without its first word, or a URL with the value
+    # percent-encoded. All of these forms are secret.
     parts = [part for value in kept for part in (value, value.rpartition(" ")[2], quote(value, safe=""))]
     return LookedUpOptions(headers, query, tuple(dict.fromkeys(parts)))
 
 
 def merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge `theirs` into `ours`, object by object. If both have a value, the value from `theirs` is used."""
+    """Return `ours` merged recursively with `theirs`. If both have a value, the value from `theirs` is used."""
     out = dict(ours)
     for name, value in theirs.items():
         inner = out.get(name)
@@ -139,36 +141,36 @@ def merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _put(body: dict[str, Json], option: str, path: str, text: str, taken: Collection[str]) -> None:
-    """Set one field of the body."""
+    """Set one field of the request body from the value of an option."""
     try:
         value = json.loads(text, parse_constant=lambda word: _no_number(option, word))
     except (ValueError, RecursionError):
         raise UsageError(
-            f"--option {option}: the value is not JSON; a text needs its quotes: {option}='\"...\"'"
+            f"--option {option}: the value is not valid JSON; strings need quotes: {option}='\"...\"'"
         ) from None
     names = path.split(".") if path else []
     if not all(names):
-        raise UsageError(f"--option {option}: an empty name in the path; write body.field.field=JSON")
+        raise UsageError(f"--option {option}: the path contains an empty name; write body.FIELD.FIELD=JSON")
     if not names and not isinstance(value, dict):
-        raise UsageError("--option body: give an object, or name the field: body.field=JSON")
+        raise UsageError("--option body: must be a JSON object; to set a single field, use body.FIELD=JSON")
     for name in reversed(names):
         value = {name: value}
     for name in value:
         if name in _WRITTEN or name in taken:
-            how = f"use {FLAGS[name]}" if name in FLAGS else "adjudge writes it itself"
-            raise UsageError(f"--option body.{name}: not a field to set here; {how}")
+            how = f"use {FLAGS[name]}" if name in FLAGS else "adjudge sets it itself"
+            raise UsageError(f"--option body.{name}: this field cannot be set here; {how}")
     if clash := _clash(body, value):
-        raise UsageError(f"--option body.{clash}: given twice")
+        raise UsageError(f"--option body.{clash}: set twice")
     body.update(merged(body, value))
 
 
 def _no_number(option: str, word: str) -> None:
-    # Python's parser accepts NaN and Infinity, which are no JSON and which servers refuse.
-    raise UsageError(f"--option {option}: {word} is no JSON number")
+    # Python's parser accepts NaN and Infinity, which are not valid JSON and which servers reject.
+    raise UsageError(f"--option {option}: {word} is not a JSON number")
 
 
 def _clash(first: Mapping[str, Json], second: Mapping[str, Json]) -> str | None:
-    """Return the path that both of them set."""
+    """Return a path that both objects set to a value, or None if there is no such path."""
     for name in first.keys() & second.keys():
         a, b = first[name], second[name]
         if not (isinstance(a, dict) and isinstance(b, dict)):
@@ -180,17 +182,19 @@ def _clash(first: Mapping[str, Json], second: Mapping[str, Json]) -> str | None:
 
 def _header(option: str, name: str) -> str:
     if not _HEADER.fullmatch(name) or name.lower() in _NOT_OURS:
-        raise UsageError(f"--option {option}: not a header that can be set")
+        raise UsageError(f"--option {option}: this header cannot be set")
     return name.lower()
 
 
 def _variable(option: str, value: str) -> str:
-    """Return the variable of `env:NAME`. The value itself may be a secret and is not repeated."""
+    """Return the NAME in `env:NAME`. Raises UsageError, without repeating the value, because it may be a
+    secret.
+    """
     before, colon, name = value.partition(":")
     if before != "env" or not colon or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise UsageError(
-            f"--option {option}: write {option}=env:NAME and put the value into the environment variable NAME, "
-            "so that it is neither stored nor seen"
+            f"--option {option}: put the value into an environment variable NAME and write {option}=env:NAME, "
+            "so that it is neither stored nor shown"
         )
     return name
 
@@ -202,7 +206,9 @@ def _value(option: str, reference: str) -> str:
         raise KeyProblem(f"--option {option}: the environment variable {name} is not set")
     # A line break would end the header and begin another one.
     if not value.isascii() or not value.isprintable():
-        raise KeyProblem(f"--option {option}: {name} contains characters that cannot be sent")
+        raise KeyProblem(
+            f"--option {option}: the environment variable {name} contains characters that cannot be sent"
+        )
     return value
 
 

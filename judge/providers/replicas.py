@@ -1,4 +1,4 @@
-"""One model on several servers, which share the calls. A server may become unreachable and become available again."""
+"""One model on several servers that share the calls. A server may be unreachable for part of a run."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -11,26 +11,29 @@ from judge.types import Json, Reply, Request
 
 
 def replicated(model: str, settings: Settings) -> Provider:
-    """Return the unopened provider for `vendor/model` at `settings.base_url` and all replicas.
+    """Return the provider for `vendor/model`, without opening it. It uses the base URL and all replicas in
+    the settings.
 
-    Raises the same UsageError as `base.get`, and UsageError if an address is given twice.
+    Raises the errors of `base.get`, and UsageError if an address is given twice.
     """
     if not settings.replicas:
         return base.get(model, settings)
     urls = [url for url in (settings.base_url, *settings.replicas) if url]
-    # A server that is named twice would get twice the calls that it was given.
+    # A server that is named twice would get twice as many concurrent calls as the user set.
     if len({url.rstrip("/") for url in urls}) < len(urls):
-        raise UsageError("--base-url: an address is given twice")
+        raise UsageError("--base-url: the same address is given twice")
     return Replicas([base.get(model, replace(settings, base_url=url, replicas=())) for url in urls])
 
 
 def replicas(provider: Provider) -> Sequence[Provider]:
-    """Return the members of a provider: the provider itself, or its replicas."""
+    """Return the replicas of a provider, or only the provider itself if it has none."""
     return provider.members if isinstance(provider, Replicas) else [provider]
 
 
 class Replicas:
-    """The same model on several servers. The run uses the features that the first opened server supports."""
+    """The same model on several servers. A run uses label codes or a mask only if all opened servers support
+    them.
+    """
 
     def __init__(self, members: Sequence[Provider]) -> None:
         self.members = list(members)
@@ -38,20 +41,22 @@ class Replicas:
         self.max_concurrency = members[0].max_concurrency
         self.mask: str | None = None
         self.chosen_mask: str = getattr(members[0], "chosen_mask", "auto")
-        # The runner gives each member a purse of its own. This one shows that opening may take paid probes.
+        # The runner gives each member its own purse. This one only shows that `open` may send paid probes.
         self.purse: Purse = NoLimits()
         self._failed: list[Provider] = []
         self._asks: str | None = None
 
     async def open(self) -> None:
-        """Open all servers. Raises the first error if none can be reached, and errors that waiting cannot resolve."""
+        """Open all servers. Raises the first error if no server can be opened, and any error that would not
+        go away with time.
+        """
         outcomes = await asyncio.gather(*(m.open() for m in self.members), return_exceptions=True)
         errors = [e for e in outcomes if isinstance(e, BaseException)]
         lasting = [e for e in errors if not (isinstance(e, ProviderError) and e.retryable)]
         if lasting or len(errors) == len(outcomes):
             raise (lasting or errors)[0]
         self._failed = [m for m, e in zip(self.members, outcomes, strict=True) if e is not None]
-        # A mode that one of the servers lacks cannot be the run's mode.
+        # A run cannot use an answer mode that one of its servers lacks.
         self.label_codes = all(member.label_codes for member in self._open_ones())
         # One mask on all servers, or none: answers with and without a mask belong to different judges.
         masks = {member.mask if isinstance(member, Masks) else None for member in self._open_ones()}
@@ -59,7 +64,7 @@ class Replicas:
         self.mask = self._asks
 
     def hold(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Use this mask, or none, on all servers, including those that are not reachable yet."""
+        """Use this mask on all servers, including unreachable ones. None means that no mask is used."""
         self._asks = mask
         for member in self.members:
             if isinstance(member, Masks):
@@ -69,7 +74,7 @@ class Replicas:
         return [m for m in self.members if m not in self._failed]
 
     async def complete(self, request: Request) -> Reply:
-        """Call the first opened server. The runner calls the members directly instead."""
+        """Send the request to the first opened server. The runner calls the members directly instead."""
         return await self._open_ones()[0].complete(request)
 
     async def close(self) -> None:
@@ -77,7 +82,7 @@ class Replicas:
         await asyncio.gather(*(member.close() for member in self.members))
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the facts of the first opened server; `replicas`: address -> its model's name."""
+        """Return the facts of the first opened server. `replicas` maps each address to the name of its model."""
         all_of_them = [(m, m.describe()) for m in self.members]
         names = {
             str(d.get("base_url")): None if m in self._failed else d.get("reports") for m, d in all_of_them

@@ -1,11 +1,11 @@
-"""A scripted stand-in for a model, for tests, documentation and trying a pipeline without a model.
+"""A scripted stand-in for a model, for tests, for documentation and for trying a pipeline without a model.
 
-`scripted/first` gives every unit the first label; `scripted/hash` gives a label that only depends on the
-unit's text; `scripted/garbage` returns prose without a label; `scripted/refuse` refuses; `scripted/file`
-takes its replies from `--option script=FILE`, which contains JSON lines `{"match": "part of the prompt",
+`scripted/first` returns the first label for every unit. `scripted/hash` returns a label that depends only on
+the unit's text. `scripted/garbage` returns prose without a label. `scripted/refuse` refuses. `scripted/file`
+takes its replies from `--option script=FILE`, a file of JSON Lines such as `{"match": "part of the prompt",
 "reply": "text"}`. The first line that matches is used, and a line without `match` always matches.
 
-Other options: `delay` (seconds per call), `logprobs=1` (`scripted/hash` returns label probabilities).
+Other options: `delay` (seconds per call), and `logprobs=1` (`scripted/hash` returns label probabilities).
 """
 
 import asyncio
@@ -23,7 +23,7 @@ NEEDS = Needs(examples="scripted/hash (no model: for trying things out)")
 
 
 class Provider(BaseProvider):
-    """One script."""
+    """A stand-in for a model that replies according to a script."""
 
     def __init__(self, name: str, settings: Settings) -> None:
         super().__init__(name, settings)
@@ -35,11 +35,11 @@ class Provider(BaseProvider):
             "file": self._from_file,
         }
         if name not in scripts:
-            raise UsageError(f"no script '{name}'; available: {', '.join(scripts)}")
+            raise UsageError(f"scripted/{name}: unknown script; available: {', '.join(scripts)}")
         options = settings.vendor_options("scripted", "delay", "logprobs", "script")
         self._script = scripts[name]
         self._lines = _read_script(options.get("script")) if name == "file" else []
-        # Part of the run's identity: a run must not be resumed with another script.
+        # The content is part of the run's identity, because a run must not be resumed with a different script.
         content = json.dumps(self._lines).encode()
         self._content = {"content": hashlib.sha256(content).hexdigest()} if name == "file" else {}
         self._delay = _seconds(options.get("delay", "0"))
@@ -52,7 +52,9 @@ class Provider(BaseProvider):
         return self._script(request)
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the script's name and the hash of its file, because different lines make a different judge."""
+        """Return the script's name and the hash of its file, because a different script makes a different
+        judge.
+        """
         return {"script": self.name, **self._content}
 
     def _pick(self, request: Request, number: int) -> Reply:
@@ -100,7 +102,7 @@ def _value(spec: Mapping[str, Json], number: int) -> Json:
 def _tokens(codes: Sequence[str], chosen: str) -> Sequence[TokenChoice]:
     """Put half of the mass on the chosen code or word, leave 1 % unassigned, and spread the rest evenly."""
     others = [c for c in codes if c != chosen]
-    # A little mass is on no label, as it is with real models.
+    # As with real models, a little mass is on no label.
     masses = [(chosen, 0.5), *((c, 0.49 / len(others)) for c in others), ("?", 0.01)]
     return [TokenChoice(chosen, [(c, math.log(p)) for c, p in masses])]
 
@@ -111,13 +113,15 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds < math.inf:
-        raise UsageError(f"--option delay={text}: not a number of seconds")
+        raise UsageError(f"--option delay={text}: must be a number of seconds (0 or more)")
     return seconds
 
 
 def _read_script(path: str | None) -> list[tuple[str, str]]:
     if path is None:
-        raise UsageError("scripted/file needs --option script=FILE (JSON lines with match and reply)")
+        raise UsageError(
+            "scripted/file needs --option script=FILE (JSON Lines with the keys match and reply)"
+        )
     try:
         lines = Path(path).read_text("utf-8").splitlines()
     except OSError as e:
@@ -130,5 +134,5 @@ def _read_script(path: str | None) -> list[tuple[str, str]]:
             row = json.loads(line)
             out.append((str(row.get("match", "")), str(row["reply"])))
         except (ValueError, KeyError, AttributeError) as e:
-            raise BadInput("not a JSON object with 'reply'", path=path, line=number) from e
+            raise BadInput("not a JSON object with the key 'reply'", path=path, line=number) from e
     return out

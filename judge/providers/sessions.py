@@ -1,6 +1,8 @@
-"""ONNX models in this process. Only this module imports `onnxruntime` and `tokenizers` (the extra `adjudge[onnx]`).
+"""Run ONNX models in this process. Only this module imports `onnxruntime` and `tokenizers` (from the extra
+`adjudge[onnx]`).
 
-Calls that wait at the same time run together. Those of similar length form a batch, so that there is little padding.
+Calls that are waiting at the same time run in batches of inputs with similar lengths, which need little
+padding.
 """
 
 import asyncio
@@ -18,11 +20,11 @@ R = TypeVar("R")
 Floats = NDArray[np.float32]
 BATCH = 16
 AT_ONCE = 64
-"""Maximum number of waiting calls, which is enough to form batches of similar lengths."""
+"""The maximum number of concurrent calls. It is large enough to form batches of similar lengths."""
 
 
 class Session:
-    """One model file with its tokenizer. `most` is the maximum length of an input in tokens.
+    """An ONNX model with its tokenizer. `most` is the maximum input length in tokens.
 
     Raises MissingExtra if the libraries are missing, and Rejected if they cannot read the files.
     """
@@ -33,12 +35,12 @@ class Session:
             import tokenizers
         except ImportError as e:
             raise MissingExtra(
-                "ONNX models need onnxruntime and tokenizers: pip install 'adjudge[onnx]'"
+                "ONNX models need onnxruntime and tokenizers; run pip install 'adjudge[onnx]'"
             ) from e
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
-        # Waiting threads would spin on a core that others need. The numbers are the same.
+        # Otherwise idle threads keep a core busy that other work needs. The results do not depend on this.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
@@ -63,10 +65,10 @@ class Session:
         self._output = "logits" if "logits" in outputs else outputs[0]
 
     def encode(self, first: str, second: str | None = None, keep: int = 0) -> tuple[Any, bool]:
-        """Return the tokens of a text or pair, and whether it was truncated to the longest input.
+        """Return the tokens of one or two texts, and whether a text was truncated to the maximum length.
 
-        In a pair, text number `keep` (0 or 1) is kept complete and the other is truncated. Both are truncated
-        if text `keep` alone is too long.
+        Of two texts, the one with the index `keep` (0 or 1) is kept complete and the other is truncated. If
+        the text to keep is too long by itself, both are truncated.
         """
         tokens = self._tokenizer.encode(first, second)
         if len(tokens.ids) <= self.most:
@@ -76,7 +78,7 @@ class Session:
         try:
             return self._cut(first, second, "only_second" if keep == 0 else "only_first"), True
         except Exception:
-            # The text to keep is longer than the input by itself.
+            # The text to keep exceeds the maximum length by itself.
             return self._cut(first, second, "longest_first"), True
 
     def _cut(self, first: str, second: str | None, strategy: str) -> Any:
@@ -87,7 +89,7 @@ class Session:
             self._tokenizer.no_truncation()
 
     def run(self, texts: Sequence[Any]) -> tuple[Floats, NDArray[np.int64]]:
-        """Return the model's output for several tokenised texts, and their attention mask `[texts, longest]`."""
+        """Return the model's output for several tokenised texts, and their attention mask `[texts, tokens]`."""
         size = (len(texts), max(len(t.ids) for t in texts))
         arrays = {
             name: np.zeros(size, dtype=np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")
@@ -98,7 +100,7 @@ class Session:
             arrays["input_ids"][row, :n] = t.ids
             arrays["token_type_ids"][row, :n] = t.type_ids
             arrays["attention_mask"][row, :n] = 1
-        # A model takes some of the arrays, and refuses any other.
+        # A model accepts only the arrays that it declares as inputs.
         feed = {name: arrays[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
         try:
             output = self._session.run([self._output], feed)[0]
@@ -109,7 +111,9 @@ class Session:
 
 
 class SessionBatches(Generic[T, R]):
-    """Combines single calls into batches: `work` computes the results for several inputs of similar `size`."""
+    """Combines single calls into batches. `work` computes the results for several inputs, and `size` returns
+    the size of an input. Inputs of similar size run together.
+    """
 
     def __init__(self, work: Callable[[Sequence[T]], Sequence[R]], size: Callable[[T], int]) -> None:
         self._work, self._size = work, size
@@ -117,8 +121,8 @@ class SessionBatches(Generic[T, R]):
         self._task: asyncio.Task[None] | None = None
 
     async def of(self, thing: T) -> R:
-        """Return the result for this input, which is computed together with other waiting inputs. Raises the
-        error of the computation.
+        """Return the result for this input, which is computed in a batch with other waiting inputs. Raises
+        the exception that `work` raises for this input.
         """
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append((thing, future))
@@ -128,7 +132,7 @@ class SessionBatches(Generic[T, R]):
 
     async def _go(self) -> None:
         while True:
-            # Other calls may be about to join.
+            # This lets other calls join the batch.
             await asyncio.sleep(0)
             taken = [call for call in self._waiting[:AT_ONCE] if not call[1].done()]
             self._waiting = self._waiting[AT_ONCE:]

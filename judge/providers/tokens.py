@@ -8,13 +8,14 @@ from judge.types import LabelDistribution, TokenChoice
 
 MOST_UNASSIGNED = 0.05
 LEAST = 1e-30
-"""Used instead of a probability of 0, which has no logarithm."""
+"""Replaces a probability of 0, which has no logarithm."""
 
 
 def token_choices(logprobs: Any) -> list[TokenChoice] | None:
-    """Return the token positions in `choices[].logprobs` of a chat completion, or None if the server sent none.
+    """Return the token positions in `choices[].logprobs` of a chat completion, or None if the server sent
+    none.
 
-    Raises KeyError, TypeError, AttributeError or ValueError if the format is different.
+    Raises KeyError, TypeError, AttributeError or ValueError if the format is not as expected.
     """
     out = []
     for position in (logprobs or {}).get("content") or ():
@@ -29,30 +30,31 @@ def token_choices(logprobs: Any) -> list[TokenChoice] | None:
 
 
 def with_masses(chosen: str, masses: Iterable[tuple[str, float]]) -> TokenChoice:
-    """Return a token position for an answer whose probabilities are known directly."""
+    """Return a token position that represents an answer with known probabilities."""
     return TokenChoice(chosen, [(token, math.log(max(p, LEAST))) for token, p in masses])
 
 
 def _text(token: Any) -> str:
     if not isinstance(token, str):
-        raise TypeError("a token that is no text")
+        raise TypeError("a token must be a string")
     return token
 
 
 def label_distribution(
     tokens: Sequence[TokenChoice], codes: Sequence[str], labels: Sequence[str], masked: bool = False
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Return the probabilities of the labels that one-character codes stand for (labels may be their own
-    codes), or None with the reason.
+    """Return the probabilities of labels that are answered as one-character codes. If there is no
+    distribution, return None and the reason. A label may be its own code.
 
     The answer is the first token that is not white space. An alternative counts for a code if it equals that
-    code, apart from leading white space (`A` and ` A`, not `A.`). The remaining mass at that position,
-    including unlisted tokens, is `unassigned`. If it exceeds 5 %, there is no distribution. If the server
-    `masked` the answer, only the codes themselves count, and share the whole mass. Raises ValueError unless
-    there is one label for each code.
+    code, apart from leading white space (`A` and ` A`, but not `A.`). The remaining mass at that position,
+    including unlisted tokens, is `unassigned`. If it exceeds 5 %, there is no distribution.
+
+    If the server `masked` the answer, an alternative must equal a code exactly, and the codes share the whole
+    mass. Raises ValueError unless there is exactly one label for each code.
     """
     if len(codes) != len(labels) or len(set(codes)) != len(codes):
-        raise ValueError("codes and labels must pair up, each code once")
+        raise ValueError("codes must be unique, and there must be one label for each code")
     label_of = dict(zip(codes, labels, strict=True))
     if masked:
         return _distribution(tokens, labels, label_of.get, masked)
@@ -62,20 +64,21 @@ def label_distribution(
 def word_distribution(
     tokens: Sequence[TokenChoice], labels: Sequence[str], masked: bool = False
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Return the probabilities of labels that are answered in words, or None with the reason.
+    """Return the probabilities of labels that are answered in words. If there is no distribution, return None
+    and the reason.
 
-    The first token of the answer decides: an alternative counts for a label if it is the beginning of that
-    label and of no other, ignoring surrounding white space and case. The remaining mass is `unassigned`. If
-    it exceeds 5 %, there is no distribution. If the server `masked` the answer, the labels share the whole
-    mass.
+    Only the first token of the answer is used. An alternative counts for a label if it is the beginning of
+    that label and of no other label, ignoring surrounding white space and case. The remaining mass is
+    `unassigned`. If it exceeds 5 %, there is no distribution. If the server `masked` the answer, the labels
+    share the whole mass.
     """
     return _distribution(tokens, labels, lambda token: begun(token, labels), masked)
 
 
 def begun(token: str, labels: Sequence[str]) -> str | None:
-    """Return the only label that begins with this token, or None if there is none or more than one."""
+    """Return the label that begins with this token, or None unless exactly one label does."""
     start = token.strip().casefold()
-    # Without this check, white space would begin every label.
+    # Without this check, white space would match the beginning of every label.
     matching = [label for label in labels if start and label.casefold().startswith(start)]
     return matching[0] if len(matching) == 1 else None
 
@@ -86,14 +89,14 @@ def _distribution(
     label_of: Callable[[str], str | None],
     masked: bool = False,
 ) -> tuple[LabelDistribution | None, str | None]:
-    # Chat templates of some models begin an answer with a blank or a line break.
+    # With some models' chat templates, an answer begins with a space or a line break.
     answer = next((t for t in tokens if t.token.strip()), None)
     if answer is None:
         return None, "the reply has no token that could be the answer"
     mass = dict.fromkeys(labels, 0.0)
     for token, logprob in answer.alternatives:
         label = label_of(token)
-        # A single NaN must not cost the distribution of the other tokens.
+        # A single NaN must not invalidate the probabilities of the other tokens.
         if label is not None and not math.isnan(logprob):
             # Rounded log-probabilities can be slightly above 0.
             mass[label] += math.exp(min(logprob, 0.0))
@@ -103,7 +106,7 @@ def _distribution(
     unassigned = 1.0 - assigned
     if unassigned > MOST_UNASSIGNED:
         return None, (
-            f"{100 * unassigned:.1f} % of the probability is on tokens that stand for no label "
+            f"{100 * unassigned:.1f} % of the probability is on tokens that do not represent a label "
             f"(at most {100 * MOST_UNASSIGNED:.0f} % is allowed)"
         )
     # Rounded log-probabilities can sum to slightly more than 1.
@@ -115,11 +118,12 @@ def _distribution(
 def _shared_out(
     mass: dict[str, float], logprobs: Sequence[float]
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Return each label's share of the labels' total mass under a mask, which does not allow any other answer.
+    """Return each label's share of the total mass of all labels, for an answer that a mask restricted to the
+    labels.
 
-    A label that is not among the listed tokens has at most the mass of the least probable listed token, and
-    all such labels together have at most the unlisted mass. If that could exceed 5 % of the others' mass,
-    there is no distribution.
+    A label that is not among the listed tokens has at most the mass of the least probable listed token. All
+    such labels together have at most the unlisted mass. If this upper bound exceeds 5 % of the mass of the
+    listed labels, there is no distribution.
     """
     listed = [math.exp(min(p, 0.0)) for p in logprobs if not math.isnan(p)]
     assigned = sum(mass.values())
@@ -129,8 +133,8 @@ def _shared_out(
     unknown = min(len(missing) * min(listed), max(0.0, 1.0 - sum(listed)))
     if unknown > MOST_UNASSIGNED * assigned:
         return None, (
-            f"{', '.join(missing)} not among the {len(listed)} most probable tokens: up to "
-            f"{100 * unknown / (unknown + assigned):.1f} % of the labels' probability is not known"
+            f"{', '.join(missing)}: not among the {len(listed)} most probable tokens, so up to "
+            f"{100 * unknown / (unknown + assigned):.1f} % of the labels' probability is unknown"
         )
     shares = {label: p / assigned for label, p in mass.items()}
     return LabelDistribution(shares, 0.0, max(0.0, 1.0 - assigned)), None

@@ -1,4 +1,4 @@
-"""The parts that the vendors' APIs have in common: addresses, keys and connections."""
+"""Code that providers with a vendor's API share: addresses, keys and connections."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ from judge.types import Json
 
 
 class Vendor(ABC):
-    """One model that is called through an API. A subclass sets the attributes that have no value here.
+    """Base class for a model that is called through an HTTP API. A subclass sets the attributes that have no
+    value here.
 
-    Settings: `base_url` (default: `_address`), `timeout` in seconds for one call, `options`. Raises UsageError for a base
-    URL or option that cannot be used.
+    Settings: `base_url` (default: see `_address`), `timeout` in seconds per call, and `options`. Raises
+    UsageError if the base URL or an option is invalid.
     """
 
     vendor: str
     title: str
-    """The vendor's name in errors, at its own address."""
+    """The vendor's name, which errors use for the vendor's own servers. Other servers are named by address.
+    """
     host: str
-    """The vendor's domain; its subdomains count as well."""
+    """The vendor's domain. Its subdomains are also the vendor's own servers."""
     library: str
     """The vendor's Python package, which supplies keys, headers and clients."""
     own_client: str
-    """The name of the package's client class for the vendor's own address."""
+    """The name of the package's client class for the vendor's own servers."""
     key: str
     key_headers: Sequence[str] = ("authorization",)
-    """Headers that replace the key if the user gives them."""
+    """Headers that replace the key if the user sets them."""
     known: Collection[str]
-    """The vendor's options. Options in `facts` do not change the run's identity."""
+    """The names of the vendor's options. The options in `facts` are not part of a run's identity."""
     facts: Collection[str] = ()
     taken: Collection[str] = options.FLAGS
-    """Fields of the request body that the runner writes."""
+    """Fields of the request body that are set by command-line flags."""
     label_codes: bool = False
     max_concurrency: int | None = None
 
@@ -75,7 +77,7 @@ class Vendor(ABC):
         }
 
     async def close(self) -> None:
-        """Close the connections; safe to call twice."""
+        """Close the connections. Safe to call twice."""
         wire, self._wire = self._wire, None
         if wire is not None:
             await wire.close()
@@ -89,16 +91,18 @@ class Vendor(ABC):
         return self._wire
 
     def _wired(self) -> http.Connection:
-        """Return a connection with the key and the headers of the vendor's client, whose own request path is not used."""
+        """Return a connection with the key and headers of the vendor's client. The client itself sends no
+        requests.
+        """
         key, looked_up = self._looked_up()
         library, make = self._client_class(self.own_client)
-        # This client sends nothing, so it needs no certificates; loading them takes longer than everything else here.
+        # This client sends nothing, so it needs no certificates. Loading them takes longer than all other steps here.
         unused = library.DefaultAsyncHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         client = make(api_key=key or http.NO_KEY, base_url=self._at.url, max_retries=0, http_client=unused)
         headers = http.sent_headers(client.auth_headers, client.default_headers)
         if self._options.key or self._options.is_keyless:
-            # The client reads more from the environment (ANTHROPIC_AUTH_TOKEN, OPENAI_ORG_ID), which belongs to the usual
-            # key and must not reach another server.
+            # The client also reads other variables (ANTHROPIC_AUTH_TOKEN, OPENAI_ORG_ID), which belong to the usual
+            # key and must not be sent to another server.
             headers = {
                 k: v
                 for k, v in headers.items()
@@ -107,25 +111,25 @@ class Vendor(ABC):
         return http.Wire(self._at, headers, self.timeout, [key], looked_up)
 
     def _looked_up(self) -> tuple[str, LookedUpOptions]:
-        """Return the key (empty if none is needed) and the values that the options refer to. Raises
-        KeyProblem if one is missing.
+        """Return the API key (empty if none is needed) and the values that the options refer to. Raises
+        KeyProblem if a required value is missing.
         """
         key, looked_up = self._own_key(), options.look_up(self._options)
         given = any(map(self._options.gives, self.key_headers))
         if not key and (self._options.key or self._is_vendors_own) and not given:
-            raise KeyProblem(f"{self._key} is not set: export it, or name another server with --base-url")
+            raise KeyProblem(f"{self._key} is not set; export it, or use another server with --base-url")
         return key, looked_up
 
     def _own_key(self) -> str:
-        """Return the key, which is empty if none is set or none is to be sent. Raises KeyProblem if a header
-        cannot contain the key.
+        """Return the API key, or an empty string if no key is set or none may be sent. Raises KeyProblem if
+        the key contains characters that a header cannot contain.
         """
         return "" if self._options.is_keyless else http.key_from(self._key)
 
     def _client(self, name: str, extra: str, secrets: Sequence[str], **given: Any) -> http.Connection:
-        """Return a connection that uses the vendor's client of this name, with its aiohttp transport.
+        """Return a connection that sends requests with this client class of the vendor's package.
 
-        `given` are further arguments of the client. Raises KeyProblem, MissingExtra or UsageError.
+        `given` are further arguments for the client. Raises KeyProblem, MissingExtra or UsageError.
         """
         looked_up = options.look_up(self._options)
         library, make = self._client_class(name)
@@ -148,15 +152,15 @@ class Vendor(ABC):
         return Client(library, client, self._who, self.timeout, (*secrets, *looked_up.secrets), extra)
 
     def _client_class(self, name: str) -> tuple[Any, Any]:
-        """Return the vendor's library, and its client class of this name."""
+        """Return the vendor's library and its client class with this name."""
         library = import_module(self.library)
         self._sdk = f"{self.library} {library.__version__}"
         return library, getattr(library, name)
 
 
-# Servers that are called through a vendor's own client class: Azure, Bedrock, Vertex. The client builds their addresses,
-# tokens and signatures (SigV4, Google's refreshed tokens). Retries are off, its response models are not used, and
-# redirects are not followed: they would carry prompts and keys to another server.
+# Azure, Bedrock and Vertex are called through a vendor's own client class, which builds their addresses, tokens and
+# signatures (SigV4, Google's refreshed tokens). Retries are off, and the client's response models are not used.
+# Redirects are not followed, because they would send prompts and keys to another server.
 
 
 _RAW = {"X-Stainless-Raw-Response": "true"}
@@ -165,11 +169,11 @@ _MISSING = ("pip install", "No module named")
 
 
 class Client(http.Connection):
-    """A vendor's client (from `openai` or `anthropic`) as a connection to its server. `who` is the server's
-    name in errors.
+    """A connection that sends requests with a vendor's client (from `openai` or `anthropic`). `who` is the
+    name of the server in errors.
 
-    Every call raises KeyProblem if there are no credentials, and MissingExtra if the package that searches
-    for them is missing.
+    Every call raises KeyProblem if there are no credentials, and MissingExtra if the package that looks up
+    credentials is not installed.
     """
 
     def __init__(
@@ -195,7 +199,7 @@ class Client(http.Connection):
             raise self._late() from e
         except self._vendor.APIConnectionError as e:
             cause = e.__cause__ or e
-            # Only a connection that was never made is certain to have sent nothing.
+            # Only if no connection was made is it certain that nothing was sent.
             if type(cause).__name__ in ("ConnectError", "ConnectTimeout"):
                 said = self.clean(str(cause)) or type(cause).__name__
                 raise Unreachable(f"{self._who}: cannot connect: {said}", sent=False) from e
@@ -203,12 +207,12 @@ class Client(http.Connection):
                 raise self._late() from e
             raise Unreachable(f"{self._who}: connection lost: {self.clean(str(cause))}") from e
         except Exception as e:
-            # All other errors come from the clients' search for credentials.
+            # All other errors come from the client's look-up of credentials.
             raise credentials(e, self._who, self._extra, self._secrets) from e
         return http.HttpAnswer(raw.status_code, raw.headers, raw.content)
 
     def _late(self) -> Unreachable:
-        return Unreachable(f"{self._who}: no answer within {self._timeout:g} s", timed_out=True)
+        return Unreachable(f"{self._who}: no response within {self._timeout:g} s", timed_out=True)
 
     async def close(self) -> None:
         """Close the client."""
@@ -216,10 +220,12 @@ class Client(http.Connection):
 
 
 def credentials(error: Exception, who: str, extra: str, secrets: Sequence[str]) -> KeyProblem | MissingExtra:
-    """Return the error for a client that has no credentials or lacks the package that searches for them."""
+    """Return the error for a client that has no credentials, or that lacks the package that looks up
+    credentials.
+    """
     said = http.clean(str(error), secrets) or type(error).__name__
     if isinstance(error, ImportError) or any(word in str(error) for word in _MISSING):
         return MissingExtra(
-            f"{who} needs the extra adjudge[{extra}]: pip install 'adjudge[{extra}]' ({said})"
+            f"{who} needs the extra adjudge[{extra}]; run pip install 'adjudge[{extra}]' ({said})"
         )
-    return KeyProblem(f"{who}: no credentials: {said}")
+    return KeyProblem(f"{who}: no credentials found: {said}")

@@ -1,9 +1,9 @@
-"""`vertex/MODEL`: Anthropic's models at Google's Vertex AI, through Anthropic's own client.
+"""`vertex/MODEL`: Anthropic's models on Google's Vertex AI, called with Anthropic's own client.
 
-The region is `--option region=` or CLOUD_ML_REGION, the project `--option project=` or ANTHROPIC_VERTEX_PROJECT_ID.
-Credentials are Google's application default ones, refreshed by the client, or a token in the
-variable that `--option key=env:NAME` names. Needs the extra `adjudge[vertex]`. Gemini is available as `openai/...` with
-Google's `--base-url`.
+The region is set by `--option region=REGION` or CLOUD_ML_REGION, and the project by `--option project=NAME`
+or ANTHROPIC_VERTEX_PROJECT_ID. By default, the client uses Google's application default credentials and
+refreshes them. `--option key=env:NAME` names a variable that contains an access token instead. The extra
+`adjudge[vertex]` is required. Gemini models are available as `openai/MODEL` with Google's `--base-url`.
 """
 
 import os
@@ -29,7 +29,7 @@ _HOSTS = {
 
 
 class Provider(anthropic.Provider):
-    """One model. Raises UsageError if the region or the project is missing."""
+    """An Anthropic model on Vertex AI. Raises UsageError if the region or the project is missing."""
 
     vendor = "vertex"
     known: Collection[str] = (*_PLACE, *anthropic.Provider.known)
@@ -40,12 +40,15 @@ class Provider(anthropic.Provider):
         given = (settings.options or {}).get("region") or os.environ.get("CLOUD_ML_REGION") or ""
         # The region becomes part of a host name.
         if not re.fullmatch(r"[a-z]+[a-z0-9-]*", given):
-            raise UsageError("vertex: name the region: --option region=europe-west1, or CLOUD_ML_REGION")
+            raise UsageError(
+                "vertex: the region is missing or invalid; pass --option region=REGION (for example europe-west1), "
+                "or set CLOUD_ML_REGION"
+            )
         self._region = given
         project = (settings.options or {}).get("project") or os.environ.get("ANTHROPIC_VERTEX_PROJECT_ID")
         if not project:
             raise UsageError(
-                "vertex: name the project: --option project=NAME, or ANTHROPIC_VERTEX_PROJECT_ID"
+                "vertex: the project is not set; pass --option project=NAME, or set ANTHROPIC_VERTEX_PROJECT_ID"
             )
         self._project = project
         super().__init__(name, settings)
@@ -62,7 +65,7 @@ class Provider(anthropic.Provider):
     def _wired(self) -> http.Connection:
         token = http.key_from(self._options.key) if self._options.key else ""
         if self._options.key and not token:
-            raise KeyProblem(f"{self._options.key} is not set: export the access token there")
+            raise KeyProblem(f"{self._options.key} is not set; set it to the access token")
         return self._client(
             "AsyncAnthropicVertex", "vertex", (token,),
             region=self._region, project_id=self._project, base_url=self._at.url, access_token=token or None,

@@ -1,4 +1,4 @@
-"""Read waiting times from the headers of an answer: when to retry, and the state of the rate limits."""
+"""Parse the HTTP headers that say when to retry and how much of the rate limits is left."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait according to `retry-after-ms` or `retry-after` (seconds or HTTP date), or
-    None if there is no such header.
+    """Return the seconds to wait according to `retry-after-ms` or `retry-after` (seconds or an HTTP date), or
+    None if neither header has a valid value.
     """
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name)
@@ -29,7 +29,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             try:
                 seconds = parsedate_to_datetime(value).timestamp() - server_time(headers)
             except (ValueError, TypeError, OverflowError):
-                # An unreadable value is no reason to ignore the other header.
+                # An invalid value is not a reason to ignore the other header.
                 continue
         if math.isfinite(seconds):
             return max(0.0, seconds)
@@ -37,8 +37,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def server_time(headers: Mapping[str, str]) -> float:
-    """Return the server's own time, if it sends one, in seconds since 1970. The local clock may be wrong or
-    may have been corrected.
+    """Return the time in the `Date` header in seconds since 1970, or the local time if there is no valid
+    header. The local clock may be wrong, or may have been changed.
     """
     said = headers.get("date")
     try:
@@ -48,12 +48,14 @@ def server_time(headers: Mapping[str, str]) -> float:
 
 
 def duration(text: str | None) -> float | None:
-    """Return the seconds in `6s`, `1m30s`, `120ms` or a plain number; None for anything else."""
+    """Parse a duration such as `6s`, `1m30s`, `120ms` or a plain number, and return it in seconds. Return
+    None for any other text.
+    """
     text = (text or "").strip()
     if not text:
         return None
     parts = _DURATION.findall(text)
-    # The parts must be the whole text: `6s and more` is no duration.
+    # The parts must make up the whole text: `6s and more` is not a duration.
     if parts and "".join(n + u for n, u in parts) == text:
         seconds = sum(float(n) * _SECONDS[u] for n, u in parts)
         return seconds if seconds <= MOST_SECONDS else None
@@ -67,7 +69,9 @@ def duration(text: str | None) -> float | None:
 def rate_state(
     headers: Mapping[str, str], names: Sequence[str], seconds: Callable[[str | None], float | None]
 ) -> RateState | None:
-    """Return the rate-limit headers in the order of RateState's fields, or None if the server does not send any."""
+    """Parse the rate-limit headers with these names, which are in the order of RateState's fields. Return
+    None if the server does not send any.
+    """
     requests, reset_requests, tokens, reset_tokens, *limits = (headers.get(name) for name in names)
     if requests is None and tokens is None:
         return None
@@ -76,6 +80,6 @@ def rate_state(
 
 
 def _count(text: str | None) -> int | None:
-    """Return the whole number in a header, or None if it is missing or invalid."""
+    """Return a header's value as an integer, or None if it is missing or invalid."""
     # Digits of other scripts pass `isdigit`, too.
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None

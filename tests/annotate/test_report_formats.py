@@ -329,7 +329,7 @@ def test_the_command_writes_markdown_to_stdout(db: Path) -> None:
         (("--epsilon", "two"), 2, "give expert, skilled, crowd or a number from 0 to 1"),
         (("--batch", "pilot"), 2, "no batch 'pilot'; the study has no batches"),
         (("--judge", "nobody"), 2, "called 'nobody'"),
-        (("--task", "nothing"), 2, "no task 'nothing'"),
+        (("--task", "nothing"), 2, "unknown task 'nothing'"),
         (("--field", "nothing"), 2, "nobody labelled 'nothing'; fields with labels: stance"),
         (("--reference", "adjudicated"), 2, "available references: gold, majority"),
     ],

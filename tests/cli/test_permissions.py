@@ -349,7 +349,7 @@ def test_an_address_in_what_is_sent_is_no_server(
 )
 def test_a_region_is_no_host(vendor: str, region: str) -> None:
     """The client writes it into the address that gets the cloud's credentials."""
-    with pytest.raises(UsageError, match="name the region"):
+    with pytest.raises(UsageError, match="--option region="):
         providers.get(f"{vendor}/x", Settings(options={"region": region, "project": "p"}))
 
 

@@ -384,10 +384,10 @@ def test_derived_labels_and_a_note_where_there_is_no_gold(judge: Judge, tmp_path
 @pytest.mark.parametrize(
     ("args", "code", "words"),
     [
-        (["nothing", "-m", "scripted/hash"], 2, "no task 'nothing'"),
+        (["nothing", "-m", "scripted/hash"], 2, "unknown task 'nothing'"),
         (["stance", "-m", "nobody/x"], 2, "must have the form vendor/name"),
         (["stance", "-m", "scripted"], 2, "must have the form vendor/name"),
-        (["stance", "-m", "scripted/x"], 2, "no script 'x'"),
+        (["stance", "-m", "scripted/x"], 2, "scripted/x"),
         (["stance", "-m", "scripted/file"], 2, "needs --option script=FILE"),
         (["stance", "-m", "scripted/file", "--option", "script=gone"], 2, "gone: No such file"),
         (["stance", "-m", "scripted/hash", "--option", "delay"], 2, "--option delay: must"),
@@ -413,7 +413,7 @@ def test_a_script_with_a_bad_line_names_it(judge: Judge, tmp_path: Path) -> None
     path = tmp_path / "s.jsonl"
     path.write_text('{"match": "x", "reply": "y"}\n{"match": "x"}\n')
     done = judge("run", "stance", "-m", "scripted/file", "--option", f"script={path}", code=1)
-    assert f"{path}:2: not a JSON object with 'reply'" in done.err
+    assert f"{path}:2: not a JSON object with the key 'reply'" in done.err
 
 
 def test_a_study_that_is_locked_says_so(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:

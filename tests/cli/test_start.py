@@ -360,7 +360,7 @@ def test_a_frame_that_changed_otherwise_is_named(judge: Judge, study: Path) -> N
     [
         (("--task", "faithfulness"), "for faithfulness, choose a judge with -m MODEL"),
         (("--task", "stance", "-m", "scripted/hash"), "no unit has the inputs of stance.v2"),
-        (("--task", "nosuch", "-m", "scripted/hash"), "no task 'nosuch'"),
+        (("--task", "nosuch", "-m", "scripted/hash"), "unknown task 'nosuch'"),
         (("-m", "nosuch/model"), "nosuch"),
     ],
 )

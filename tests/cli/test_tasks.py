@@ -37,7 +37,8 @@ def test_show(judge: Judge) -> None:
     derived = checked(judge("tasks", "show", "raguard_exam", "--json").out, "task")
     assert derived["front_matter"]["derive"]["raguard.role"]["from"] == "verdict", "as in the file"
     assert (
-        "no task 'stanze' (did you mean stance?); available: " in judge("tasks", "show", "stanze", code=2).err
+        "unknown task 'stanze' (did you mean stance?); available: "
+        in judge("tasks", "show", "stanze", code=2).err
     )
 
 
@@ -49,7 +50,7 @@ def test_check(judge: Judge, tmp_path: Path) -> None:
     bad = write(tmp_path / "own", "bad.v1", changed("inputs", ["claim", "passage", "gold"]))
     done = judge("tasks", "check", good, bad, code=2)
     assert done.out.splitlines()[0].split() == ["ok", "good.v1"]
-    assert f"problem  {bad}: inputs: 'gold' can never be an input" in done.out
+    assert f"problem  {bad}: inputs: 'gold' cannot be an input" in done.out
     rows = checked(judge("tasks", "check", "--prompts", "own", "--json", code=2).out, "task_check")["rows"]
     assert {r["task"]: r["ok"] for r in rows}["good.v1"] is True
     assert [r["task"] for r in rows if not r["ok"]] == [str(Path("own") / "bad.v1.md")]
@@ -216,7 +217,7 @@ def test_a_new_task_is_checked_and_runs(judge: Judge, words: tuple[str, ...]) ->
     [
         (("x", "--labels", "one"), "at least two different labels"),
         (("x", "--labels", "a,a"), "at least two different labels"),
-        (("x", "--inputs", "answer"), "a task on each passage can show question"),
+        (("x", "--inputs", "answer"), "--inputs answer"),
         (("X y",), "X y"),
         (("x", "--folder", "nowhere"), "this folder does not exist"),
     ],

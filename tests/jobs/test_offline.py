@@ -102,8 +102,8 @@ def test_lines_that_make_no_sense_fail_their_own_unit(db: Path) -> None:
     assert tally.unknown == [f"'{'0' * 40}-1' (results:8)"]
     reasons = {reason for (reason,) in select(db, "SELECT reason FROM judgements WHERE status = 'failed'")}
     assert reasons == {
-        "the answer has no choices",
-        "the answer is not JSON",
+        "the response has no choices",
+        "the response is not JSON",
         "its line in the results does not have the vendor's format",
     }
     assert "1 lines belong to no request of this job" in " ".join(tally.notes())

@@ -250,7 +250,7 @@ def test_a_provider_without_complete_is_named_even_where_it_takes_no_name(site: 
         forgets_part="from judge.errors import UsageError\nfrom judge.providers.base import BaseProvider\n"
         "class Provider(BaseProvider):\n    def __init__(self, name, settings): raise UsageError(f'no model {name}')\n",
     )  # fmt: skip
-    problem = "provider: it has no 'complete' (see docs/plugins.md)"
+    problem = "provider: the method 'complete' is missing (see docs/plugins.md)"
     assert str(problems_of(judge)["forgets"]).endswith(f"of forgets 0.1 is not a valid {problem}")
     assert problem in judge("models", "show", "forgets/any", code=1).err
 
@@ -273,7 +273,7 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
     assert {
         name: str(why).partition(" of lacks 0.1 is not a valid ")[2] or why for name, why in rows.items()
     } == {
-        "half": "provider: it has no 'complete' (see docs/plugins.md)",
+        "half": "provider: the method 'complete' is missing (see docs/plugins.md)",
         "loud": None,
         "greedy": "importer: its SIGNS is not a list of lists of keys (see docs/plugins.md)",
         "mute": "exchange format: it needs 'read_responses', 'write' with WRITES = \"file\" or \"folder\", or both (see docs/plugins.md)",
@@ -285,7 +285,7 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
         "paper": "paper: it has no 'name' (see docs/plugins.md)",
     }
     assert (
-        "of lacks 0.1 is not a valid provider: it has no 'complete'"
+        "of lacks 0.1 is not a valid provider: the method 'complete' is missing"
         in judge("models", "show", "half/x", code=1).err
     )
     # A file without a format's name is not the greedy one's.
@@ -331,18 +331,18 @@ WHOLE = {
 @pytest.mark.parametrize(
     ("name", "instead", "message"),
     [
-        ("label_codes", "", "it has no 'label_codes' (True or False); judge.providers.base.BaseProvider gives one"),
-        ("label_codes", "label_codes = 'yes'", "its 'label_codes' is 'yes', not True or False"),
-        ("max_concurrency", "", "it has no 'max_concurrency' (None or a number from 1)"),
-        ("max_concurrency", "max_concurrency = 0", "its 'max_concurrency' is 0, not None or a number from 1"),
-        ("open", "", "it has no 'open'"),
-        ("open", "def open(self): ...", "its 'open' is not an 'async def'"),
-        ("complete", "def complete(self, request): return Reply('{}')", "its 'complete' is not an 'async def'"),
-        ("complete", "async def complete(self, request) -> str: return '{}'", "its 'complete' returns str, not judge.types.Reply"),
-        ("close", "", "it has no 'close'"),
-        ("describe", "", "it has no 'describe'"),
-        ("describe", "def describe(self): return 'echo'", "its 'describe' returns str, not a mapping"),
-        ("describe", "def describe(self): return {'x': {1}}", "its 'describe' returns a value that is not JSON"),
+        ("label_codes", "", "'label_codes'"),
+        ("label_codes", "label_codes = 'yes'", "'label_codes' must be True or False"),
+        ("max_concurrency", "", "'max_concurrency'"),
+        ("max_concurrency", "max_concurrency = 0", "'max_concurrency' must be None"),
+        ("open", "", "'open' is missing"),
+        ("open", "def open(self): ...", "'open' is not an 'async def'"),
+        ("complete", "def complete(self, request): return Reply('{}')", "'complete' is not an 'async def'"),
+        ("complete", "async def complete(self, request) -> str: return '{}'", "'complete' returns str"),
+        ("close", "", "'close' is missing"),
+        ("describe", "", "'describe' is missing"),
+        ("describe", "def describe(self): return 'echo'", "'describe' returns str"),
+        ("describe", "def describe(self): return {'x': {1}}", "'describe' returns a value"),
         ("init", "def __init__(self): ...", "it cannot be created: TypeError"),
     ],
 )  # fmt: skip
@@ -365,7 +365,8 @@ def test_what_the_runner_uses_is_checked_before_it_is_used(
 
 
 @pytest.mark.parametrize(
-    ("reply", "returned"), [("'{}'", "str"), ("None", "NoneType"), ("Reply(7)", "a Reply whose text is int")]
+    ("reply", "returned"),
+    [("'{}'", "str"), ("None", "NoneType"), ("Reply(7)", "a Reply whose text has the type int")],
 )
 def test_a_reply_of_another_type_ends_the_run_and_names_the_plugin(
     site: Path, judge: Judge, reply: str, returned: str
@@ -377,7 +378,10 @@ def test_a_reply_of_another_type_ends_the_run_and_names_the_plugin(
     install(site, "lacks", "0.1", "[adjudge.providers]\npart = lacks_part\n", lacks_part=code)
     judge("items", "import", "jsonl", DATA / "pairs.jsonl")
     error = judge("run", "stance", "-m", "part/x", code=1).err
-    assert f"lacks_part.Provider of lacks 0.1: 'complete' returned {returned}, not judge.types.Reply" in error
+    assert (
+        f"lacks_part.Provider of lacks 0.1: 'complete' returned {returned} instead of a judge.types.Reply"
+        in error
+    )
 
 
 def test_two_packages_with_one_name(site: Path) -> None:

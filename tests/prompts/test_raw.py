@@ -71,7 +71,7 @@ def test_passages_are_shown_whole_or_by_their_parts() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"raw": False}, "only a raw task finds its label in free text"),
+        ({"raw": False}, "only allowed in a raw task"),
         ({"answer": ""}, "'answer' must say how the reply gives a label"),
         ({"answer": "{label}"}, "one line that contains {label} once and other words"),
         ({"answer": "Answer: {text}"}, "one line that contains {label} once"),
@@ -86,7 +86,7 @@ def test_what_is_no_raw_task(change: dict[str, Any], said: str) -> None:
 
 
 def test_a_raw_task_has_no_cue() -> None:
-    with pytest.raises(TaskError, match="a raw task has no 'answer_cue'"):
+    with pytest.raises(TaskError, match="'answer_cue' is not available"):
         raw(body=f"{BODY}\n{{{{ answer_cue }}}}")
 
 

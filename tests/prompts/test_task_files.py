@@ -240,10 +240,10 @@ def test_the_word_none_in_a_template_is_no_missing_input() -> None:
 
 FILES = [
     ("no front matter", "mine.v1.md", BODY, "first line"),
-    ("front matter without end", "mine.v1.md", "---\ntitle: x\n", "not closed"),
+    ("front matter without end", "mine.v1.md", "---\ntitle: x\n", "must end with"),
     ("no mapping", "mine.v1.md", "---\n- a\n---\n" + BODY, "mapping"),
-    ("no YAML", "mine.v1.md", "---\ntitle: [\n---\n" + BODY, "not YAML, line 2"),
-    ("a tag", "mine.v1.md", "---\ntitle: !!python/name:os.system\n---\n" + BODY, "not YAML"),
+    ("no YAML", "mine.v1.md", "---\ntitle: [\n---\n" + BODY, "not valid YAML, line 2"),
+    ("a tag", "mine.v1.md", "---\ntitle: !!python/name:os.system\n---\n" + BODY, "not valid YAML"),
     ("no version", "mine.md", text(STANCE), "NAME.vN.md"),
     ("version 0", "mine.v0.md", text(STANCE), "NAME.vN.md"),
     ("capitals", "Mine.v1.md", text(STANCE), "NAME.vN.md"),
@@ -284,7 +284,7 @@ def test_names_find_the_newest_version(tmp_path: Path) -> None:
     assert load_task("mine.v9", tmp_path).name == "mine.v9"
     assert load_task("stance", tmp_path).name == "stance.v2", "the shipped ones stay"
     with pytest.raises(
-        UsageError, match=r"no task 'yours'; available: .*mine\.v2.*stance\.v2|stance\.v2.*mine"
+        UsageError, match=r"unknown task 'yours'; available: .*mine\.v2.*stance\.v2|stance\.v2.*mine"
     ):
         load_task("yours", tmp_path)
 
@@ -303,7 +303,7 @@ def test_a_folder_cannot_change_a_shipped_task(tmp_path: Path) -> None:
     copy.write_bytes(shipped.read_bytes())
     assert load_task("stance", tmp_path).sha256 == load_task("stance").sha256
     copy.write_text(shipped.read_text("utf-8") + "\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"'stance\.v2' is a shipped task"):
+    with pytest.raises(UsageError, match=r"'stance\.v2' is the name of a shipped task"):
         find_tasks(tmp_path)
 
 

@@ -91,7 +91,7 @@ async def test_several_questions_are_one_request_each_with_its_choices() -> None
     async with Decisions() as server:
         provider = provider_of(server)
         reply = await provider.complete(ask(schema=two))
-        with pytest.raises(Rejected, match="'why' is none: use openai/"):
+        with pytest.raises(Rejected, match="'why' has none; use openai/"):
             await provider.complete(ask(schema={"properties": {"why": {"type": "string"}}}))
         with pytest.raises(Rejected, match="free text"):
             await provider.complete(replace(ask(), schema=None))

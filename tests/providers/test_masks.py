@@ -101,10 +101,10 @@ async def test_a_mask_can_be_named_or_refused() -> None:
         async with opened(server, options={"mask": "none"}) as provider:
             assert provider.mask is None
             assert not (await provider.complete(ask_code())).masked
-        with pytest.raises(UsageError, match=r"mask=guided_choice: .* does not restrict"):
+        with pytest.raises(UsageError, match=r"mask=guided_choice: .*mask=none"):
             async with opened(server, options={"mask": "guided_choice"}):
                 pass
-    with pytest.raises(UsageError, match="mask=grammer: auto, none, grammar"):
+    with pytest.raises(UsageError, match=r"mask=grammer: .*auto, none, grammar"):
         Provider("m", Settings(base_url="http://127.0.0.1:9/v1", options={"mask": "grammer"}))
 
 

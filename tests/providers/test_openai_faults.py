@@ -117,7 +117,7 @@ async def test_a_key_no_header_can_hold(monkeypatch: pytest.MonkeyPatch, bad: st
 async def test_an_unknown_model_is_named_on_opening(openai_server: OpenAIServer) -> None:
     openai_server.models = ["other"]
     provider = Provider("m", Settings(base_url=openai_server.url))
-    with pytest.raises(Rejected, match="does not know model 'm'") as caught:
+    with pytest.raises(Rejected, match="model 'm'") as caught:
         await provider.open()
     await provider.close()
     assert caught.value.status == 404
@@ -209,7 +209,7 @@ async def test_a_server_that_speaks_no_tls() -> None:
     async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         provider = Provider("m", Settings(base_url=f"https://127.0.0.1:{port}/v1"))
-        with pytest.raises(Unreachable, match=r"cannot connect: no TLS: .*does it speak plain http"):
+        with pytest.raises(Unreachable, match=r"cannot connect: TLS failed: .*http://"):
             await provider.open()
         await provider.close()
 

@@ -60,7 +60,7 @@ def test_no_distribution_has_a_reason(tokens: list[TokenChoice], says: str) -> N
 
 
 def test_codes_and_labels_must_pair_up() -> None:
-    with pytest.raises(ValueError, match="pair up"):
+    with pytest.raises(ValueError, match="one label for each code"):
         label_distribution([], "AB", LABELS)
 
 

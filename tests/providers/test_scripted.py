@@ -89,7 +89,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
-        ("nothing", {}, "no script 'nothing'"),
+        ("nothing", {}, "scripted/nothing"),
         ("file", {}, "needs --option script=FILE"),
         ("file", {"script": "gone.jsonl"}, "gone.jsonl"),
         ("hash", {"delay": "soon"}, "delay=soon"),

@@ -72,7 +72,7 @@ FAULTS = [
     (Fault("401"), KeyProblem, "_API_KEY"),
     (Fault("403"), KeyProblem, "_API_KEY"),
     (Fault("quota"), KeyProblem, "left: You"),
-    (Fault("429", headers={"retry-after": "3"}), RateLimited, "rate limit (HTTP 429): injected fault 429"),
+    (Fault("429", headers={"retry-after": "3"}), RateLimited, "HTTP 429"),
     (Fault("529", headers={"retry-after": "3"}), RateLimited, "overloaded (HTTP 529)"),
     (Fault("408"), ServerFault, "HTTP 408"),
     (Fault("409"), ServerFault, "HTTP 409"),
@@ -80,14 +80,14 @@ FAULTS = [
     (Fault("502"), ServerFault, "HTTP 502"),
     (Fault("503"), ServerFault, "HTTP 503"),
     (Fault("400"), Rejected, "refused the request (HTTP 400)"),
-    (Fault("404"), Rejected, "does not know model 'm'"),
+    (Fault("404"), Rejected, "model 'm'"),
     (Fault("413"), Rejected, "HTTP 413"),
     (Fault("reset"), Unreachable, "connection lost"),
     (Fault("cut"), Unreachable, "connection lost"),
-    (Fault("truncated"), ServerFault, "the answer is not JSON"),
-    (Fault("not_json"), ServerFault, "the answer is not JSON"),
-    (Fault("page"), Unreachable, "the answer is a web page: check the address"),
-    (Fault("empty"), ServerFault, "the answer has no"),
+    (Fault("truncated"), ServerFault, "is not JSON"),
+    (Fault("not_json"), ServerFault, "is not JSON"),
+    (Fault("page"), Unreachable, "check the address"),
+    (Fault("empty"), ServerFault, "has no"),
 ]
 
 

@@ -221,7 +221,7 @@ def test_a_threshold_for_each_label(judge: Judge, judged: str) -> None:
 
 def test_what_conformal_needs(judge: Judge, judged: str) -> None:
     assert "needs --task" in judge("score", "conformal", code=2).err
-    assert "no task 'nothing'" in judge("score", "conformal", "--task", "nothing", code=2).err
+    assert "unknown task 'nothing'" in judge("score", "conformal", "--task", "nothing", code=2).err
     message = judge("score", *CONFORMAL, "--reference", "alice", code=2).err
     assert "--reference alice: no labels by an annotator of that name; available: gold" in message
     assert "has no set of labels" in judge("score", "conformal", "--task", "qa_answer", code=2).err
