@@ -48,15 +48,15 @@ class Out:
             raise UsageError(f"-o {self.path}: the folder {self.path.parent} does not exist")
         if self.path.exists() and not self.path.is_file() and not self.path.is_dir():
             raise UsageError(
-                f"-o {self.path}is a device or a pipe; choose a regular file, which can be replaced as a whole"
+                f"-o {self.path} is a device or a pipe; choose a regular file, which can be replaced as a whole"
             )
         if self.kind == "file" and self.path.is_dir():
-            raise UsageError(f"-o {self.path}is a folder, but this format is a single file")
+            raise UsageError(f"-o {self.path} is a folder, but this format is a single file")
         if self.kind == "folder" and self.path.exists():
             if not self.path.is_dir():
-                raise UsageError(f"-o {self.path}is a file, but this format is a folder of files")
+                raise UsageError(f"-o {self.path} is a file, but this format is a folder of files")
             if any(self.path.iterdir()) and not (self.path / MARK).exists():
-                raise UsageError(f"-o {self.path}contains other files; choose a new folder")
+                raise UsageError(f"-o {self.path} contains other files; choose a new folder")
         if self.kind == "folder":
             with self.guarded():
                 self._part.mkdir()
