@@ -201,7 +201,7 @@ class BatchService(ABC):
         """Return the error for a response with an error status."""
         answer = http.HttpAnswer(response.status_code, response.headers, response.read())
         complaint = http.complaint(answer, [self.key] if self.key else [])
-        # The object of a job is unknown, and not the model, as `http.failure` would say.
+        # The unknown object belongs to a job. `http.failure` would report an unknown model instead.
         if answer.status == NOT_FOUND:
             message = f": {complaint.message}" if complaint.message else ""
             return Rejected(f"{self.who}: not found (HTTP 404){message}", NOT_FOUND)

@@ -108,7 +108,7 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
             for suffix, path in zip(SUFFIXES[job.vendor], paths, strict=True):
                 service.fetch(file.batch_id, state, suffix, path)
             _check_complete(service, job, file, state, paths)
-            # Only now, because the note declares the files complete.
+            # Written last, because the note declares the files complete.
             note_fetched(paths)
         except Rejected as error:
             if error.status != NOT_FOUND:
@@ -185,7 +185,7 @@ def cancel(
     units, n_cancelled, remarks = 0, 0, []
     for file in jobs.files(store, job.job_id):
         if file.state == "posting" and not release:
-            # Whether a batch was created and will be paid, only the user can find out.
+            # Only the user can find out whether a batch was created and will be billed.
             remarks.append(
                 f"{file.file}: may have been posted; search for it: "
                 f"{command('judge run TASK -m MODEL --batch')}, or release its units: "

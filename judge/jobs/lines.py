@@ -18,7 +18,7 @@ URL = "/v1/chat/completions"
 LIMITS = {"openai": (50_000, 200_000_000), "anthropic": (100_000, 255_990_000)}
 """The maximum number of lines and bytes in one file. Anthropic's 256 MB include a few bytes around the lines."""
 LONGEST_LINE = 2 * http.MOST_BYTES
-# The request itself was in order, but the key, the rate or the server was not, so it may be sent again.
+# These errors concern the key, the rate or the server and not the request, so the request may be sent again.
 _PASSING = {401, 403, 408, 409, 425, 429, 529}
 _NOT_ASKED = {"expired", "canceled", "cancelled"}
 
@@ -66,7 +66,7 @@ def custom_id(request_sha: str, attempt: int) -> str:
     """Return the first 40 hex digits of the request's hash and the attempt number, because Anthropic limits
     ids to 64 characters.
     """
-    # With the attempt, so that a late result of an earlier job is not taken for that of a retry.
+    # The id includes the attempt, so that a late result of an earlier job is not stored as the result of a retry.
     return f"{request_sha[:40]}-{attempt}"
 
 

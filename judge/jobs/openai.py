@@ -74,7 +74,7 @@ class OpenAIBatches(BatchService):
         }
         # The vendor may name the output file a moment after the batch has ended.
         ended = status in _ENDED and (not done or "output" in files)
-        # A failed batch that has files has answers, which are read like those of any other.
+        # A failed batch may still have files with answers, which are read as usual.
         why = self.clean(_why(response.get("errors"))) if status == "failed" and not files else None
         return BatchState(status, ended, (done or 0) + (failed or 0), total, why, files, answered=done or 0)
 

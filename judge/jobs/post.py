@@ -88,9 +88,9 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> None:
     upload = file.upload_id
     if upload is None:
         upload = service.upload(path, f"adjudge-{job.job_id}-{file.part}.jsonl")
-        # At once, so that a repeated command does not send up to 200 MB again.
+        # Stored at once, so that a repeated command does not upload up to 200 MB again.
         note(upload_id=upload)
-    # Before the post: after a kill, this state says that a batch may exist and has to be searched for.
+    # Stored before the post, because after a kill this state shows that a batch may exist and has to be searched for.
     note(state="posting", intended=now())
     try:
         batch = service.create(path, upload, mark_of(file))

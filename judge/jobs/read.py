@@ -109,7 +109,7 @@ class JobTally:
             sentences.append(f"{self.late:,} answers were dropped: their units have a newer attempt")
         for name, n in self.derived.items():
             sentences.append(
-                f"{n:,} answers have no '{name}', because it has no gold label or no row in the task's table"
+                f"{n:,} answers have no '{name}', because the unit has no gold label for it or the task's table has no row"
             )
         return sentences
 
@@ -164,7 +164,7 @@ class _Reading:
             line = lines.read_line(self.job.vendor, row, self.provider, self.request, self.secrets)
             if line is None:
                 tally.odd.append(where)
-            # A requeued task may leave both in one file: that the request was ended, and its answer. The answer counts.
+            # After a requeued task, a file may contain both an error and an answer for a request. The answer counts.
             elif line.custom_id in by_custom_id and (
                 line.unasked or not by_custom_id[line.custom_id][1].unasked
             ):
@@ -200,7 +200,7 @@ class _Reading:
             add_judgements(conn, entries, self.seen)
             jobs.close_requests(conn, self.job.job_id, "answered", answered)
             jobs.close_requests(conn, self.job.job_id, "released", unasked)
-        # Counted only after the commit.
+        # Counts are only added after the commit.
         self.tally.add(tally)
 
     def _entries(

@@ -25,7 +25,7 @@ def service_of(study: Path, job: Job, allowed: Allowed = NOTHING_ALLOWED) -> Bat
             f"this job is for another program; process its files with that program, then type: {command('judge jobs read', job.job_id, 'RESULTS')}"
         )
     vendor = "anthropic" if job.vendor == "anthropic" else "openai"
-    # The address comes from the study, which may be somebody else's.
+    # The address comes from the study, which may have been written by another user.
     sends_key = "key" not in check_server(study, vendor, base_url, {}, allowed)
     if vendor == "anthropic":
         from judge.jobs.anthropic import AnthropicBatches

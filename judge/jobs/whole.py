@@ -125,7 +125,7 @@ class _Batched:
             if not self._follow(report) or not self.own_jobs:
                 return
             if sum(self.tally.ended.values()) == answered:
-                # Otherwise a vendor that answers nothing would be called for ever.
+                # Otherwise a vendor that never answers would be called forever.
                 report.stopped = report.stopped or "the batches ended without an answer"
                 return
             written = self._write(report)

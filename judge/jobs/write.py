@@ -216,7 +216,7 @@ class _Writing:
                 # The requests before the limit are still stored below.
                 break
         with self.store.transaction() as conn:
-            # First, because the rows of the job refer to them.
+            # Stored first, because the rows of the job refer to them.
             add_requests(conn, [q.record for q in page.records], self.seen)
             jobs.add_requests(conn, self.job.job_id, page.rows)
             add_judgements(conn, page.entries, self.seen)
@@ -296,7 +296,7 @@ class _Files:
         return file.part
 
     def _with_room(self, size: int) -> _JobStream:
-        # Lines are never moved between files: what was written is hashed already.
+        # Lines are never moved between files, because written lines are already part of the file's hash.
         if self.files:
             last = self.files[-1]
             if last.lines < self.most_lines and last.bytes + size <= self.most_bytes:

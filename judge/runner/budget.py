@@ -80,7 +80,7 @@ class Spent:
         is_counted = has_counts(usage)
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
         computed = None if price is None else price.cost(usage)
-        # The larger amount, because it is not known which of the two is billed.
+        # The larger amount counts, because it is not known which of the two is billed.
         cost = max(most_cost if computed is None else computed, usage.cost or 0.0)
         self.tokens += tokens if is_counted else most_tokens
         self.cost += cost
@@ -291,8 +291,8 @@ class Budget:
         A limit can only be exceeded if a server bills more than the maximum that was reserved for a call.
         """
         over, said, factor = [], [], 1.0
-        # Earlier invocations may have used more than this limit allows. An invocation that sends nothing
-        # crosses no limit.
+        # Earlier invocations may have used more than this limit allows. An invocation that sends nothing does not
+        # exceed a limit.
         if self.max_tokens is not None and self.spent.tokens and self._all_tokens > self.max_tokens:
             over.append(f"{self._all_tokens - self.max_tokens:,} tokens")
             said.append(f"{self._all_tokens:,} tokens of {self.max_tokens:,}")
@@ -317,7 +317,7 @@ def has_counts(usage: Usage) -> bool:
 def _may_be_billed(error: BaseException) -> bool:
     if isinstance(error, Unreachable):
         return error.sent
-    # Vendors bill no refused call. A 5xx, however, may come after the work was done.
+    # Vendors do not bill a refused call. A 5xx error, however, may be sent after the work was done.
     return not isinstance(error, KeyProblem | RateLimited | Rejected)
 
 

@@ -231,7 +231,7 @@ class Caller:
         name, named = reply.resolved_model, self._named
         if not name:
             return
-        # Only the first reply of each address may add a name: later, another name means another model.
+        # Only the first reply from each address may add a name. A different name in a later reply means a different model.
         if server.url in named.compared:
             named.compared.discard(server.url)
             named.names.add(name)
@@ -282,7 +282,7 @@ class Caller:
         Raises CancelledError if the error is not due to the unit, which then stays pending.
         """
         no_end = isinstance(error, RateLimited) and retry_after_of(error) > self.patience.longest_retry_after
-        # Every other unit would meet the same refusal.
+        # All other units would be refused in the same way.
         if isinstance(error, KeyProblem) or no_end:
             self.fail(error)
             raise asyncio.CancelledError

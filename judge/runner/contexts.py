@@ -117,7 +117,7 @@ def _by_gold(store: Store, context: Context) -> dict[str, list[str]]:
     passages_of = marked(store, "oracle", 1) if context.gold is ORACLE else {}
     for field, values in context.gold:
         for item, passages in called(store, GOLD, field, values).items():
-            # Only the first field for which an item has labels: two would mix definitions of evidence.
+            # Only the first field for which an item has labels is used. Two fields would mix definitions of evidence.
             passages_of.setdefault(item, passages)
     return passages_of
 
@@ -157,7 +157,7 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
     pools: dict[str, list[tuple[str, str, str]]] = {}
     texts: dict[str, set[str]] = {}
     sha_of: dict[str, str] = {}
-    # In a fixed order, because the seeded draw selects passages by their place.
+    # The order is fixed, because the random draw selects passages by their position.
     query = "SELECT passage_id, item_id, content_sha FROM passages ORDER BY rowid"
     for passage, item, sha in store.conn.execute(query):
         pools.setdefault(item.partition(":")[0], []).append((passage, questions[item], sha))
@@ -166,7 +166,7 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
     out = {}
     for item, passages in passages_of.items():
         pool = pools.get(item.partition(":")[0], [])
-        # Seeded by the item, so that its noise does not depend on which other items are selected.
+        # The item is part of the seed, so that its noise does not depend on which other items are selected.
         draw = random.Random(f"0:{item}")
         taken = texts.get(item, set()) | {sha_of[p] for p in passages}
         noise: list[str] = []
@@ -174,7 +174,7 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
             if len(noise) == context.noise:
                 break
             passage, question, sha = pool[place]
-            # By text: two copies of one passage would be less noise than their number says.
+            # Passages are compared by text, because two copies of a passage would add less noise than two passages.
             if question != questions[item] and sha not in taken:
                 taken.add(sha)
                 noise.append(passage)
@@ -184,7 +184,7 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
                 f"questions that can be added to '{item}'"
             )
         mixed = [*passages, *noise]
-        # Otherwise noise would always be last.
+        # Without shuffling, the noise would always come last.
         draw.shuffle(mixed)
         out[item] = mixed
     return out
@@ -220,7 +220,7 @@ def relevant(store: Store, text: str) -> RelevantPassages:
         )
     who, name = GOLD, kind
     if of:
-        # The whole id, because the prefix or model name that was typed may select another run later.
+        # The whole id is stored, because the prefix or model name that was typed may select a different run later.
         who = str(find_run(store, of)["run_id"])
         name = f"{who}:{kind}"
     passages = (

@@ -120,7 +120,7 @@ class Dispatcher:
         known = [(at, error) for at, error in since if at is not None and error is not None]
         if len(known) < len(since):
             return None
-        # All servers are down only since the last one went down.
+        # All servers have been down since the last of them went down.
         at, error = max(known, key=lambda outage: outage[0])
         return self._clock() - at, error
 
@@ -132,7 +132,7 @@ class Dispatcher:
         """Wait for a slot and take it. Raises CancelledError after `shut`."""
         if self.is_shut:
             raise asyncio.CancelledError
-        # Nobody waits, so the call need not queue; otherwise it would overtake those that do.
+        # If other calls are waiting, this call must queue behind them.
         if not self._waiting and not self.paused:
             slot, _ = self._choose(tokens)
             if slot is not None:

@@ -17,7 +17,7 @@ from judge.types import Json, Status
 async def close(store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]) -> None:
     """Store the end of the run, with retries while the study is locked. All judgements are already stored."""
     begun = time.monotonic()
-    # Somebody who interrupts a run does not wait for a locked study.
+    # A user who interrupts a run should not have to wait for a locked study.
     patience = 0.0 if report.interrupted else plan.patience.outage
     # SQLite's own wait would block the event loop, and interrupts would not be handled meanwhile.
     with hardly_waiting(store, writer.BUSY_SECONDS):
@@ -107,7 +107,7 @@ def interrupts() -> Iterator[Interrupts]:
         try:
             loop.add_signal_handler(sig, caught.came)
         except (NotImplementedError, RuntimeError, ValueError):
-            # Not in the main thread, or not supported by the platform: Python's own handling stays.
+            # Not in the main thread, or not supported by the platform. Python then handles the signals as usual.
             continue
         handled.append(sig)
     try:

@@ -48,7 +48,7 @@ class Entries:
         """
         parsed, reply, labels = attempt.parsed, attempt.reply, attempt.parsed.labels
         if labels and self.task.spec.derive:
-            # Stored when the reply is parsed: gold that is imported later must not change labels that exist.
+            # Derived when the reply is parsed, so that gold labels that are imported later do not change stored labels.
             derived = derive(self.task, labels, gold)
             self.missing.update(set(self.task.spec.derive) - {a.field for a in derived})
             labels += derived
@@ -66,14 +66,14 @@ class Entries:
             system_fingerprint=None if reply is None else reply.system_fingerprint,
         )
         if call is None:
-            # No usage and no cost: the first unit with this request has them.
+            # Usage and cost are stored with the first unit that has this request.
             return Entry(judgement, attempt.record, reused=True)
         usage = Usage() if reply is None else reply.usage
         judgement = replace(
             judgement,
             usage=usage,
             latency=attempt.latency,
-            # With replicas, each attempt has an address of its own.
+            # With several servers, each attempt may have a different address.
             base_url=attempt.base_url or call.base_url,
             max_output_tokens=call.max_output_tokens,
             timeout=call.timeout,

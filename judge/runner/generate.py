@@ -71,7 +71,7 @@ def check(task: Task, system: str, condition: str, shown: ShownProbabilities | N
             f"{task.name} {mismatch} option probabilities: use --shown RUN:self together with the task urag_aware"
         )
     context, _, ending = condition.partition("+")
-    # Noise is passages, too. Other endings, such as `+self-aware`, say nothing about passages.
+    # Noise adds passages. Other endings, such as `+self-aware`, do not concern passages.
     if (context != "none" or ending.startswith("noise")) and not takes:
         raise UsageError(f"{task.name} has no input 'context': use --context none")
     if condition == "none" and "context" in task.required_inputs:
@@ -131,7 +131,7 @@ async def generate(
     """
     check(generation.plan.task, generation.system, generation.condition, generation.shown)
     plan = generation.with_contexts()
-    # Before the run: answers that cannot be stored must not be paid for.
+    # Checked before the run, so that answers that cannot be stored are not paid for.
     _refuse_mixing(store, generation, matching_runs(store, plan, provider))
     selection.check_any(store, plan.task, plan.selection)
     report = await run_task(store, plan, provider, watch)

@@ -62,7 +62,7 @@ class Identical:
             return pending.outcome
         if question.sha not in self._stored:
             return None
-        # The stored answer without labels may be the very one that is being retried.
+        # A stored answer without labels may be the answer that is being retried.
         again, limit = question.unit.attempts > 0, question.request.max_tokens
         known = judgements.find_known(self._conn, question.sha, labelled=again, limit=limit)
         if known is None:

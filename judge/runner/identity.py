@@ -1,8 +1,8 @@
 """Find the stored run that a plan resumes. Only settings that change the meaning of an answer identify a run.
 
 These settings are the task, the model (or its name from `--as`), temperature, seed, answer mode, label order
-and the provider's own options. Examples, rationale and wording are part of the task's text. Address, token limit and
-time-out are stored with each attempt. The answer mode is fixed when the run begins: the run remains the same
+and the provider's own options. Examples, rationale and wording are part of the task's text. Address, token
+limit and time-out are stored with each attempt. The answer mode is fixed when the run begins: the run remains the same
 even if a server later reports different support for label probabilities.
 """
 
@@ -63,7 +63,7 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
                 f"{'returns' if provider.label_codes else 'does not return'} label probabilities"
             )
     mask = _mask(provider, mode)
-    # Under another mask the probabilities are those of another judge, so a resumed run keeps its own.
+    # A different mask changes the probabilities, so a resumed run keeps its mask.
     if run_ids is not None:
         mask = _mask_of(run_ids, provider, mask, notes)
     if isinstance(provider, Masks):
@@ -179,7 +179,7 @@ def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping
     if name in known or (_is_among(url, addresses) and (not name or not known)):
         return []
     if _is_among(url, addresses) and facts.get("own_server"):
-        # A vendor's alias moves on to newer models, and the earlier one cannot be requested any more.
+        # A vendor's alias moves to newer models, and the earlier model can no longer be requested.
         return [f"run {run.run_id} has answers from {_listed(known)}; {plan.model} now reports '{name}'"]
     before = f"reported the model {_listed(known)}" if known else "reported no model name"
     now = f"now reports '{name}'" if name else "now reports no model name"
@@ -196,7 +196,7 @@ def _is_among(url: Json, addresses: Collection[str]) -> bool:
 def _plain(url: str) -> tuple[str, str, int | None, str]:
     """Return the parts of an address, with a single name for the local machine and an explicit port."""
     parts = urlsplit(url)
-    # A run that began at localhost is resumed at 127.0.0.1: it is the same server.
+    # localhost and 127.0.0.1 are the same server, so a run that began at one of them is resumed at the other.
     host = "localhost" if parts.hostname in _LOOPBACK else str(parts.hostname)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     return parts.scheme, host, port, parts.path.rstrip("/")

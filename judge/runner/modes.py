@@ -63,7 +63,7 @@ def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
 
 def _check_words(task: Task) -> None:
     """Raise UsageError for labels that begin with the same word: their first tokens cannot distinguish them."""
-    # Without case, because models answer in any case.
+    # Case is ignored, because models change the case of labels.
     first: dict[str, str] = {}
     for label in task.domain(task.spec.questions[0].field):
         token = re.match(r"[^\W_]+|.", label.casefold())
@@ -122,5 +122,5 @@ def several_orders(first: Sequence[str], orders: int) -> list[list[str]]:
     if orders == 2:
         return [list(first), list(first)[::-1]]
     turns = [[*part[i:], *part[:i]] for part in (list(first), list(first)[::-1]) for i in range(n)]
-    # With fewer orders than labels, a label's positions are as far apart as possible.
+    # With fewer orders than labels, the rotations are spaced evenly, so that a label's positions are far apart.
     return [turns[i * n // orders] for i in range(orders)] if orders < n else turns[:orders]

@@ -53,11 +53,11 @@ def _finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
     """Return the report of the plan's run, or None if it still has units to judge or used another address."""
     facts = provider.describe()
     run_ids = matching_runs(store, plan, provider, facts.get("base_url"))
-    # Of runs in several answer modes, only the server can say which one is resumed.
+    # If there are runs in several answer modes, only the server's features decide which run is resumed.
     if len(run_ids) != 1:
         return None
     run_id = run_ids[0]
-    # A version's text never changes: an edited file must be refused here, too, where nothing is left to ask.
+    # The text of a task version never changes, so an edited file is refused even if no unit is left to judge.
     runs.keep_task(store.conn, plan.task)
     units, left_out = selection.choose(store, plan.task, plan.selection)
     wanted = units * plan.repeats
@@ -122,7 +122,7 @@ async def _opened(provider: Provider, patience: Patience, opened: Opened) -> Non
         except ProviderError as error:
             # A server that accepts no connection is more likely a wrong address than an outage.
             is_absent = isinstance(error, Unreachable) and not error.sent
-            # The backoff stops growing, but the tries continue. After any answered probe it begins anew.
+            # The backoff stops growing, but the tries continue. After an answered probe, the backoff starts again.
             tries = 1 if opened.answered > answered else min(tries + 1, patience.tries - 1)
             wait = patience.wait(error, tries)
             if is_absent or wait is None or time.monotonic() - begun > patience.outage:

@@ -77,7 +77,7 @@ class Plan:
         other.
         """
         done = list(reports)
-        # That a provider was opened is counted in the first report after it.
+        # The first report after the opening already counts its cost.
         is_counted = any(report.opened is self.opened for report in done)
         left = self.less(*done)
         return replace(left, opened=None) if is_counted else left
@@ -189,7 +189,7 @@ class RunReport:
             )
         for name, n in self.derived.items():
             said.append(
-                f"{n} answers have no '{name}', because it has no gold label or no row in the task's table"
+                f"{n} answers have no '{name}', because the unit has no gold label for it or the task's table has no row"
             )
         return said
 

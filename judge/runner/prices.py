@@ -105,7 +105,7 @@ def read_prices(path: Path) -> dict[str, Mapping[str, Json]]:
     Raises BadInput, naming the model and the field, if an entry is invalid.
     """
     try:
-        # Not plain JSON: of a duplicate key, one price would be used silently.
+        # Plain JSON would silently use one of the prices of a duplicate key.
         price_table = json.loads(path.read_bytes(), object_pairs_hook=whole_object)
     except OSError as e:
         raise BadInput(f"cannot be read: {e.strerror}", path=str(path)) from e
@@ -152,7 +152,7 @@ def _of_file(price: Mapping[str, Json], batch: bool) -> Price | None:
 def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
     from importlib.metadata import version
 
-    # Here and not above, because the import takes 0.28 s and most runs need no list prices.
+    # Imported here, because the import takes 0.28 s and most runs need no list prices.
     import genai_prices
 
     context: Any = {"processing": "batch"} if batch else None

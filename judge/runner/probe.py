@@ -116,7 +116,7 @@ async def probe(
     items = _items(store, plan)
     if not items:
         raise UsageError(f"{store.path}: no unit has the inputs of {task.name}")
-    # In a study with items of its own, the labels of the copies would count there.
+    # If the scratch study had other items, the labels of the copies would count there.
     if scratch.conn.execute("SELECT 1 FROM imports WHERE format <> ? LIMIT 1", [FORMAT]).fetchone():
         raise UsageError(
             f"{scratch.path}: this study has items that were not written by a probe; choose another file"
@@ -154,7 +154,7 @@ async def probe(
                 return probed
             probed.rows.append(units.flips("order", _labels(scratch, report.run_id, name, BASE)))
             continue
-        # Only units with a label before the change: without one, nothing can flip.
+        # Units without a label before the change are left out, because they have no label that can flip.
         targets = {n: _other(domain, label) for n, label in labels.items()}
         copies = {
             n: copy
@@ -176,13 +176,13 @@ async def probe(
         if probed.ended:
             return probed
         changed[probe_name] = _labels(scratch, report.run_id, name, probe_name)
-        # Counted at the end, because the right label for nothing is known only after both probes.
+        # Counted at the end, because the correct label for an empty passage is known only after both probes.
         if probe_name in NOTHING:
             continue
         towards = targets if probe_name == "injection" else None
         probed.rows.append(units.flips(probe_name, changed[probe_name], copies, towards))
     given = Counter(label for p in NOTHING for label in changed.get(p, {}).values())
-    # Of equally frequent labels the first in the task's order, so that the result does not depend on chance.
+    # Among equally frequent labels, the first in the task's order is used, so that the result does not depend on chance.
     probed.nothing = wanted.nothing or (max(domain, key=lambda label: given[label]) if given else None)
     for probe_name in NOTHING:
         if probe_name in changed:

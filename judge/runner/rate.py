@@ -122,7 +122,7 @@ class RateController:
             # The limit is at its maximum, or it was not reached, so that nothing is known about a higher one.
             return
         self._judge_doubling(now, now - sent_at, limit)
-        # Little's law: so long would a call take if one more brought no reply more per second.
+        # By Little's law, a call would take this long if one more call added no replies per second.
         if self.limit < self._undone_above and self._throughput(now) > (self.limit + 1) / (
             self.timeout * SAFE_SHARE
         ):
@@ -136,7 +136,7 @@ class RateController:
         """Lower the limit if a call timed out because the server has too many calls. Return whether that was
         the reason.
         """
-        # The call was sent before the last cut, which was made for this same overload.
+        # The call was sent before the last reduction, which was a reaction to the same overload.
         if sent_at <= self._cut_at:
             return True
         if self.timeout == math.inf:
@@ -161,7 +161,7 @@ class RateController:
     def restart(self, now: float) -> None:
         """Start again after an outage as if the server had never been used."""
         self.limit = min(self.limit, START)
-        # Refusals of calls from before the outage may still arrive. Counted against no calls, they set the slowest rate.
+        # Refusals of calls from before the outage may still arrive. With no calls counted, they would set the slowest rate.
         self.spacing = Spacing(since=now)
         self._begin_again(now)
 

@@ -30,7 +30,7 @@ def server_notes(servers: Sequence[ModelServer], known: Mapping[str, runs.KnownS
         before = known.get(server.url or "")
         sustained = server.rate.sustained
         if not server.rate.cuts and before is not None:
-            # A short run needs few calls at once, so its number is no evidence against the larger one of an earlier run.
+            # A short run needs few calls at once, so its concurrency does not replace a larger one from an earlier run.
             sustained = max(sustained, before.concurrency or 0)
         learnt: dict[str, Json] = {}
         if isinstance(server.provider, Learning) and server.provider.learnt_at:

@@ -100,7 +100,7 @@ class Asker:
         self.timeout = timeout if isinstance(timeout, int | float) else None
         parameters: dict[str, Json] = {"seed": sampling.seed, "temperature": sampling.temperature}
         if sampling.orders > 1:
-            # Here the first of several requests gives no label by itself. A run with one order must not reuse its answer.
+            # With several orders, the first request alone gives no label, so a run with one order must not reuse its answer.
             parameters["orders"] = sampling.orders
         for name in ("options", "content"):
             if facts.get(name):
@@ -108,10 +108,10 @@ class Asker:
                 # as a temperature.
                 self.options[name] = parameters[name] = facts[name]
         if mask is not None:
-            # Under a mask the labels share the whole probability, so it is a different answer.
+            # A mask changes the label probabilities, so answers with and without a mask are different.
             self.options["mask"] = parameters["mask"] = mask
         self._parameters = canonical(parameters)
-        # A few labels make few distinct replies, and most have been parsed before.
+        # With few labels there are few distinct replies, so most of them have been parsed before.
         self._parsed = lru_cache(maxsize=1024)(lambda text, stop: parse_json(task, Reply(text, stop)))
         schema = self.renderer.schema
         self._schema = None if schema is None else canonical(schema)
@@ -271,7 +271,7 @@ class Asker:
         try:
             return self._parse_reply(reply, request)
         except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as e:
-            # A model can write anything, and that must fail its unit only and not the run.
+            # A model can write anything. An unreadable reply must fail its unit only, and not the run.
             return Parsed(Status.UNPARSED, reason=f"the reply cannot be read: {type(e).__name__}: {e}"[:300])
 
     def _parse_reply(self, reply: Reply, request: Request | None) -> Parsed:
@@ -325,7 +325,7 @@ class Asker:
             choices = labels if self.mode is Mode.PAIR else codes
             distribution, why_none = label_distribution(reply.tokens, choices, labels, reply.masked)
         if distribution is not None:
-            # In the order of the task, whichever was shown, so that stored distributions are comparable.
+            # Stored distributions always have the task's label order, so that they are comparable.
             masses: Mapping[str, float] = distribution.probabilities
             in_order = {
                 label: masses.get(label, 0.0) for label in self.task.domain(self.task.spec.questions[0].field)

@@ -51,7 +51,7 @@ class Patience:
         """
         most = self.rate_limit_tries if isinstance(error, RateLimited) else self.tries
         if failing > 0.0:
-            # Failures at random, each with this probability: so many in a row have the probability CHANCE.
+            # If each try fails at random with probability `failing`, this many failures in a row have the probability CHANCE.
             most = max(most, math.ceil(math.log(CHANCE) / math.log(failing)))
         retry_after = retry_after_of(error)
         is_refused = isinstance(error, RateLimited)
@@ -60,7 +60,7 @@ class Patience:
             return None
         # A server that answers other calls will soon answer this one.
         longest = self.longest
-        # After so many refusals it will not: the limit is one per minute, say, and the server waits for the next one.
+        # After this many refusals it will not: its limit may be per minute, and the next minute has to begin first.
         if is_refused and tries < most:
             longest = min(longest, flow)
         elif isinstance(error, Unreachable) and error.sent and not error.timed_out:

@@ -68,7 +68,7 @@ async def run_task(
     report then contains the error, and all acknowledged judgements are in the study. `watch` is called at the
     beginning, after every commit, and twice a second in between.
     """
-    # First of all: units whose answers an earlier run could not store must not be paid for again.
+    # This comes first, so that units whose answers an earlier run could not store are not paid for again.
     taken = take_in(store)
     settled = settle(store, plan, provider)
     if taken:
@@ -81,7 +81,7 @@ async def run_task(
     else:
         late = False
         units, left_out = selection.select(store, plan.task, plan.selection)
-    # From before the run is stored until its end is: an interrupt in between must not leave a run without its end.
+    # The handler is active from before the run is stored until its end is stored, so that an interrupt leaves no unfinished run.
     with interrupts() as signals:
         return await _begun(store, plan, provider, settled, (units, left_out, late), watch, signals)
 
@@ -128,7 +128,7 @@ async def _begun(
     report.labelled = labelled(store, plan, run_id)
     report.notes += run.dispatcher.notes
     if not isinstance(report.error, StudyError):
-        # Described again, because a server may have refused parameters in the first calls.
+        # The facts are read again, because a server may have refused parameters in the first calls.
         charged = runs.charged(store.conn, run_id, report.spent.tokens, report.spent.cost)
         now_known = {**provider.describe(), runs.SERVERS: run.servers(), runs.SPENT: charged}
         await close(store, plan, report, {**facts, **now_known})
@@ -278,7 +278,7 @@ class _Run:
     def _acknowledged(self, batch: list[Attempts]) -> None:
         for attempts in batch:
             last = attempts[-1]
-            # A failure that identical units share is no answer that was reused: each of them has failed.
+            # A failure that identical units share is not a reused answer: each of these units has failed.
             if last.reused and last.judgement.status is not Status.FAILED:
                 self.report.reused += 1
             else:

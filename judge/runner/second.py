@@ -50,7 +50,7 @@ def read_probabilities(store: Store, text: str) -> ShownProbabilities:
             f"--shown '{text}': must be RUN:self, RUN:wrong or RUN:wrong-second, where RUN is the first pass"
         )
     run = find_run(store, of)
-    # As stored with the run: the file of the task may have changed since.
+    # The stored task is used, because the file of the task may have changed since the run.
     field = stored_task(store, str(run["task"])).spec.questions[0].field
     query = (
         f"SELECT i.item_id, i.options, l.distribution FROM {label_rows.FIRST} "
@@ -93,7 +93,7 @@ def exchanged(probabilities: Mapping[str, float], *, second: bool = False) -> di
     """Swap the highest probability with the lowest or the second highest. Return None if the two are equal."""
     ordered = sorted(probabilities, key=lambda letter: -probabilities[letter])
     first = ordered[0]
-    # Of options with the same probability the first one counts.
+    # Among options with equal probabilities, the first one is used.
     last = min(probabilities, key=lambda letter: probabilities[letter])
     other = ordered[1] if second and len(ordered) > 1 else last
     if probabilities[first] == probabilities[other]:

@@ -133,7 +133,7 @@ class ModelServer:
 
     def leave(self, slot: Slot, now: float, end: End) -> None:
         """Record that the call in a slot has ended."""
-        # Calls that were sent before the outage began are no probes.
+        # Calls that were sent before the outage began do not test whether the server is back.
         if self.down_since is not None and slot.at >= self.down_since:
             self._probing = False
         self.rate.ended(slot.tokens)
@@ -192,7 +192,7 @@ class ModelServer:
             # A refusal of a call that was sent before the last answer is no evidence that the server is down now.
             self._refusals += self.answered_at < slot.at
         elif since > self.answered_at:
-            # By unit: a single unit that always fails is no evidence of an outage.
+            # Failures are counted by unit, because a single unit that always fails is not evidence of an outage.
             self._suspects.add(unit)
         self._failures += 1
         absent = isinstance(error, Unreachable) and not error.sent and self.answered_at < slot.at

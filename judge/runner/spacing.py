@@ -75,16 +75,16 @@ class Spacing:
             self._sent += 1
             self._counted_until = now
         elif now > self._counted_until + 1.5 * self._refusal_seconds:
-            # The refusals of all the calls that count are back.
+            # All refusals of the counted calls have arrived by now.
             self._end_trial(trial, now)
         if self.rate is None:
             return
         gap = 1 / self.rate
         if self._trial is None and now - self._next < gap / 2:
-            # The rate is what holds calls back; otherwise a higher one would mean nothing.
+            # The rate only rises if it currently limits the calls. Otherwise a higher rate would not be tested.
             self._calls_since_refusal += 1
             target = self._target
-            # Without a refusal for much longer than the target expects, the limit is far away: faster towards it.
+            # If refusals are missing for much longer than the target share predicts, the limit is far away, so the rate rises faster.
             faster = min(8.0, max(1.0, self._calls_since_refusal * target / 4))
             self._change(faster * self._step * target / (1 - target))
         late = TIMER_SECONDS if gap < 2 * TIMER_SECONDS else 0.0
@@ -98,7 +98,7 @@ class Spacing:
         """Record that a call was refused. Return whether a search for a slower rate begins."""
         self._refusal_seconds = max(now - sent_at, 0.95 * self._refusal_seconds)
         if not self._counted_from <= sent_at <= self._counted_until:
-            # It was sent at another rate.
+            # The call was sent at a different rate.
             return False
         self._refused += 1
         if self._trial is not None:
@@ -111,8 +111,8 @@ class Spacing:
         self._calls_since_refusal = 0
         self._change(-self._step)
         if (now - sent_at) * self.rate < NEAR_SHARE:
-            # The refusal is back before the next call is due: the slot that was missed is tried again, a little later
-            # each time. A fixed window that is used up stays closed for many slots.
+            # The refusal arrived before the next call is due, so the refused slot is used again, a little later each
+            # time. After a fixed window is used up, the server refuses many slots in a row.
             self._next = min(self._next, now + 4.0**self._refused_in_a_row / (16 * self.rate))
         self._refused_in_a_row += 1
         if self.rate < self._fastest / 4:

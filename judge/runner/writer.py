@@ -115,7 +115,7 @@ class Writer:
 
     def _failure(self, store: Store, batch: list[Attempts], seen: set[str]) -> AdjudgeError | None:
         """Make one commit. Return the error if it fails."""
-        # A copy: after a rollback, the prompts of this commit are not stored.
+        # A copy, because the prompts of this commit are not stored after a rollback.
         known = set(seen)
         try:
             with store.transaction() as conn:
@@ -154,7 +154,7 @@ class Writer:
                 return True, closing
             error = failure
         self._tell(self._on_failed, error)
-        # Replies that are still to come are paid for as well.
+        # Replies that have not arrived yet are paid for as well.
         while not closing:
             queued = self._queue.get()
             closing = queued is None
