@@ -174,31 +174,22 @@ def test_an_id_that_is_the_key_is_not_kept(
     assert KEY not in str(caught.value) + str(submit(db))
 
 
-def _nothing(text: bytes) -> bytes:
-    return b""
+CUTS: dict[str, Callable[[list[bytes]], list[bytes]]] = {
+    "nothing": lambda rows: [],
+    "without a line": lambda rows: rows[:-1],
+    "without its end": lambda rows: [*rows[:-1], rows[-1][:-9]],
+    "one line twice": lambda rows: [*rows[:-1], rows[0]],
+}
 
 
-def _without_a_line(text: bytes) -> bytes:
-    return b"".join(text.splitlines(keepends=True)[:-1])
-
-
-def _without_its_end(text: bytes) -> bytes:
-    return text[:-9]
-
-
-def _one_line_twice(text: bytes) -> bytes:
-    rows = text.splitlines(keepends=True)
-    return b"".join([*rows[:-1], rows[0]])
-
-
-@pytest.mark.parametrize("cut", [_nothing, _without_a_line, _without_its_end, _one_line_twice])
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 @pytest.mark.parametrize("sizes", [True, False], ids=["sizes", "no sizes"])
 def test_results_that_are_not_all_there_are_waited_for(
     server: Batching,
     db: Path,
     judge: Judge,
     monkeypatch: pytest.MonkeyPatch,
-    cut: Callable[[bytes], bytes],
+    cut: Callable[[list[bytes]], list[bytes]],
     sizes: bool,
 ) -> None:
     """The first download is cut, as behind a broken cache: what was paid is fetched again, not asked again.
@@ -221,7 +212,7 @@ def test_results_that_are_not_all_there_are_waited_for(
         out = respond(method, path, head, payload)
         if path.endswith(("/content", "/results")) and not done_so:
             done_so.append(path)
-            return Out(cut(out.body))
+            return Out(b"".join(cut(out.body.splitlines(keepends=True))))
         return out
 
     monkeypatch.setattr(server, "respond", cut_once)

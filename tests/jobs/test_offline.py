@@ -270,17 +270,6 @@ def test_codes_come_with_probabilities(db: Path) -> None:
     )
 
 
-def test_files_keep_under_the_limits(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(lines.LIMITS, "openai", (5, 10**9))
-    written = write_offline(db)
-    assert [f.lines for f in written.files] == [5, 5, 2]
-    # Each file is read when its program has ended, whatever the others do.
-    for file, path in zip(written.files, run_files(written), strict=True):
-        assert read_files(db, [path]).ended["ok"] == file.lines
-    assert states(db) == {"answered": UNITS}
-    assert select(db, "SELECT state FROM jobs") == [("done",)]
-
-
 def test_files_keep_under_the_limit_of_bytes(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = max(f.bytes // f.lines for f in write_offline(db, plan(MODEL, selection=Selection(limit=2))).files)
     monkeypatch.setitem(lines.LIMITS, "openai", (10**6, int(3.5 * one)))

@@ -21,7 +21,7 @@ from tests.cli.helpers import Done, checked
 from tests.jobs.helpers import SERVERS, batch, fetch, of, requests_in, states, submit, write_batch
 from tests.loopback.batches_server import Batching
 from tests.loopback.wire import threaded
-from tests.runner.helpers import attempts, left_in, make_study, numbered, select
+from tests.runner.helpers import left_in, make_study, numbered, select
 
 UNITS = 12
 Judge = Callable[..., Done]
@@ -31,15 +31,6 @@ Line = dict[str, Any]
 async def open_and_close(provider: Provider) -> None:
     await provider.open()
     await provider.close()
-
-
-def expired_once(server: Batching) -> Callable[[Line], str]:
-    """Every third request of the first batch expires."""
-
-    def outcome(line: Line) -> str:
-        return "expired" if server.created == 1 and int(line["custom_id"][:8], 16) % 3 == 0 else "ok"
-
-    return outcome
 
 
 def test_run_batch_leaves_what_live_calls_leave(
@@ -84,25 +75,11 @@ def test_the_steps_one_by_one(server: Batching, db: Path, judge: Judge) -> None:
     assert (server.created, set(server.paid.values())) == (1, {1})
 
 
-def test_what_expired_is_asked_again_and_nothing_else(server: Batching, db: Path, judge: Judge) -> None:
-    server.outcome, server.ends_as = expired_once(server), "expired"
-    done = checked(judge(*batch(server), "--json").out, "run")
-    assert (done["ok"], done["pending"]) == (UNITS, 0)
-    expired = [name for name, n in server.asked.items() if n == 2]
-    assert server.created == 2
-    assert 0 < len(expired) < UNITS
-    assert set(server.paid.values()) == {1}
-    assert attempts(db) == {f"t:{n}/p": ["ok"] for n in range(UNITS)}
-    assert dict(select(db, "SELECT state, count(*) FROM job_requests GROUP BY 1")) == {
-        "answered": UNITS,
-        "released": len(expired),
-    }
-
-
 def test_all_ways_to_come_back(server: Batching, db: Path, judge: Judge) -> None:
     """ok, an error of the request's own, a busy server, cancelled, and no line at all, in turn."""
     kinds = ["ok", "error", "busy", "cancelled", "lost", "expired"]
     server.outcome = lambda line: kinds[int(line["custom_id"][:8], 16) % 6] if server.created == 1 else "ok"
+    server.ends_as = "expired"
     done = checked(judge(*batch(server), "--json", code=4).out, "run")
     of_kind = Counter(kinds[int(name[:8], 16) % 6] for name in server.asked)
     assert done["failed"] == of_kind["error"] > 0

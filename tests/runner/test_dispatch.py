@@ -151,14 +151,6 @@ def test_headers_that_say_only_half_of_it_hold_nothing(time: FakeTime) -> None:
     assert delay(d, time, 10) == 0
 
 
-def test_a_newer_header_counts(time: FakeTime) -> None:
-    d = dispatcher(time)
-    obey_headers(d, time, RateState(remaining_tokens=0, reset_tokens=60.0))
-    assert delay(d, time, 1) == 60
-    obey_headers(d, time, RateState(remaining_tokens=500, reset_tokens=60.0))
-    assert delay(d, time, 1) == 0
-
-
 async def test_a_better_header_lets_in_who_waits_without_a_timer(time: FakeTime) -> None:
     d = dispatcher(time)
     slot = await d.enter()

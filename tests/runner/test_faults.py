@@ -22,7 +22,6 @@ from tests.runner.helpers import (
     Fake,
     attempts,
     label,
-    left_in,
     make_study,
     number_in,
     numbered,
@@ -250,17 +249,6 @@ async def test_a_key_that_is_refused_in_the_middle_stops_at_once(server: Loopbac
     assert (again.labelled, again.reused) == (UNITS, 10)
 
 
-async def test_a_key_that_is_refused_during_a_repair(server: LoopbackServer, db: Path) -> None:
-    def revoked(body: dict[str, Any], number: int) -> Fault | None:
-        return Fault("401" if number > 1 else "wrong_label")
-
-    async with served(server) as provider:
-        server.plan.when = revoked
-        report = await run(db, provider, plan(concurrency=1))
-    assert isinstance(report.error, KeyProblem)
-    assert (report.ended, report.pending) == ({}, UNITS)
-
-
 @pytest.mark.parametrize(
     ("fault", "tried"),
     [
@@ -319,31 +307,6 @@ async def test_units_that_are_refused_each_for_itself(tmp_path: Path, server: Lo
     assert report.error is None
     assert report.ended == {"ok": 10, "failed": 90}
     assert server.requests == 100, "a refused request is not repeated"
-
-
-async def test_a_run_with_faults_leaves_what_one_without_leaves(
-    server: LoopbackServer, db: Path, tmp_path: Path
-) -> None:
-    other = make_study(tmp_path / "clean.db", numbered(UNITS))
-    async with served(server) as provider:
-        await run(other, provider)
-        server.plan.rules = [
-            Rule(Fault("429", headers={"retry-after": "0.01"}), share=0.2, times=1),
-            Rule(Fault("500"), share=0.3, times=2),
-            Rule(Fault("reset"), share=0.3, times=1),
-            Rule(Fault("truncated"), share=0.3, times=1),
-        ]
-        report = await run(db, provider)
-    assert report.ended == {"ok": UNITS}
-    assert left_in(db) == left_in(other)
-
-
-async def test_the_concurrency_asked_for_is_never_exceeded(server: LoopbackServer, db: Path) -> None:
-    server.delay = 0.01
-    async with served(server) as provider:
-        server.plan.rules = [Rule(Fault("500"), share=0.5, times=2)]
-        await run(db, provider, plan(concurrency=5))
-    assert server.max_concurrency == 5, "and it is reached"
 
 
 @pytest.mark.parametrize("kind", ["401", "404", "429", "500", "reset", "slow", "empty", "quota"])

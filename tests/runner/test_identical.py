@@ -12,7 +12,7 @@ from judge.providers import base
 from judge.runner import run as run_module
 from judge.runner.requests import Asker, Sampling
 from judge.types import Json, Reply, Request, Unit
-from tests.runner.helpers import Fake, attempts, label, left_in, make_study, number_in, plan, run, select
+from tests.runner.helpers import Fake, attempts, label, left_in, make_study, plan, run, select
 
 COPIES = 12
 
@@ -209,11 +209,3 @@ async def test_a_distribution_is_shared_with_its_label(db: Path) -> None:
     rows = select(db, "SELECT DISTINCT value, distribution FROM labels WHERE annotator_id <> 'gold'")
     assert len(rows) == 1
     assert rows[0][1] is not None
-
-
-async def test_different_texts_are_all_asked(tmp_path: Path) -> None:
-    db = make_study(tmp_path / "s.db", [f"Passage number {n % 5}." for n in range(40)])
-    fake = Fake(delay=0.001)
-    report = await run(db, fake, plan(concurrency=3))
-    assert sorted(number_in(r) for r in fake.requests) == [0, 1, 2, 3, 4]
-    assert report.labelled == 40

