@@ -65,7 +65,7 @@ def _of(db: Path, name: str, allowed: Allowed | None = None) -> Iterator[tuple[S
 
 @contextmanager
 def _served(store: Store, job: Job, allowed: Allowed) -> Iterator[BatchService]:
-    from judge.jobs.service import service_of
+    from judge.jobs.account import service_of
 
     with closing(service_of(store.path, job, allowed)) as service:
         yield service
@@ -216,6 +216,8 @@ def _not_beside_live_calls(store: Store, job: Job) -> Iterator[None]:
 
 def _print_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool) -> int:
     """Print a summary of the results. Return the exit code, which is 4 while some of the job's units have no label."""
+    from judge.runner.plan import underived
+
     statuses = {s: tally.ended[s] for s in ("ok", "unparsed", "refused", "truncated", "failed")}
     if in_json:
         document = {
@@ -246,5 +248,5 @@ def _print_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool
         print(
             f"{counts['answered']:,} units answered, {counts['open']:,} pending, {counts['released']:,} returned to the run"
         )
-    console.notes(tally.notes())
+    console.notes([*tally.notes(), *underived(tally.derived)])
     return Exit.INCOMPLETE if counts["open"] or counts["released"] else Exit.DONE

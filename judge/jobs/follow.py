@@ -8,10 +8,9 @@ from pathlib import Path
 
 from judge.commands import command
 from judge.errors import BadInput, Rejected, ServerFault
-from judge.jobs.account import NOT_FOUND, BatchService, BatchState
+from judge.jobs.account import NOT_FOUND, SUFFIXES, BatchService, BatchState
 from judge.jobs.read import JobTally, read_results
 from judge.jobs.results import answers_in, as_fetched, note_fetched
-from judge.jobs.service import SUFFIXES
 from judge.permissions import file_in
 from judge.store import jobs, runs
 from judge.store.jobs import Job, JobFile

@@ -84,7 +84,7 @@ class JobTally:
         self.spent.add(other.spent)
 
     def notes(self) -> list[str]:
-        """Return the notes for the user."""
+        """Return the notes for the user, except those on derived fields (`judge.runner.plan.underived`)."""
         sentences = []
         for subject, examples, n in (
             ("lines belong to no request of this job", self.unknown, self.named["unknown"]),
@@ -107,10 +107,6 @@ class JobTally:
             )
         if self.late:
             sentences.append(f"{self.late:,} answers were dropped: their units have a newer attempt")
-        for name, n in self.derived.items():
-            sentences.append(
-                f"{n:,} answers have no '{name}', because the unit has no gold label for it or the task's table has no row"
-            )
         return sentences
 
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 
 from judge.commands import command
 from judge.errors import AdjudgeError, ProviderError, StudyError
-from judge.jobs import follow, post, service, write
-from judge.jobs.account import BatchService
+from judge.jobs import follow, post, write
+from judge.jobs.account import BatchService, service_of
 from judge.jobs.read import JobTally
 from judge.permissions import check_folder
 from judge.providers.base import Provider
@@ -267,7 +267,7 @@ class _Batched:
         check_folder(self.store.path, job.folder, job.job_id)
         key = job.vendor, job.base_url
         if key not in self.services:
-            self.services[key] = service.service_of(self.store.path, job)
+            self.services[key] = service_of(self.store.path, job)
         return self.services[key]
 
     def _is_out_of_patience(self, error: ProviderError) -> bool:
@@ -295,6 +295,5 @@ class _Batched:
         report.labelled = labelled(self.store, self.plan, report.run_id)
         waits = [jobs.counts(self.store, j.job_id)["open"] for j in jobs.listed(self.store, report.run_id)]
         report.reserved = sum(waits)
-        # `RunReport.remarks` reports missing derived fields itself.
-        report.notes += tuple(n for n in self.tally.notes() if "gave no '" not in n)
+        report.notes += tuple(self.tally.notes())
         runs.close_run(self.store, report.run_id, finished=report.stopped is None)

@@ -187,11 +187,15 @@ class RunReport:
             said.append(
                 f"{self.reserved} units are in open batches and were not sent again; show the jobs: {command('judge jobs show')}"
             )
-        for name, n in self.derived.items():
-            said.append(
-                f"{n} answers have no '{name}', because the unit has no gold label for it or the task's table has no row"
-            )
-        return said
+        return [*said, *underived(self.derived)]
+
+
+def underived(missing: Mapping[str, int]) -> list[str]:
+    """Return a remark for each derived field that answers lack; `missing` has their number by field."""
+    return [
+        f"{n:,} answers have no '{name}', because the unit has no gold label for it or the task's table has no row"
+        for name, n in missing.items()
+    ]
 
 
 @dataclass(slots=True)

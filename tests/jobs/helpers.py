@@ -9,9 +9,9 @@ from typing import Any
 
 from judge.asking.run import in_study, prepare
 from judge.jobs import follow, post
+from judge.jobs.account import service_of
 from judge.jobs.offline import Offline
 from judge.jobs.read import JobTally, read_results
-from judge.jobs.service import service_of
 from judge.jobs.write import Written, write_job
 from judge.providers import base
 from judge.run_options import RunOptions

@@ -315,6 +315,11 @@ def test_money(server: Batching, db: Path, judge: Judge, tmp_path: Path) -> None
     assert expected > 0
 
 
+def test_a_missing_derived_label_is_reported_once(server: Batching, db: Path, judge: Judge) -> None:
+    done = judge("run", "raguard_exam", *of(server)[1:], "--batch")
+    assert done.err.count("'raguard.role'") == 1
+
+
 def test_interrupted_while_it_waits(server: Batching, db: Path, judge: Judge) -> None:
     def interrupt(seconds: float) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
