@@ -1,4 +1,4 @@
-"""The program of `annotate open`, and the only consumer of the queue of intentions."""
+"""The Textual app of `annotate open`, which consumes the queue of the user's actions."""
 
 import asyncio
 from collections.abc import Iterable
@@ -13,10 +13,10 @@ from textual.screen import Screen
 from textual.worker import WorkerCancelled, WorkerFailed
 
 from annotate.sitting.desk import Desk
+from annotate.tui.actions import ActionQueue, UserAction
 from annotate.tui.colours import own_colours
 from annotate.tui.dialogs import Dialog, Finished
-from annotate.tui.escape import tell_apart
-from annotate.tui.intentions import Intention, Intentions
+from annotate.tui.escape import install_parser
 from annotate.tui.keymap import COMMANDS, QUIT
 from annotate.tui.label import LabelScreen
 from annotate.tui.review import Review
@@ -25,10 +25,10 @@ from judge.errors import AdjudgeError
 
 
 class AnnotateApp(App[None]):
-    """The screens of one annotator in one batch. The desk commits changes, and the screens then show them.
+    """The app in which one annotator labels one batch. The desk commits each change before a screen shows it.
 
-    Every key goes into `typed` when the terminal sends it. `_work` takes one intention after the other, and carries it
-    out completely before it takes the next.
+    Every key goes into the queue `typed` when the terminal sends it. `_work` takes one action at a time from the queue,
+    and finishes it before it takes the next.
     """
 
     CSS_PATH = "app.tcss"
@@ -44,21 +44,21 @@ class AnnotateApp(App[None]):
         theme: str | None = None,
         held_ms: float | None = None,
     ) -> None:
-        """Create the app. `theme` is the remembered theme, which this version of Textual may lack."""
+        """Create the app. `theme` is the theme of the last session, which this version of Textual may lack."""
         super().__init__()
         self.desk = desk
         self._first_theme = theme if theme in self.available_themes else None
-        self.typed = Intentions()
+        self.typed = ActionQueue()
         self.labelling = LabelScreen(desk, keymap or {}, self.typed, held_ms=held_ms)
 
     def get_driver_class(self) -> type[Driver]:
         """Return Textual's driver, with a parser that distinguishes Escape from Alt."""
         driver = super().get_driver_class()
-        tell_apart(driver)
+        install_parser(driver)
         return driver
 
     def get_css_variables(self) -> dict[str, str]:
-        """Return Textual's variables and ours."""
+        """Return Textual's CSS variables, with our colours added."""
         variables = super().get_css_variables()
         variables |= own_colours(variables)
         self.theme_variables = variables
@@ -75,48 +75,48 @@ class AnnotateApp(App[None]):
         self.run_worker(self._work(), group="typed")
 
     async def on_event(self, event: Event) -> None:
-        """Put keys and pastes from the terminal into the queue, and nowhere else. Every input counts as working time."""
+        """Put keys and pastes into the queue instead of handling them. Every input counts as working time."""
         clock = self.labelling.hand.clock
         if isinstance(event, events.InputEvent) and not event.is_forwarded:
             clock.touch()
         if isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
-            # As in Textual: a terminal may not report that it has the focus again.
+            # Textual does the same, because a terminal may not report that it has the focus again.
             self.app_focus = True
             clock.away(False)
-            self.typed.put(Intention(event, at=event.time))
+            self.typed.put(UserAction(event, at=event.time))
             return
         await super().on_event(event)
 
     async def _work(self) -> None:
         while True:
-            intention, valid = await self.typed.take()
-            if intention.key == QUIT:
+            action, valid = await self.typed.take()
+            if action.key == QUIT:
                 self.exit()
                 return
             if valid:
-                await self._do(intention)
+                await self._do(action)
             else:
                 # A dropped key is counted, too: a key that was held down before a refusal is still held after it.
-                self.labelling.is_held(intention)
+                self.labelling.is_held(action)
                 self._show_dropped()
             if self._exit:
                 return
             # Without this, a burst of keys would be processed before anything is painted.
             await asyncio.sleep(0)
 
-    async def _do(self, intention: Intention) -> None:
+    async def _do(self, action: UserAction) -> None:
         screen = self.screen
-        if intention.act is not None:
-            await intention.act()
-        elif intention.event is None:
+        if action.callback is not None:
+            await action.callback()
+        elif action.event is None:
             return
-        # It may have been Escape and a key (see `escape`), and each could do harm in place of the other.
-        elif _is_alt(intention.key) and not self.labelling.knows(intention.key):
-            self._refuse("Esc and a key, or Alt and a key, came at once and did nothing")
-        elif not (isinstance(screen, (LabelScreen, Dialog, Review)) and await screen.take(intention)):
-            if isinstance(screen, CommandPalette) and intention.key == "enter":
+        # The user may have pressed Escape and then a key (see `escape`). Mistaking one for the other could do harm.
+        elif _is_alt(action.key) and not self.labelling.knows(action.key):
+            self._refuse("Esc and a key, or Alt and a key, arrived together and were ignored")
+        elif not (isinstance(screen, (LabelScreen, Dialog, Review)) and await screen.take(action)):
+            if isinstance(screen, CommandPalette) and action.key == "enter":
                 await self._searched(screen)
-            await super().on_event(intention.event)
+            await super().on_event(action.event)
             await self._delivered(screen)
 
     def _refuse(self, why: str) -> None:
@@ -125,8 +125,8 @@ class AnnotateApp(App[None]):
             self.screen.say(why)
 
     async def _searched(self, menu: CommandPalette) -> None:
-        """Wait until the menu lists the commands for the typed letters."""
-        # The menu searches in the background: Enter would choose from the list for fewer letters.
+        """Wait until the menu lists the commands that match the typed letters."""
+        # The menu searches in the background, so Enter could choose from the list for fewer letters.
         looking = [w for w in self.workers if w.node is menu and not w.is_finished]
         if not looking:
             return
@@ -147,22 +147,22 @@ class AnnotateApp(App[None]):
 
     def _show_dropped(self) -> None:
         n = self.typed.dropped
-        message = f"{n} key{'s' if n > 1 else ''} typed after it did nothing"
+        message = "1 later key was ignored" if n == 1 else f"{n} later keys were ignored"
         if isinstance(self.screen, Finished):
             self.screen.say(message)
         else:
             self.labelling.view.add(message)
 
     def on_app_blur(self, event: events.AppBlur) -> None:
-        """Count the time from now on as idle: the terminal lost the focus."""
+        """Count the time from now on as idle, because the terminal lost the focus."""
         self.labelling.hand.clock.away(True)
 
     def on_app_focus(self, event: events.AppFocus) -> None:
-        """Count the time from now on as work: the terminal has the focus."""
+        """Count the time from now on as work, because the terminal has the focus again."""
         self.labelling.hand.clock.away(False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Yield the entries of the menu: our commands, then Textual's themes and quit."""
+        """Yield the entries of the menu: our commands, then Textual's entries for themes and for quitting."""
         if screen is self.labelling:
             for command in COMMANDS:
                 if command.short:
@@ -174,8 +174,8 @@ class AnnotateApp(App[None]):
                 yield entry
 
     def _chosen(self, command: str) -> None:
-        # Before the keys in the queue: they were typed after the Enter that chose the command.
-        self.typed.put(Intention(act=self.labelling.commands.by_id[command]), first=True)
+        # The command comes before the keys in the queue, which were typed after the Enter that chose it.
+        self.typed.put(UserAction(callback=self.labelling.commands.by_id[command]), first=True)
 
 
 # With Alt, terminals send special sequences for these keys, so they cannot be mistaken for Escape and a key.
@@ -193,7 +193,7 @@ def run_app(
     theme: str | None,
     held_ms: float | None = None,
 ) -> str | None:
-    """Run until the annotator quits. Return why the last change was not stored, or None if it was stored.
+    """Run the app until the annotator quits. Return why the last change was not stored, or None if it was stored.
 
     Raises AdjudgeError if a bug in the program ended the session.
     """
@@ -202,6 +202,6 @@ def run_app(
     # After an unhandled exception, Textual prints it and returns as usual. Only this code shows that the session failed.
     if app.return_code:
         raise AdjudgeError(
-            "a bug in the program ended the session (the error is printed above; please report it): everything that was shown as done is stored"
+            "a bug ended the session; everything that was shown as done is stored. Please report the error that is printed above"
         )
     return app.labelling.place.refused

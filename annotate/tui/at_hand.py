@@ -1,4 +1,4 @@
-"""The state of the current unit, without widgets: active question, phase, working and idle time, counts."""
+"""The state of the current unit, independent of widgets: active question, phase, working and idle time, and counts."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ IDLE_AFTER = 60.0
 
 
 class Clock:
-    """A clock that counts working and idle time since the last `take`."""
+    """A clock that counts working and idle time since the last call of `take`."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic, idle_after: float = IDLE_AFTER) -> None:
         self._now, self._idle_after = now, idle_after
@@ -22,11 +22,11 @@ class Clock:
         self._away = False
 
     def touch(self) -> None:
-        """Record an input."""
+        """Record that the user pressed a key or used the mouse."""
         self._count()
 
     def away(self, is_away: bool) -> None:
-        """Record that the terminal lost or got the focus."""
+        """Record that the terminal lost or gained the focus."""
         self._count()
         self._away = is_away
 
@@ -51,31 +51,31 @@ class Clock:
 
 
 class AtHand:
-    """The position of one person in a batch; `go` changes to another unit."""
+    """The current unit of one person in a batch, and its state. `go` loads another unit."""
 
     unit: Sheet
 
     def __init__(self, desk: Desk, keymap: dict[str, str]) -> None:
         self.desk, self.clock = desk, Clock()
         self.labels = label_keys(desk.task)
-        """Question -> key -> label."""
+        """A map from each question to its labels by key."""
         self.keys = keys_of(desk.task, keymap)
-        """Command -> keys."""
+        """A map from each command to its keys."""
         self.active: str | None = None
-        """The question that a label answers first; None if all are answered."""
+        """The question that the next label answers, or None if all questions are answered."""
         self.phase = "label"
-        """The panel that is shown: label, or after a commit key (training) or judge."""
+        """The panel that is shown: 'label', or after a commit 'key' (in training) or 'judge'."""
         self.trying = False
         """Whether a training unit was answered wrongly and its answer is still hidden to allow a second try."""
         self.evidence: Evidence | None = None
-        """The cursor while evidence is being marked, otherwise None."""
+        """The cursor if evidence is being marked, otherwise None."""
         self.found_by: tuple[str, int] = ("", 0)
         """The last search in the list, and the position of the unit that was chosen from its results."""
         self._spent: dict[int, TimeSpent] = {}
         self.recount()
 
     def go(self, position: int) -> None:
-        """Load another unit, or the same one again."""
+        """Load a unit, which may be the current one."""
         # If a unit is left without an event, the time spent on it is added to the next event on that unit.
         if hasattr(self, "unit"):
             self.give_back(self.clock.take())
@@ -86,7 +86,7 @@ class AtHand:
         self.settle()
 
     def settle(self) -> None:
-        """Set the active question, and the phase of a locked unit."""
+        """Set the active question and, if the unit is locked, the phase."""
         self.active = self.unit.state.next_field(self.desk.fields)
         if self.unit.state.locked and self.unit.role != "adjudication":
             self.phase = "key" if self.unit.role == "training" else "judge"
@@ -94,7 +94,7 @@ class AtHand:
 
     @property
     def searched(self) -> str:
-        """The search by which this unit was found; empty for every other unit."""
+        """The search that led to this unit, or an empty string if no search did."""
         # On later units, the search would scroll to a match, and the annotator would not see how the text begins.
         search, position = self.found_by
         return search if position == self.unit.position else ""
@@ -115,7 +115,7 @@ class AtHand:
         return [f for f, v in key.items() if state.answers.get(f) != v and f not in state.revised]
 
     def label_of(self, character: str | None) -> tuple[str, str] | None:
-        """Return the field and the label of a key; the active question comes first."""
+        """Return the field and the label that a key selects. The active question takes precedence."""
         fields = [self.active, *self.desk.fields] if self.active else self.desk.fields
         for field in fields if character else ():
             value = self.labels[field].get(str(character))
@@ -124,7 +124,7 @@ class AtHand:
         return None
 
     def symbol(self, command: str, otherwise: str) -> str:
-        """Return the first key of a command as it is printed, or `otherwise` if the task uses all its keys for labels."""
+        """Return a command's first key as printed, or `otherwise` if the task uses all keys of the command for labels."""
         return symbol(self.keys[command][0]) if self.keys[command] else otherwise
 
     def recount(self) -> None:
@@ -132,12 +132,12 @@ class AtHand:
         self.counts, self.pace = self.desk.counts(), self.desk.times()
 
     def take_time(self) -> TimeSpent:
-        """Return the times on this unit that no event has stored yet."""
+        """Return the time spent on this unit that is not stored with an event yet."""
         self.give_back(self.clock.take())
         return self._spent.pop(self.unit.position)
 
     def give_back(self, spent: TimeSpent) -> None:
-        """Add times to the next event on this unit, for example those of a change that was not stored."""
+        """Keep a time for the next event on this unit, for example because a change could not be stored."""
         position = self.unit.position
         before = self._spent.get(position, TimeSpent())
         self._spent[position] = TimeSpent(before.active_ms + spent.active_ms, before.idle_ms + spent.idle_ms)

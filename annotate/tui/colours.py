@@ -1,4 +1,4 @@
-"""Our colours, readable in every theme: `$quiet` for secondary text, `$mark` for highlights."""
+"""Our colours, which are readable in every theme: `$quiet` for secondary text and `$mark` for highlights."""
 
 from collections.abc import Mapping, Sequence
 
@@ -47,6 +47,7 @@ def own_colours(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _first(grounds: Sequence[Color], tried: Sequence[Color], otherwise: Color) -> str:
-    """Return the first colour that is readable on all backgrounds, with a margin for rounding."""
+    """Return the first colour that is readable on all backgrounds, or `otherwise` if no colour is."""
+    # The limit has a margin, because colours are rounded.
     good = (c for c in tried if all(contrast(c, ground) >= READABLE + 0.1 for ground in grounds))
     return next(good, otherwise).hex

@@ -16,18 +16,18 @@ from annotate.tui.untrusted import one_line
 from annotate.tui.workplace import Workplace
 
 ALWAYS = ("undo", "review", "search", "jump", "help")
-"""Commands that do the same at the end of the batch as on a unit."""
+"""Commands that have the same effect at the end of the batch as on a unit."""
 ALL = 1_000_000
-"""More lines than any text has, to scroll to the beginning or the end."""
+"""A number of lines that no text reaches. Scrolling by it leads to the beginning or the end."""
 # Python and SQLite raise errors of their own for numbers with thousands of digits.
 LONG = 12
-"""More digits than the number of any unit has."""
+"""A number of digits that no unit's number reaches."""
 
 ELSEWHERE = f"""
 ## Keys of the list
 
-`⏎` goes to the unit, `⇥` is the next filter and `Shift+⇥` the one before, `/` or `F8` opens the search line. `↑` `↓`
-(or `k` `j`), `PgUp` `PgDn` (or space), `Home` and `End` move. `Esc`, `q`, `=` or `F5` go back.
+`⏎` goes to the unit. `⇥` selects the next filter, and `Shift+⇥` the previous one. `/` or `F8` opens the search line.
+`↑` `↓` (or `k` `j`), `PgUp` `PgDn` (or space), `Home` and `End` move. `Esc`, `q`, `=` or `F5` go back.
 
 ## Keys while evidence is marked
 
@@ -35,17 +35,17 @@ ELSEWHERE = f"""
 """
 
 ONCE = frozenset({"skip", "go_on"})
-"""Commands that a held key does not repeat, because they leave the unit, or the text that is being read."""
+"""Commands that a held key does not repeat, because they leave the unit."""
 
 
 class Commands:
-    """The commands by name. Each commits its change before the screen shows it, and is complete when it returns."""
+    """The commands by name. Each command commits its change before the screen shows it."""
 
     def __init__(self, place: Workplace, marking: Marking) -> None:
         self._place, self._hand, self._view, self._desk = place, place.hand, place.view, place.desk
         self._form, self._at = Form(place, self.finish), 0.0
         self.answer = self._form.answer
-        """Label the unit at hand."""
+        """Label the current unit."""
         self.by_id: dict[str, Callable[[], Awaitable[None]]] = {
             "undo": self.undo,
             "skip": self.skip,
@@ -78,7 +78,7 @@ class Commands:
         await self.by_id[name]()
 
     async def finish(self) -> None:
-        """Show that no unit is open, and the possible next steps."""
+        """Show the dialog at the end of the batch, with counts and the possible next steps."""
         hand, desk = self._hand, self._desk
         counts = desk.counts()
         active, _done = desk.times()
@@ -95,7 +95,7 @@ class Commands:
             Content(f"{key['review']}  your list   {key['undo']}  undo   Esc  stay here   Enter  quit")
         )
         ways = {k: self.by_id[name] for name in ALWAYS for k in hand.keys[name]}
-        # These keys may have been typed ahead, because they mean the same on every screen.
+        # These keys may have been typed ahead, because they have the same effect on every screen.
         always = frozenset(ways)
         ways["enter"] = self._quit
         if counts["skipped"]:
@@ -113,10 +113,10 @@ class Commands:
 
     async def _skipped(self) -> None:
         first = self._desk.listing("skipped", limit=1)[0].position
-        self._place.show(first, "a label undoes the skip")
+        self._place.show(first, "give a label to undo the skip")
 
     async def undo(self) -> None:
-        """Undo the last action, even if it was before a restart."""
+        """Undo the last action, even one from before a restart."""
         place = self._place
         # The desk would pass over this unit, and undo something on a unit that is not on the screen.
         if self._hand.phase != "label" and not self._hand.unit.state.revised:
@@ -146,14 +146,14 @@ class Commands:
             self._changed("the flag is removed")
 
     async def note(self) -> None:
-        """Write a note; an empty one removes it."""
+        """Ask for a note on the unit. An empty text removes the note."""
         before, title = self._hand.unit.state.note or "", "Note on this unit (empty removes it)"
         await self._ask_text("note", title, before, self._desk.note, "noted")
 
     async def _ask_text(
         self, name: str, title: str, before: str, store: Callable[..., State], message: str
     ) -> None:
-        """Ask for the unit's flag reason or note. Text that was typed but not stored is a draft, which survives a restart."""
+        """Ask for the text of a flag or a note. Text that is not stored is kept as a draft, even across restarts."""
         position, at, view, desk = self._hand.unit.position, self._at, self._view, self._desk
 
         async def done(text: str) -> str | None:
@@ -163,7 +163,7 @@ class Commands:
             # An unchanged text is not an event: the log would record a change that nobody made.
             if text != before and not await self._place.commit(at, store, text):
                 desk.keep_draft(position, name, text)
-                return f"not stored: {self._place.refused}. Your text is kept: Enter tries again."
+                return f"not stored: {self._place.refused}. Your text is kept; press Enter to try again."
             desk.keep_draft(position, name, None)
             if text != before:
                 self._changed(message if text else f"the {name} is removed")
@@ -175,7 +175,7 @@ class Commands:
         def on_escape(text: str) -> None:
             typed(text)
             if text != before:
-                view.say(f"the {name} is not stored; press the same key to open it again", error=True)
+                view.say(f"the {name} was not stored; press the same key to open it again", error=True)
 
         value = desk.draft(position, name) or before
         await self._place.open(Ask(title, done, value=value, on_escape=on_escape, typed=typed))
@@ -226,8 +226,8 @@ class Commands:
         rows.append("| `^Q` | quit; everything is stored already |")
         rows.append(ELSEWHERE)
         about = (
-            "Highlighted words are those of the question or claim, and of the reference answers. A highlight does "
-            "not by itself mean that a text is relevant."
+            "Highlights mark words of the question or claim, and of the reference answers. A highlight does not by "
+            "itself mean that a text is relevant."
         )
         text = f"{markdown(self._desk.task)}\n\n## Highlights\n\n{about}\n\n## Keys\n\n" + "\n".join(rows)
         await self._place.open(Help(text, frozenset(keys["help"])))
@@ -249,11 +249,11 @@ class Commands:
             self._place.show(result)
 
     async def scroll(self, lines: int) -> None:
-        """Scroll the chosen pane. Ten lines mean a page; more lines mean its beginning or end."""
+        """Scroll the chosen pane by one line, by a page (10 lines), or to its beginning or end (more lines)."""
         self._view.scroll(lines)
 
     async def raw(self) -> None:
-        """Switch between the raw text and laid-out tables and code."""
+        """Switch between raw text and laid-out tables and code."""
         if not (self._view.raw or self._view.is_laid_out):
             self._view.say("nothing to lay out: all tables and code are displayed as stored")
             return
@@ -263,11 +263,11 @@ class Commands:
         )
 
     async def match(self, step: int) -> None:
-        """Scroll to the next highlight or search hit that is not visible, in the text that is being read."""
+        """Scroll the text to the next highlight or search hit that is not visible."""
         if not self._view.texts.turn_to_match(step):
             self._view.say(f"no highlight or match {'below' if step > 0 else 'above'} the visible text")
 
     async def pane(self) -> None:
-        """Choose the next pane to scroll: the texts, then the question and the labels if they do not fit."""
+        """Select the next pane to scroll: the texts, then the question and the labels if they do not fit."""
         if not self._view.turn_pane():
             self._view.say("everything is visible")

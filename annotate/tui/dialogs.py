@@ -1,4 +1,4 @@
-"""Small screens over the labelling screen: a line of text to type, help, the end of a batch."""
+"""Dialogs over the labelling screen: text input, notices, help, and the end of a batch."""
 
 import math
 from abc import abstractmethod
@@ -12,16 +12,16 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Markdown, Static
 
-from annotate.tui import intentions
-from annotate.tui.intentions import Intention
+from annotate.tui import actions
+from annotate.tui.actions import UserAction
 
 
-# None of them has bindings: a second path for keys, beside the app's queue of intentions, could change their order.
+# Dialogs have no bindings, because a second path for keys, beside the app's queue, could change their order.
 class Dialog(ModalScreen[None]):
-    """A box that handles intentions until it is closed."""
+    """A dialog that handles the user's actions until it is closed."""
 
     def on_mount(self) -> None:
-        """Record when the box is painted."""
+        """Record when the dialog is painted."""
         # Until it is painted, every key counts as typed ahead.
         self._painted = math.inf
         self.call_after_refresh(self._seen)
@@ -29,28 +29,29 @@ class Dialog(ModalScreen[None]):
     def _seen(self) -> None:
         self._painted = monotonic()
 
-    def ahead(self, intention: Intention) -> bool:
-        """Return whether a key was typed before anybody could have read the box."""
+    def ahead(self, action: UserAction) -> bool:
+        """Return whether a key was typed before anybody could have read the dialog."""
         # Read through the module, so that tests can set it to 0.
-        return intention.at < self._painted + intentions.SETTLE
+        return action.at < self._painted + actions.SETTLE
 
     async def close(self) -> None:
-        """Close the box; the screen below handles the next key."""
+        """Close the dialog. The screen below handles the next key."""
         await self.app.pop_screen()
 
     def say(self, text: str) -> None:
-        """Show why a key did nothing, if the box has room for it."""
+        """Show why a key was ignored, in a dialog that has a line for it."""
 
     @abstractmethod
-    async def take(self, intention: Intention) -> bool:
-        """Handle a key. Return False to leave it to the widget that has the focus."""
+    async def take(self, action: UserAction) -> bool:
+        """Handle a key. Return False to let the focused widget handle it."""
 
 
 class Ask(Dialog):
-    """A box in which one line of text is typed.
+    """A dialog for typing one line of text.
 
-    Enter calls `done` with the text. If `done` returns an error, the box stays open and shows it; otherwise `then` is
-    called once the box is closed. Escape calls `on_escape` with the text so far, and each change calls `typed`.
+    Enter calls `done` with the text. If `done` returns an error, the dialog shows the error and stays open. Otherwise
+    the dialog closes, and `then` is called. Escape calls `on_escape` with the current text, and each change calls
+    `typed` with it.
     """
 
     def __init__(
@@ -82,20 +83,20 @@ class Ask(Dialog):
             yield Static("", id="ask-wrong", markup=False)
 
     def on_input_changed(self, changed: Input.Changed) -> None:
-        """Report the text so far."""
-        # It is stored as a draft at once, because a lost connection ends the program without a warning.
+        """Call `typed` with the current text."""
+        # The text is stored as a draft at once, because a lost connection ends the program without a warning.
         if self._typed is not None and changed.value != self._value:
             self._value = changed.value
             self._typed(changed.value)
 
-    async def take(self, intention: Intention) -> bool:
+    async def take(self, action: UserAction) -> bool:
         """Handle Enter and Escape; all other keys are typed into the input."""
         box = self.query_one(Input)
-        if intention.key == "escape":
+        if action.key == "escape":
             await self.close()
             if self._on_escape is not None:
                 self._on_escape(box.value)
-        elif intention.key == "enter":
+        elif action.key == "enter":
             wrong = await self._done(box.value.strip())
             if wrong is not None:
                 self.say(wrong)
@@ -116,8 +117,8 @@ class Ask(Dialog):
         self.add_class("wrong")
 
 
-class Told(Dialog):
-    """A box with a text to read once. Enter or Escape closes it."""
+class Notice(Dialog):
+    """A dialog with a text. Enter or Escape closes it."""
 
     def __init__(self, text: Content) -> None:
         super().__init__()
@@ -125,35 +126,35 @@ class Told(Dialog):
 
     def compose(self) -> ComposeResult:
         """Yield one box."""
-        with Vertical(id="told-box"):
+        with Vertical(id="notice-box"):
             yield Static(self._text)
 
-    async def take(self, intention: Intention) -> bool:
-        """Close."""
-        if intention.key in ("enter", "escape") and not self.ahead(intention):
+    async def take(self, action: UserAction) -> bool:
+        """Close the dialog on Enter or Escape."""
+        if action.key in ("enter", "escape") and not self.ahead(action):
             await self.close()
-        return not _of_textual(intention)
+        return not _of_textual(action)
 
 
-class Confirm(Told):
+class Confirm(Notice):
     """A question that Enter confirms and Escape cancels. Enter is ignored until the question can have been read."""
 
     def __init__(self, text: Content, yes: Callable[[], Awaitable[None]]) -> None:
         super().__init__(text)
         self._yes = yes
 
-    async def take(self, intention: Intention) -> bool:
-        """Confirm or cancel."""
-        if intention.key == "escape":
+    async def take(self, action: UserAction) -> bool:
+        """Handle Enter and Escape."""
+        if action.key == "escape":
             await self.close()
-        elif intention.key == "enter" and not self.ahead(intention):
+        elif action.key == "enter" and not self.ahead(action):
             await self.close()
             await self._yes()
-        return not _of_textual(intention)
+        return not _of_textual(action)
 
 
 class Help(Dialog):
-    """A box with guidelines, labels and keys."""
+    """A dialog with the guidelines, the labels and the keys."""
 
     SCROLL: ClassVar = {"down": 1, "up": -1, "space": 10, "pagedown": 10, "pageup": -10}
 
@@ -168,23 +169,23 @@ class Help(Dialog):
             # Guidelines can come from a third party: a click must not open an address in a browser.
             yield Markdown(self._text, open_links=False)
 
-    async def take(self, intention: Intention) -> bool:
-        """Scroll, or close."""
-        if intention.key in self.SCROLL:
-            self.query_one("#help-box").scroll_relative(y=self.SCROLL[intention.key], animate=False)
-        elif intention.key in self._leave:
+    async def take(self, action: UserAction) -> bool:
+        """Scroll the text, or close the dialog."""
+        if action.key in self.SCROLL:
+            self.query_one("#help-box").scroll_relative(y=self.SCROLL[action.key], animate=False)
+        elif action.key in self._leave:
             await self.close()
-        return not _of_textual(intention)
+        return not _of_textual(action)
 
 
 class Finished(Dialog):
-    """A box at the end of a batch, with counts and the possible next steps.
+    """A dialog at the end of a batch, with counts and the possible next steps.
 
-    `ways` maps a key to a command of the labelling screen. Keys in `always` do the same there and here. The others
-    answer this box, so `refuse` is called for such a key if it was typed before the box could be read.
+    `ways` maps keys to commands of the labelling screen. Keys in `always` have the same effect on that screen. All other
+    keys answer this dialog, so a key that was typed before anybody could have read it is refused (`refuse`).
     """
 
-    # No key is a letter, because a label typed ahead for the next unit would choose something here.
+    # No key is a letter, because a label that was typed ahead for the next unit would have an effect here.
 
     def __init__(
         self,
@@ -202,30 +203,30 @@ class Finished(Dialog):
             yield Static(self._text)
             yield Static("", id="done-said", markup=False)
 
-    async def take(self, intention: Intention) -> bool:
+    async def take(self, action: UserAction) -> bool:
         """Run the command of a key."""
-        way = self._ways.get(intention.key)
-        if intention.key == "escape":
+        way = self._ways.get(action.key)
+        if action.key == "escape":
             await self.close()
-        elif way is not None and (intention.key in self._always or not self.ahead(intention)):
+        elif way is not None and (action.key in self._always or not self.ahead(action)):
             await self.close()
             await way()
-        elif _of_textual(intention):
+        elif _of_textual(action):
             return False
         else:
             self._refuse(
-                "there are no units left for that key"
+                "that key does nothing here, because no unit is open"
                 if way is None
-                else "that key was typed before this box opened"
+                else "that key was typed before this dialog opened"
             )
         return True
 
     def say(self, text: str) -> None:
-        """Show why a key did nothing."""
+        """Show why a key was ignored."""
         self.query_one("#done-said", Static).update(Content(text))
         self.add_class("wrong")
 
 
-def _of_textual(intention: Intention) -> bool:
+def _of_textual(action: UserAction) -> bool:
     """Return whether Textual may handle the key, because it opens the menu or copies text."""
-    return intention.key.startswith("ctrl+")
+    return action.key.startswith("ctrl+")

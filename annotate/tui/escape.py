@@ -2,7 +2,7 @@
 
 A terminal sends one byte for Escape, and the same byte before a key that is pressed with Alt. Textual waits 100 ms for
 the next byte and combines both into one key, so a text that the user wanted to discard would be stored. This parser
-distinguishes them by whether they arrive in one read.
+treats the bytes as two keys unless they arrive in one read.
 """
 
 import sys
@@ -18,17 +18,17 @@ from textual.message import Message
 
 ESC = "\x1b"
 _SEQUENCES = "[O" + ESC
-"""The bytes after an Escape that begins a sequence. An Escape before a second Escape was pressed alone."""
+"""The bytes that continue a sequence after an Escape. Of two Escapes in a row, the first was pressed alone."""
 # The kitty protocol writes Escape as a sequence of its own, which Textual's parser understands at once.
 _ALONE = ESC + "[27u"
 _PASTE, _PASTED = ESC + "[200~", ESC + "[201~"
 
 
 class EscapeParser(XTermParser):
-    """Textual's parser, with input in which each key is unambiguous, as in the kitty protocol."""
+    """Textual's parser, whose input is rewritten so that each key is unambiguous, as in the kitty protocol."""
 
     _held_since: float | None = None
-    """The monotonic time of a read that ended with an Escape that is not parsed yet."""
+    """The monotonic time of the last read if it ended with an Escape that is not parsed yet, otherwise None."""
     _pasting = False
 
     def feed(self, data: str) -> Iterable[Message]:
@@ -38,7 +38,7 @@ class EscapeParser(XTermParser):
         return super().feed(rewritten) if rewritten or not data else ()
 
     def tick(self) -> Iterable[Message]:
-        """Parse an Escape that no other byte followed."""
+        """Parse an Escape that was not followed by another byte."""
         if self._held_since is not None and monotonic() - self._held_since >= ESCAPE_DELAY:
             self._held_since = None
             yield from super().feed(_ALONE)
@@ -86,7 +86,7 @@ class EscapeParser(XTermParser):
         return "".join(out)
 
 
-def tell_apart(driver: type) -> None:
+def install_parser(driver: type) -> None:
     """Make a Textual driver use this parser, and a decoder that replaces bytes that are not UTF-8."""
     # Terminals with another encoding send such bytes, and Textual would end with an error.
     module: ModuleType = sys.modules[driver.__module__]

@@ -1,4 +1,4 @@
-"""The evidence cursor: moves by words and sentences with the keyboard, in code points of the raw texts."""
+"""The evidence cursor, which moves by words and sentences. Positions are code points of the raw texts."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Evidence:
     """A cursor over the texts of a unit, with the span that Enter would mark."""
 
     def __init__(self, texts: Sequence[Markable], first: tuple[Markable, int] | None = None) -> None:
-        """Create the cursor. `first` is the text and the offset at which to begin; None begins at the first word."""
+        """Create the cursor at `first`, a text and an offset in it, or at the first word if `first` is None."""
         self._texts = [t for t in (_Text(m.name, m.raw) for m in texts) if t.words]
         self._at = next((n for n, t in enumerate(self._texts) if first and t.name == first[0].name), 0)
         if self._texts:
@@ -52,7 +52,7 @@ class Evidence:
         return self._texts[self._at]
 
     def word(self, step: int) -> None:
-        """Move to the next or the previous word, and at the end of a text into the next text."""
+        """Move to the next or the previous word. At the end of a text, move to the next text."""
         at = self._text.word_at(self.picker.start) + step
         if 0 <= at < len(self._text.words):
             self._to(at)
@@ -85,7 +85,7 @@ class Evidence:
         self.picker.start, self.picker.end = self._text.words[index]
 
     def resume(self, begun: tuple[str, int, int]) -> None:
-        """Resume a span that was begun before, from the name of its text, its anchor and the cursor."""
+        """Resume a span that was begun earlier, given the name of its text, its anchor and the cursor."""
         name, anchor, cursor = begun
         for at, text in enumerate(self._texts):
             if text.name == name:
@@ -99,7 +99,7 @@ class Evidence:
         self.picker.anchor = None if self.picker.anchor is not None else self.picker.start
 
     def span(self) -> tuple[int, int]:
-        """Return the span that Enter marks: from the anchor to the cursor, or without an anchor the sentence at the cursor."""
+        """Return the span that Enter marks: from the anchor to the cursor or, if there is no anchor, the sentence."""
         text, picker = self._text, self.picker
         if picker.anchor is None:
             for start, end in text.sentences:
@@ -114,7 +114,7 @@ class Evidence:
 def with_span(
     spans: list[tuple[str, int, int]], name: str, start: int, end: int
 ) -> list[tuple[str, int, int]]:
-    """Return the spans with one more span, merged with those that it touches."""
+    """Return the spans with one more span. Spans that the new span touches are merged with it."""
     kept = []
     for other, a, b in spans:
         # Spans that touch are merged, because overlapping spans could not be unmarked one by one.
@@ -126,7 +126,7 @@ def with_span(
 
 
 def without_span(spans: list[tuple[str, int, int]], name: str, at: int) -> list[tuple[str, int, int]]:
-    """Return the spans without those that contain `at`, or without the last span if none contains it."""
+    """Return the spans without those that contain `at`. If no span contains `at`, remove the last span."""
     kept = [s for s in spans if not (s[0] == name and s[1] <= at < s[2])]
     return kept if len(kept) < len(spans) else spans[:-1]
 
@@ -134,10 +134,11 @@ def without_span(spans: list[tuple[str, int, int]], name: str, at: int) -> list[
 def dragged_over(
     texts: Sequence[Markable], beside: bool, start: int, end: int
 ) -> tuple[str, int, int] | None:
-    """Return the words that were dragged over as (text, start, end) in code points of the text; None if there are none.
+    """Return the words that were selected with the mouse as (text, start, end), or None if no word was selected.
 
-    `start` and `end` are offsets in a pane; `beside` says in which one. If several texts were selected, the one with the
-    longest selection counts.
+    The result is in code points of the text, whereas the arguments `start` and `end` are offsets in a pane: the pane
+    beside the body if `beside` is true, otherwise the body. If several texts were selected, the one with the longest
+    selection counts.
     """
     best: tuple[int, str, int, int] | None = None
     for text in texts:

@@ -1,5 +1,7 @@
-"""Labelling the current unit, and the step after each commit: the next question, the feedback on a training unit with
-a second try, the judge's label to keep or revise against, or the next unit."""
+"""Labelling the current unit, and the step after each commit.
+
+The step is the next question, the feedback on a training unit, the judge's label, or the next unit.
+"""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -8,18 +10,18 @@ from time import monotonic
 from textual.content import Content
 
 from annotate.sitting.events import UnitStatus
-from annotate.tui import intentions, label_panel
-from annotate.tui.dialogs import Ask, Confirm, Told
+from annotate.tui import actions, label_panel
+from annotate.tui.dialogs import Ask, Confirm, Notice
 from annotate.tui.workplace import Workplace
 from judge.store.study import dumps
 
 BETWEEN = "|"
 """The separator of a list that is typed in one line."""
-JUDGE_SHOWN = "the judge is shown: Enter keeps your label, another label revises it"
+JUDGE_SHOWN = "the judge's label is shown: Enter keeps yours, another label revises it"
 
 
 class Form:
-    """The handler of labels and Enter. `at_end` is called when no unit is open any more."""
+    """The handler of labels and of Enter. `at_end` is called when no unit is open."""
 
     def __init__(self, place: Workplace, at_end: Callable[[], Awaitable[None]]) -> None:
         self._place, self._hand, self._view, self._desk = place, place.hand, place.view, place.desk
@@ -34,7 +36,7 @@ class Form:
             await self._answer_key(field, value, at)
         elif self._nobody_gave(field, value):
             text_shown = Content(
-                f"Nobody gave the label {value}. Press Enter to store it anyway, or Esc to go back."
+                f"No annotator gave the label {value}. Press Enter to store it anyway, or Esc to go back."
             )
             await self._place.open(Confirm(text_shown, lambda: self._store(field, value, at)))
         else:
@@ -57,7 +59,7 @@ class Form:
         return bool(given) and value not in given
 
     async def _labelled(self, was_done: bool, value: str) -> None:
-        """Show the next question, the answer key or the judge, or the next unit."""
+        """Show the next question, the answer key, the judge's label or the next unit."""
         place, hand = self._place, self._hand
         place.recount()
         if hand.status is not UnitStatus.DONE:
@@ -65,13 +67,13 @@ class Form:
             self._view.draw_labels()
             self._view.say("")
         elif hand.due:
-            # If an undo was typed already, the key or the judge is not shown, because then the first label could not be undone.
+            # If the user has already typed an undo, the answer is not shown, because the label could then not be undone.
             if place.typed.next_key() not in hand.keys["undo"]:
                 await self._unveil()
         elif was_done:
             hand.settle()
             self._view.draw_labels()
-            self._view.say(f"changed to {value}; → goes on" if value else "changed; → goes on")
+            self._view.say(f"changed{f' to {value}' if value else ''}; → goes to the next unit")
         else:
             await self.advance()
 
@@ -85,14 +87,14 @@ class Form:
         elif hand.active is not None and not hand.labels[hand.active]:
             await self._type_value(hand.active)
         elif hand.status is UnitStatus.OPEN:
-            self._view.say("press the key of a label, or skip")
+            self._view.say("press the key of a label, or skip the unit")
         elif hand.due and not hand.unit.state.locked and not hand.unit.state.skipped:
             await self._unveil()
         else:
             await self.advance()
 
     async def advance(self, message: str = "") -> None:
-        """Go to the next open unit; if there is none, to a unit to keep or revise; otherwise to the end."""
+        """Go to the next open unit. If there is none, go to a unit to keep or revise, or to the end of the batch."""
         hand, desk = self._hand, self._desk
         following = desk.following(hand.unit.position)
         self._place.show(following or hand.unit.position, message)
@@ -107,7 +109,7 @@ class Form:
         title = question.ask or field
         if question.many:
             before = f" {BETWEEN} ".join(json.loads(before or "[]"))
-            title += f"\nWrite {BETWEEN} between them."
+            title += f"\nSeparate several answers with {BETWEEN}."
         was_done, stored = hand.status is UnitStatus.DONE, False
         desk, position, draft_name = self._desk, hand.unit.position, f"answer {field}"
 
@@ -121,7 +123,7 @@ class Form:
             stored = await self._place.commit(monotonic(), self._desk.label, field, text)
             if stored:
                 desk.keep_draft(position, draft_name, None)
-            return None if stored else f"{self._place.refused}. Enter tries again."
+            return None if stored else f"{self._place.refused}. Press Enter to try again."
 
         async def then() -> None:
             if stored:
@@ -133,7 +135,7 @@ class Form:
         def on_escape(text: str) -> None:
             typed(text)
             if text != before:
-                self._view.say("the answer is not stored; press Enter to open it again", error=True)
+                self._view.say("the answer was not stored; press Enter to open it again", error=True)
 
         kind = "number" if question.level == "interval" else "text"
         value = desk.draft(position, draft_name) or before
@@ -144,7 +146,7 @@ class Form:
     # The screens after a commit
 
     async def _unveil(self) -> None:
-        """Lock the first labels, then show the answer key or the judge."""
+        """Lock the first labels, then show the answer key or the judge's label."""
         hand, desk = self._hand, self._desk
         draft_name = "key" if hand.unit.role == "training" else "judge"
         state = await self._place.attempt(desk.lock, hand.unit.position, draft_name)
@@ -162,7 +164,7 @@ class Form:
     def _unread(self, at: float, why: str) -> bool:
         """Refuse a key that was typed before anybody could have read the screen. Return whether it was refused."""
         since = self._view.since_paint(at)
-        early = since is None or since < intentions.SETTLE
+        early = since is None or since < actions.SETTLE
         if early:
             self._place.refuse(why)
         return early
@@ -172,7 +174,7 @@ class Form:
         # The second try is a revision: only the first answer counts towards the pass mark.
         hand, view = self._hand, self._view
         if not hand.trying:
-            self._place.refuse("Enter goes on")
+            self._place.refuse("press Enter to go on")
         elif self._unread(at, "not quite: another label is a second try, Enter shows the answer"):
             return
         elif field not in hand.wrong():
@@ -184,7 +186,7 @@ class Form:
             view.say("")
 
     async def _after_training(self) -> None:
-        """Handle Enter after feedback: show the hidden answer, or go on; after the last training unit, show the result."""
+        """Handle Enter after feedback: show the hidden answer or the next unit and, after the last one, the result."""
         if self._hand.trying:
             self._hand.trying = False
             self._view.draw_labels()
@@ -196,7 +198,7 @@ class Form:
             self._told_training = True
             mark = desk.info.plan.pass_mark
             scored = not desk.info.packed_for
-            await self._place.open(Told(label_panel.training_panel(total, right, mark, scored=scored)))
+            await self._place.open(Notice(label_panel.training_panel(total, right, mark, scored=scored)))
 
     async def _answer_judge(self, field: str, value: str, at: float) -> None:
         place, unit = self._place, self._hand.unit
@@ -209,7 +211,7 @@ class Form:
         async def store(reason: str | None) -> str | None:
             if await place.commit(at, self._desk.revise, field, value, reason):
                 return None
-            return f"not stored: {place.refused}. Enter tries again."
+            return f"not stored: {place.refused}. Press Enter to try again."
 
         first = unit.state.answers.get(field)
         if value == first:

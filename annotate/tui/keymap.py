@@ -1,4 +1,4 @@
-"""The commands of the labelling screen, their keys, and the file in which an annotator changes them.
+"""The commands of the labelling screen, their keys, and the file in which an annotator changes the keys.
 
 keymap.toml:
     [keys]
@@ -22,9 +22,9 @@ from judge.prompts.load import Task
 
 
 class KeyCommand(NamedTuple):
-    """One command, with its keys as Textual names them, comma-separated.
+    """A command with its keys: Textual's key names, separated by commas.
 
-    Every command other than scrolling has a second key that no label can have, such as F4.
+    Every command except scrolling has a second key, such as F4, that cannot be the key of a label.
     """
 
     # A task can use any character as the key of a label, and the commands must remain available.
@@ -37,18 +37,18 @@ class KeyCommand(NamedTuple):
 
 QUIT = "ctrl+q"
 COMMANDS = (
-    KeyCommand("undo", "backspace,ctrl+z", "undo", "take back the last thing you did, as often as you like"),
+    KeyCommand("undo", "backspace,ctrl+z", "undo", "undo your last action, as often as you like"),
     KeyCommand("skip", "minus,f4", "skip", "leave this unit for later"),
-    KeyCommand("flag", "exclamation_mark,f3", "flag", "flag this unit with a reason, or take the flag away"),
+    KeyCommand("flag", "exclamation_mark,f3", "flag", "flag this unit with a reason, or remove its flag"),
     KeyCommand("note", "plus,f2", "note", "write a note on this unit"),
     KeyCommand("evidence", "asterisk,f7", "mark", "mark evidence in the text"),
     KeyCommand("review", "equals_sign,f5", "list", "your units: all, open, done, skipped, flagged, noted"),
     KeyCommand("search", "slash,f8", "find", "find text in your units"),
     KeyCommand("jump", "number_sign,f9", "jump", "go to a unit by its number"),
-    KeyCommand("highlights", "percent_sign,f6", "highlights", "highlighted words on or off"),
-    KeyCommand("raw", "tilde,ctrl+r", "", "the raw text, or tables and code laid out again"),
+    KeyCommand("highlights", "percent_sign,f6", "highlights", "turn highlights on or off"),
+    KeyCommand("raw", "tilde,ctrl+r", "", "switch between raw text and laid-out tables and code"),
     KeyCommand("help", "question_mark,f1", "help", "guidelines, labels and keys"),
-    KeyCommand("pane", "tab,f10", "texts", "the next text; also question and labels if they do not fit"),
+    KeyCommand("pane", "tab,f10", "texts", "the next text, or the question or labels if they do not fit"),
     KeyCommand("previous", "left", "", "the previous unit"),
     KeyCommand("next", "right", "", "the next unit"),
     KeyCommand(
@@ -76,7 +76,7 @@ _TAKEN = {
     QUIT: "it quits",
     "ctrl+p": "it opens the menu",
     "ctrl+c": "it copies",
-    "escape": "it closes what is open",
+    "escape": "it closes dialogs",
 }
 _SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "return": "enter", "ctrl+space": "ctrl+@"}
 """Keys for which terminals send the same bytes as for other keys."""
@@ -129,7 +129,7 @@ _PUNCTUATION = {key_name(character): character for character in punctuation}
 
 
 def keys_of(task: Task, keymap: dict[str, str]) -> dict[str, list[str]]:
-    """Return a map of each command to its keys, without the keys that the task uses for labels."""
+    """Return a map from each command to its keys, without the keys that the task uses for labels."""
     of_labels = {key for keys in label_keys(task).values() for key in keys}
     keys = {command.id: keymap.get(command.id, command.keys).split(",") for command in COMMANDS}
     return {name: [k for k in names if symbol(k) not in of_labels] for name, names in keys.items()}
@@ -154,7 +154,7 @@ def load_keymap(path: Path | None, task: Task) -> dict[str, str]:
     out: dict[str, str] = {}
     for name, keys in table.items():
         if name not in known:
-            raise UsageError(f"{path}: no command '{name}'; available: {', '.join(known)}")
+            raise UsageError(f"{path}: unknown command '{name}'; available: {', '.join(known)}")
         if not isinstance(keys, str) or not keys.strip(", "):
             raise UsageError(f'{path}: {name}: write the keys as a string, for example {name} = "u,f2"')
         out[name] = ",".join(_named(path, name, k.strip()) for k in keys.split(",") if k.strip())

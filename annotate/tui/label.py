@@ -1,8 +1,9 @@
-"""The labelling screen: one unit, one key per label. Each key is committed before the next key is handled.
+"""The labelling screen, which shows one unit and has one key per label.
 
-Its parts are the state of the unit (`at_hand`), the view that draws it, the workplace that commits, and the key
-handlers: the form of the unit, commands, marking. `take` receives all keys: labels first, then commands or, during
-marking, the keys for marking. Clicks and the menu use the same queue (`_clicked`, `app.py`).
+The screen consists of the unit's state (`at_hand`), the view that draws it, the workplace that commits changes, and
+the key handlers (`form`, `commands`, `marking`). `take` passes each key to one of the handlers: during marking to
+`marking`, otherwise to the form if the key is a label, otherwise to a command. Clicks and menu choices go through the
+same queue as keys (`_clicked`, `app.py`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,10 +15,10 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from annotate.sitting.desk import Desk
-from annotate.tui import intentions
+from annotate.tui import actions
+from annotate.tui.actions import ActionQueue, HeldKeys, UserAction
 from annotate.tui.at_hand import AtHand
 from annotate.tui.commands import ONCE, Commands
-from annotate.tui.intentions import HeldKeys, Intention, Intentions
 from annotate.tui.marking import Marking
 from annotate.tui.view import UnitView
 from annotate.tui.workplace import Workplace
@@ -27,7 +28,7 @@ class LabelScreen(Screen[None]):
     """The screen that passes keys, clicks and sizes to the part that handles them."""
 
     def __init__(
-        self, desk: Desk, keymap: dict[str, str], typed: Intentions, *, held_ms: float | None = None
+        self, desk: Desk, keymap: dict[str, str], typed: ActionQueue, *, held_ms: float | None = None
     ) -> None:
         super().__init__()
         self.hand = AtHand(desk, keymap)
@@ -45,62 +46,62 @@ class LabelScreen(Screen[None]):
         yield from self.view.compose()
 
     def on_mount(self) -> None:
-        """Resume at a unit without keep or revise; if there is none, at the first open unit; otherwise at the end."""
+        """Show the first unit that waits for keep or revise, otherwise the first open unit or the end of the batch."""
         desk = self.hand.desk
         self.view.fit(self.app.size)
         self.place.show(desk.first())
         if desk.following(0) is None:
-            self.place.typed.put(Intention(act=self.commands.finish))
+            self.place.typed.put(UserAction(callback=self.commands.finish))
 
     def on_resize(self, event: events.Resize) -> None:
         """Fit the layout to the new size."""
         self.view.fit(event.size)
 
-    async def take(self, intention: Intention) -> bool:
-        """Handle a key. Return False for the few keys that Textual handles, for the menu and for copying."""
+    async def take(self, action: UserAction) -> bool:
+        """Handle a key. Return False for the keys that Textual handles: those for the menu and for copying."""
         hand, refuse = self.hand, self.place.refuse
         if self.view.small:
-            refuse("the terminal is too small to label in")
+            refuse("the terminal is too small for labelling")
             return True
-        if not intention.key:
+        if not action.key:
             # Each letter of a pasted text could be a label.
-            self.view.say("pasted text does not label: + opens a note", error=True)
+            self.view.say("pasted text is not read as labels; press + to open a note", error=True)
             return True
-        # This comes first, because every key counts, also while evidence is being marked.
-        is_repeated = self.is_held(intention)
-        label = hand.label_of(intention.character)
+        # This comes first, because all keys must be counted, also while evidence is being marked.
+        is_repeated = self.is_held(action)
+        label = hand.label_of(action.character)
         if hand.evidence is not None:
-            if not await self.marking.take(intention):
-                if intention.key.startswith("ctrl+"):
+            if not await self.marking.take(action):
+                if action.key.startswith("ctrl+"):
                     return False
                 refuse(
                     "you are still marking: press Esc first, then the label" if label else "Esc ends marking"
                 )
         elif label is not None and is_repeated:
-            refuse("a key held down does not label")
+            refuse("holding a key down does not repeat a label")
         elif label is not None:
-            await self.commands.answer(*label, intention.at)
-        elif name := self._command_of.get(intention.key):
+            await self.commands.answer(*label, action.at)
+        elif name := self._command_of.get(action.key):
             if is_repeated and name in ONCE:
-                refuse("a key held down does not repeat this")
+                refuse("holding a key down does not repeat this command")
             else:
-                await self.commands.run(name, intention.at)
-        elif intention.key.startswith("ctrl+"):
+                await self.commands.run(name, action.at)
+        elif action.key.startswith("ctrl+"):
             return False
-        elif intention.character and intention.character.isprintable():
-            refuse(f"{intention.character} is not a key here; ? shows all keys")
+        elif action.character and action.character.isprintable():
+            refuse(f"the key {action.character} has no function here; ? shows all keys")
         return True
 
-    def is_held(self, intention: Intention) -> bool:
+    def is_held(self, action: UserAction) -> bool:
         """Return whether a key is held down. It must be called for every key, because it counts repetitions."""
-        return self._held_keys.is_held(intention)
+        return self._held_keys.is_held(action)
 
     def knows(self, key: str) -> bool:
         """Return whether a key belongs to a command."""
         return key in self._command_of
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Record when a click began."""
+        """Record when a mouse button was pressed."""
         # The click event comes when the button is released. By then, another unit may be on the screen.
         self._pressed = event.time
 
@@ -120,13 +121,13 @@ class LabelScreen(Screen[None]):
             self._clicked(act)
 
     def action_pick(self, question: int, label: int) -> None:
-        """Give the label that was clicked on."""
+        """Give the label that was clicked."""
         field = self.hand.desk.fields[question]
         value, at = list(self.hand.labels[field].values())[label], monotonic()
         self._clicked(lambda: self.commands.answer(field, value, at))
 
     def action_go(self, position: int) -> None:
-        """Go to the part of the answer that was clicked on."""
+        """Go to the part of the answer that was clicked."""
 
         async def go() -> None:
             self.place.show(position)
@@ -136,7 +137,7 @@ class LabelScreen(Screen[None]):
     def _clicked(self, act: Callable[[], Awaitable[None]]) -> None:
         unit, since = self.hand.unit.position, self.view.since_paint(self._pressed)
         # The second half of a double click comes before anybody has seen the next unit.
-        seen = since is not None and since >= intentions.SETTLE
+        seen = since is not None and since >= actions.SETTLE
 
         async def checked() -> None:
             if self.view.small or self.app.screen is not self:
@@ -145,6 +146,6 @@ class LabelScreen(Screen[None]):
             if seen and self.hand.unit.position == unit:
                 await act()
             else:
-                self.place.refuse("another unit was shown before the click, so nothing was done")
+                self.place.refuse("the click was ignored, because the unit had just changed")
 
-        self.place.typed.put(Intention(act=checked))
+        self.place.typed.put(UserAction(callback=checked))

@@ -1,4 +1,4 @@
-"""The label panel, with each question, its labels and their keys, and the panels that are shown after a commit."""
+"""The label panel, which shows each question with its labels and their keys, and the panels that follow a commit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,8 +31,8 @@ def label_panel(
 ) -> Content:
     """Return the questions with clickable labels; the active question is marked, and chosen labels are highlighted.
 
-    `columns` is the width of the panel. With `meanings`, each label has a row, with its meaning; without them, labels
-    are side by side. `spaced` puts an empty row between labels.
+    `columns` is the width of the panel. With `meanings`, each label is on its own row together with its meaning;
+    otherwise labels are side by side. `spaced` puts an empty row between labels.
     """
     keys = label_keys(task)
     blocks: list[Content] = []
@@ -101,7 +101,7 @@ MOST_QUOTED = 300
 
 
 def sources_panel(sources: Sequence[Source], fields: Sequence[str], texts: Mapping[str, str]) -> Content:
-    """Return the labels of A, B and C for adjudication, with notes, reasons of flags and evidence, without names.
+    """Return the labels, notes, flags and evidence of the annotators, who are shown as A, B and C for adjudication.
 
     `texts` are the texts of the unit by name, from which evidence is quoted.
     """
@@ -168,21 +168,23 @@ def training_panel(total: int, right: int, mark: float, *, scored: bool) -> Cont
     """Return the result of the training: how many units were right, and whether that passes."""
     head = Content.styled("The training units are done.", "bold")
     if not scored:
-        text = Content(f"{total} answered; they are scored when this file is merged.")
+        text = Content(f"{total} answered; they will be scored when this file is merged.")
     elif right >= mark * total:
-        text = Content.assemble((" ✓ passed ", CHOSEN_STYLE), f"  {right} of {total} right; {mark:.0%} pass")
+        text = Content.assemble(
+            (" ✓ passed ", CHOSEN_STYLE), f"  {right} of {total} right; the pass mark is {mark:.0%}"
+        )
     else:
         text = Content.assemble(
             (" ✗ not passed ", WRONG_STYLE),
-            f"  {right} of {total} right; {mark:.0%} pass.\n\n",
-            "Read the guidelines again (?) and speak to your lead, who sees this too. You may go on; whether your "
-            "labels count is for the lead to say.",
+            f"  {right} of {total} right; the pass mark is {mark:.0%}.\n\n",
+            "Read the guidelines again (?) and talk to your lead, who also sees this result. You may go on; your lead "
+            "decides whether your labels count.",
         )
     return Content("\n\n").join([head, text, Content.styled("Enter goes on.", QUIET)])
 
 
 def judge_panel(judge: dict[str, dict[str, Any]], sheet: Sheet) -> Content:
-    """Return the judge's labels for a committed unit in a revealing batch, and the keys to keep or revise."""
+    """Return the judge's labels for a unit whose own label is committed, and the keys to keep or revise that label."""
     rows = []
     for name, label in judge.items():
         mine = sheet.state.answers.get(name)

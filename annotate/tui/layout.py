@@ -1,7 +1,7 @@
-"""Lay out Markdown tables and code in the columns of a pane, as replacements in the text from the study.
+"""Lay out Markdown tables and code in the width of a pane, by replacing parts of the text from the study.
 
 A table that fits is aligned by padding. A wider table is printed row by row, with one cell per line. Long lines of code
-continue with an indentation. No word is replaced: only bars, the line under a header, and the spaces around them.
+are broken, and the continuation is indented. Only bars, the line under a header, and spaces are replaced, never words.
 """
 
 import re
@@ -19,9 +19,9 @@ _INDENTED = re.compile(r"(?: {4}| {0,3}\t)[ \t]*\S")
 _BAR = re.compile(r"\\.|\|")
 _RULE = re.compile(r":?-+:?")
 LABEL = 30
-"""The maximum columns of a header that is repeated before a cell."""
+"""The maximum width, in columns, of a header that is repeated before a cell."""
 HANGING = 2
-"""Additional columns of indentation for the continuation of a long line of code."""
+"""The columns by which the continuation of a long line of code is indented further than the line."""
 
 
 class _Line(NamedTuple):
@@ -161,7 +161,7 @@ def _aligned(
 
 
 def _hanging(line: _Line, columns: int) -> Iterator[Replacement]:
-    """Yield where to break a long line of code (at spaces if possible), and how far to indent the continuation."""
+    """Yield the replacements that break a long line of code, at spaces if possible, and indent its continuation."""
     text = line.text
     if cell_len(shown(text).text) <= columns:
         return

@@ -7,13 +7,13 @@ from time import monotonic
 from textual.geometry import Offset
 from textual.selection import Selection
 
+from annotate.tui.actions import UserAction
 from annotate.tui.evidence import HELP, Evidence, dragged_over, with_span, without_span
-from annotate.tui.intentions import Intention
 from annotate.tui.workplace import Workplace
 from judge.store.study import dumps
 
 BEGUN = "evidence"
-"""The name of the draft that stores a span that was begun: its text, anchor and cursor."""
+"""The name of the draft that stores an unfinished span: its text, anchor and cursor."""
 WORDS = {"left": -1, "right": 1}
 SENTENCES = {"up": -1, "down": 1}
 TEXTS = {"tab": 1, "shift+tab": -1}
@@ -26,11 +26,11 @@ class Marking:
         self._place, self._hand, self._view = place, place.hand, place.view
 
     async def begin(self) -> None:
-        """Start marking at a hit of the last search, or at a highlight."""
+        """Start marking at a hit of the last search or, if there is no hit, at a highlight."""
         text = self._view.text
         evidence = Evidence(text.texts, text.first) if text is not None else Evidence([])
         if not evidence.usable:
-            self._place.refuse("there is no text to mark in")
+            self._place.refuse("this unit has no text in which evidence can be marked")
             return
         begun = self._place.desk.draft(self._hand.unit.position, BEGUN)
         # A span that was begun before a restart is resumed.
@@ -41,9 +41,9 @@ class Marking:
         self._follow()
         self._view.say(HELP)
 
-    async def take(self, intention: Intention) -> bool:
+    async def take(self, action: UserAction) -> bool:
         """Handle a key while marking. Return False for a key that does nothing while marking."""
-        hand, evidence, key = self._hand, self._hand.evidence, intention.key
+        hand, evidence, key = self._hand, self._hand.evidence, action.key
         if evidence is None:
             return False
         spans, name = hand.unit.state.spans, evidence.picker.name
@@ -56,9 +56,9 @@ class Marking:
         elif key == "space":
             evidence.begin()
         elif key == "enter":
-            await self._mark(with_span(spans, name, *evidence.span()), intention.at)
+            await self._mark(with_span(spans, name, *evidence.span()), action.at)
         elif key in ("backspace", "delete"):
-            await self._mark(without_span(spans, name, evidence.picker.start), intention.at)
+            await self._mark(without_span(spans, name, evidence.picker.start), action.at)
         elif key == "escape" or key in hand.keys["evidence"]:
             hand.evidence = None
             self._view.say("")
@@ -89,7 +89,7 @@ class Marking:
             self._view.draw()
             if self._place.refused is None and hand.evidence is None:
                 undo = hand.symbol("undo", "undo in the menu")
-                self._view.say(f"marked as evidence; {undo} takes it back")
+                self._view.say(f"marked as evidence; {undo} undoes this")
 
         return mark
 

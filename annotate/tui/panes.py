@@ -12,7 +12,7 @@ from annotate.tui.rows import matches_above, matches_below, row_of, row_starts
 from annotate.tui.unit import Markable, UnitText
 
 READABLE_COLUMNS = 120
-"""The maximum columns of a line of text, however wide the terminal is. It equals the value in app.tcss."""
+"""The maximum width of a line of text, in columns. It must match the maximum width in app.tcss."""
 
 
 def put(part: Static, content: Content, *, layout: bool = True) -> None:
@@ -51,7 +51,7 @@ class Texts(Horizontal):
             yield LongText("", id="aside", markup=False)
 
     def on_mount(self) -> None:
-        """Update the shown position after each scrolling, by keys or the wheel, and each layout."""
+        """Update the displayed position whenever a pane is scrolled or laid out."""
         for box in self.query(VerticalScroll):
             self.watch(box, "scroll_y", self._tell_position, init=False)
             self.watch(box, "virtual_size", self._tell_position, init=False)
@@ -79,7 +79,7 @@ class Texts(Horizontal):
         return self._text is not None and self._text.aside is not None
 
     def lay_out(self, chosen: str = "", other: str = "") -> None:
-        """Show the panes that fit and, above them, which pane the arrows scroll and to which pane Tab leads."""
+        """Show the panes that fit and, above them, which pane the arrows scroll and which pane Tab selects."""
         text = self._text
         if text is None:
             return
@@ -190,7 +190,7 @@ class Texts(Horizontal):
 
 
 def scroll_lines(box: VerticalScroll, lines: int) -> None:
-    """Scroll a pane. Ten lines mean a page; more lines mean its beginning or end."""
+    """Scroll a pane by one line, by a page (10 lines), or to its beginning or end (more lines)."""
     if abs(lines) > 10:
         # Scroll immediately, as for a match.
         box.scroll_to(y=box.max_scroll_y if lines > 0 else 0, animate=False, immediate=True)

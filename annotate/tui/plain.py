@@ -1,7 +1,8 @@
 """`annotate open --plain`: a line-by-line dialogue, for screen readers and terminals without a full-screen mode.
 
 A unit is printed, then its question with the labels. The user answers with one line, which is committed before the next
-unit is printed. Checks, training, judge and undo work as on the labelling screen, but evidence cannot be marked.
+unit is printed. Hidden checks, training, the judge's labels and undo work as on the labelling screen, but evidence
+cannot be marked.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from judge.store.study import dumps
 
 # The same time as on the screen (`workplace.PATIENCE`).
 BUSY_MS = 10_000
-"""How long a commit waits for another program that writes to the study."""
+"""The milliseconds that a commit waits for another program that writes to the study."""
 _BY_WORD = {word: sign for sign, (word, _) in COMMANDS.items()}
 
 
 class Dialogue:
-    """A session, from the first printed unit to the end of the input."""
+    """A dialogue with one annotator, from the first unit to the end of the input."""
 
     def __init__(self, desk: Desk, lines: TextIO, out: TextIO) -> None:
         self._desk, self._lines, self._out = desk, lines, out
@@ -50,9 +51,9 @@ class Dialogue:
         self._told_training = False
 
     def run(self) -> None:
-        """Resume, and continue until the annotator ends it or the input ends."""
+        """Run until the annotator quits or the input ends."""
         desk = self._desk
-        self._say(f"{desk.task.spec.title}\nType a label's key or name, then Enter. ? explains everything.")
+        self._say(f"{desk.task.spec.title}\nType a label's key or name, then press Enter. ? shows the help.")
         self._show(desk.first())
         if desk.following(0) is None:
             self._finish()
@@ -76,7 +77,7 @@ class Dialogue:
         forget_typed(self._lines)
         try:
             line = self._lines.readline()
-        # Ctrl+C ends the dialogue as the end of the input does: everything before it is stored.
+        # Ctrl+C ends the dialogue like the end of the input. Everything before it is stored.
         except KeyboardInterrupt:
             line = ""
         self._hand.clock.touch()
@@ -136,9 +137,7 @@ class Dialogue:
         elif is_text and self._hand.phase == "label":
             self._answer_in_words(line)
         else:
-            self._say(
-                f"{one_line(line, 40)} is not a label here. ? explains everything, . prints the unit again."
-            )
+            self._say(f"{one_line(line, 40)} is not a label here. ? shows the help, . prints the unit again.")
         return True
 
     def _label_of(self, line: str) -> tuple[str, str] | None:
@@ -190,7 +189,7 @@ class Dialogue:
             self._answer_judge(field, value)
         elif hand.phase == "key":
             if not hand.trying:
-                self._say("Enter goes on.")
+                self._say("Press Enter to go on.")
             elif field not in hand.wrong():
                 self._say(f"{field} was right.")
             elif self._commit(desk.revise, field, value, None):
@@ -210,7 +209,7 @@ class Dialogue:
             self._labelled(was_done, text)
 
     def _labelled(self, was_done: bool, value: str) -> None:
-        """Print the next question, the answer key or the judge, or the next unit."""
+        """Print the next question, the answer key, the judge's label or the next unit."""
         hand = self._hand
         self._say(f"Stored: {value}.")
         if hand.status is not UnitStatus.DONE or (was_done and not hand.due):
@@ -222,7 +221,7 @@ class Dialogue:
             self._advance()
 
     def _unveil(self) -> None:
-        """Lock the first labels, then print the answer key or the judge."""
+        """Lock the first labels, then print the answer key or the judge's label."""
         hand, desk = self._hand, self._desk
         name = "key" if hand.unit.role == "training" else "judge"
         try:
@@ -265,7 +264,7 @@ class Dialogue:
                     return True
             self._advance()
         elif hand.status is UnitStatus.OPEN:
-            self._say("Type a label's key or name; - leaves the unit for later, ? explains everything.")
+            self._say("Type a label's key or name; - skips the unit, ? shows the help.")
         elif hand.due and not hand.unit.state.locked and not hand.unit.state.skipped:
             self._unveil()
         else:
@@ -286,7 +285,7 @@ class Dialogue:
         self._advance()
 
     def _advance(self) -> None:
-        """Go to the next open unit; if there is none, to a unit to keep or revise; otherwise to the end."""
+        """Go to the next open unit. If there is none, go to a unit to keep or revise, or to the end of the batch."""
         hand, desk = self._hand, self._desk
         following = desk.following(hand.unit.position)
         if following is None:
@@ -301,7 +300,7 @@ class Dialogue:
         self._is_at_end = True
         self._say(
             f"Everything in this batch has been seen: {counts['done']} done, {counts['skipped']} skipped, "
-            f"{active / 60000:.0f} min of work. Enter ends; < undoes, = skipped lists what was skipped."
+            f"{active / 60000:.0f} min of work. Enter quits; < undoes, = skipped lists the skipped units."
         )
 
     # Commands
@@ -340,9 +339,9 @@ class Dialogue:
         )
 
     def _keep_text(self, name: str, prompt: str, store: Callable[..., State], given: str) -> None:
-        """Store a line with the unit: `given`, which was typed after the command, or the next line that is typed.
+        """Store the text of a flag or a note: `given`, which was typed after the command, or the next line of input.
 
-        A line that cannot be stored becomes a draft for the next time.
+        A text that cannot be stored is kept as a draft.
         """
         position, draft = self._hand.unit.position, self._desk.draft(self._hand.unit.position, name)
         if draft and not given:
@@ -363,7 +362,7 @@ class Dialogue:
             self._show(position)
         else:
             self._say(
-                f"There is no unit {one_line(number, LONG)}: write # and a number up to {self._desk.total}."
+                f"There is no unit {one_line(number, LONG)}: type # and a number up to {self._desk.total}."
             )
 
     def _list(self, only: str, search: str) -> None:

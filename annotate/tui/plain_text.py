@@ -1,4 +1,4 @@
-"""The lines that `annotate open --plain` prints (a unit, its questions, a list of units, the help), and its input."""
+"""The lines that `annotate open --plain` prints: a unit, its questions, a list of units, and the help."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ LISTED = 20
 """The maximum number of units that a list prints."""
 USUAL_ROWS = 24
 COMMANDS = {
-    "<": ("undo", "take back the last thing you did, as often as you like"),
+    "<": ("undo", "undo your last action, as often as you like"),
     "-": ("skip", "leave this unit for later"),
-    "!": ("flag", "flag this unit with a reason, or take the flag away"),
+    "!": ("flag", "flag this unit with a reason, or remove its flag"),
     "+": ("note", "write a note on this unit; - removes it"),
     ".": ("again", "print the unit again"),
     "#": ("go", "go to a unit by its number: # 12"),
     "=": ("list", f"your units: = {' or = '.join(FILTERS[1:])}"),
     "/": ("find", "find text in your units: / words"),
     "?": ("help", "guidelines, labels and these commands"),
-    "q!": ("quit", "end, like Ctrl+D; everything is stored already"),
+    "q!": ("quit", "quit, like Ctrl+D; everything is stored already"),
 }
-"""Sign -> (word, description). A sign or a word is typed alone or before its argument."""
+"""A map from each sign to its word and its description. The user types the sign or the word, then its argument if any."""
 
 
 def unit_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
@@ -52,7 +52,7 @@ def unit_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
 
 
 def question_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
-    """Yield the lines to which the next input responds: the questions, feedback in training, or the judge's label."""
+    """Yield the lines that the next input answers: the questions, feedback in training, or the judge's label."""
     if hand.phase == "key":
         position = hand.unit.position
         reasons = None if hand.trying else desk.reasons(position)
@@ -76,11 +76,11 @@ def _label_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
             yield f"{name}{': ' if meanings[value] else ''}{meanings[value] or ''}"
         if not question.labels:
             kind = "a number" if question.level == "interval" else "your answer"
-            yield f"Type {kind}{f', with {BETWEEN} between several' if question.many else ''}."
+            yield f"Type {kind}{f'; separate several answers with {BETWEEN}' if question.many else ''}."
     if hand.status is UnitStatus.SKIPPED:
-        yield "You skipped this unit: a label answers it, Enter goes on."
+        yield "You skipped this unit: give a label to answer it, or press Enter to go on."
     elif hand.status is not UnitStatus.OPEN:
-        yield "This unit is finished: another label changes it, Enter goes on."
+        yield "This unit is finished: give another label to change it, or press Enter to go on."
 
 
 def _judge_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
@@ -111,13 +111,13 @@ def list_lines(desk: Desk, only: str, search: str) -> Iterator[str]:
 def help_lines(desk: Desk) -> Iterator[str]:
     """Yield the task's guidelines and the commands."""
     yield markdown(desk.task).replace("`", "").replace("**", "")
-    yield "\nCommands, each alone on a line:"
+    yield "\nCommands, each typed on a line of its own:"
     for sign, (word, does) in COMMANDS.items():
         yield f"{sign} or {word}: {does}"
 
 
 def screen_rows(out: TextIO) -> int:
-    """Return how many lines are visible at once: the terminal's lines, or a usual number if `out` is not a terminal."""
+    """Return the number of lines that are visible at once, or a usual number if `out` is not a terminal."""
     return os.get_terminal_size(out.fileno()).lines if out.isatty() else USUAL_ROWS
 
 

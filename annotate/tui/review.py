@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from annotate.sitting.desk import Desk
 from annotate.sitting.unit import ReviewLine
-from annotate.tui.intentions import Intention, Intentions
+from annotate.tui.actions import ActionQueue, UserAction
 from annotate.tui.untrusted import one_line
 
 PAGE = 100
@@ -27,7 +27,7 @@ MARKS = {"open": "·", "done": "✓", "skipped": "-"}
 
 # Textual's DataTable takes 1.9 s for 10,000 rows, and a batch can have 100,000.
 class ReviewRows(ScrollView, can_focus=True):
-    """The rows of the queue. Only the pages on the screen are read."""
+    """The rows of the list. Only the pages that are visible are read."""
 
     def __init__(self, desk: Desk, near: int, clicked: Callable[[int], None]) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class ReviewRows(ScrollView, can_focus=True):
         self._follow()
 
     def page(self, pages: int) -> None:
-        """Move the cursor by screens."""
+        """Move the cursor by whole screens."""
         self.move(pages * max(self.size.height - 1, 1))
 
     def _follow(self) -> None:
@@ -104,13 +104,13 @@ class ReviewRows(ScrollView, can_focus=True):
 
 
 class Review(Screen[None]):
-    """The list of the annotator's units. `chosen` is called with the position to go to and the search."""
+    """The list of the annotator's units. `chosen` is called with the position of the chosen unit and the search."""
 
     def __init__(
         self,
         desk: Desk,
         near: int,
-        typed: Intentions,
+        typed: ActionQueue,
         chosen: Callable[[int, str], None],
         *,
         ask: bool = False,
@@ -140,31 +140,33 @@ class Review(Screen[None]):
         """Yield filters, a search line, and the rows."""
         yield Static("", id="review-top", markup=False)
         yield Input(
-            placeholder="search in the texts and your notes, then Enter", id="review-search", compact=True
+            placeholder="type words from the texts or your notes, then press Enter",
+            id="review-search",
+            compact=True,
         )
         yield ReviewRows(self._desk, self._near, self._click)
         yield Static(Content(KEYS), id="review-keys", markup=False)
 
-    async def take(self, intention: Intention) -> bool:
-        """Handle a key. In the search line, all other keys are typed."""
+    async def take(self, action: UserAction) -> bool:
+        """Handle a key. In the search line, return False for keys that type text."""
         rows, box = self.query_one(ReviewRows), self.query_one(Input)
         # The footer's message about the previous key no longer applies.
         self._tell_keys()
         if self.focused is box:
-            if intention.key in ("enter", "tab", "shift+tab"):
+            if action.key in ("enter", "tab", "shift+tab"):
                 self.searched(box.value)
-            elif intention.key == "escape":
+            elif action.key == "escape":
                 await self.back()
             else:
                 return False
-        elif intention.key in self.keys:
-            self.keys[intention.key](rows)
-        elif intention.key in self._leave:
-            await self._leave[intention.key]()
-        elif intention.key.startswith("ctrl+"):
+        elif action.key in self.keys:
+            self.keys[action.key](rows)
+        elif action.key in self._leave:
+            await self._leave[action.key]()
+        elif action.key.startswith("ctrl+"):
             return False
-        elif intention.character and intention.character.isprintable():
-            # The keys after it were typed for the unit, and would act on another unit in the list.
+        elif action.character and action.character.isprintable():
+            # The keys after this one were meant for the unit, but would act on the list.
             self._tell_keys("this is the list: ⏎ goes to a unit, Esc goes back")
             self._typed.refuse()
             self.call_after_refresh(self._typed.seen)
@@ -175,7 +177,7 @@ class Review(Screen[None]):
             if self.app.screen is self:
                 await self._go(position)
 
-        self._typed.put(Intention(act=go))
+        self._typed.put(UserAction(callback=go))
 
     async def _choose(self) -> None:
         rows = self.query_one(ReviewRows)
@@ -205,7 +207,7 @@ class Review(Screen[None]):
         self.query_one("#review-top", Static).update(Content("").join(parts))
 
     def on_descendant_focus(self) -> None:
-        """Show the keys for the search line, even if it was opened by a click."""
+        """Show the keys of the part that has the focus, because a click can move the focus."""
         self._tell_keys()
 
     def _tell_keys(self, instead: str = "") -> None:
@@ -235,7 +237,7 @@ class Review(Screen[None]):
         self.set_focus(rows)
 
     async def back(self) -> None:
-        """Close the search line, or the list if the line is closed or the search began at a unit."""
+        """Close the search line, or the list if the search line is closed or the list was opened for a search."""
         box, rows = self.query_one(Input), self.query_one(ReviewRows)
         if self._ask or not box.has_class("on"):
             await self.app.pop_screen()

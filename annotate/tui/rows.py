@@ -11,21 +11,21 @@ from textual.content import Content
 
 Pane = Literal["head", "text", "labels"]
 LEAST = {"head": 2, "text": 4, "labels": 3}
-"""The rows that each part is guaranteed if it needs them. The rows for the text include its rule."""
+"""The minimum number of rows for each part that needs them. The rows of the text include its border line."""
 # With these shares, a three-line claim is fully visible at 80x24.
 PART = {"head": 0.3, "labels": 0.45}
-"""The maximum share of rows that a part takes before the text gets the rest."""
+"""The maximum share of the rows for each part, as long as the text needs the remaining rows."""
 
 
 class ShareRows(NamedTuple):
-    """The rows for the head and for the labels. The text gets the rest."""
+    """The number of rows for the head and for the labels. The text gets the remaining rows."""
 
     head: int
     labels: int
 
 
 def rows_of(content: Content, width: int, most: int) -> int:
-    """Return the number of rows that a text needs, at most `most`."""
+    """Return the number of rows that a text needs in `width` columns, at most `most`."""
     # Only the beginning is wrapped, because a passage can have a hundred thousand characters.
     start = content[: most * max(width, 1) + 1]
     return min(len(start.wrap(max(width, 1))), most)
@@ -64,7 +64,7 @@ def row_starts(text: str, width: int) -> Sequence[int]:
 
 
 def row_of(starts: Sequence[int], offset: int) -> int:
-    """Return the row of a character."""
+    """Return the row that contains the character at `offset`."""
     return max(bisect_right(starts, offset) - 1, 0)
 
 

@@ -1,4 +1,4 @@
-"""The screen settings that a person keeps between sessions: theme and held keys. The keys are in `keymap.py`.
+"""The settings that a person keeps between sessions: the theme, and when a key counts as held down.
 
 settings.toml:
     theme = "nord"
@@ -35,7 +35,7 @@ def remembered_theme() -> str | None:
 
 
 def held_ms() -> float | None:
-    """Return the milliseconds within which a repeated key counts as held down; None if the person has not set it."""
+    """Return the milliseconds within which a repeated key counts as held down, or None if this is not set."""
     value = _settings().get("held_ms")
     # In Python, true is an integer.
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
@@ -46,7 +46,7 @@ def held_ms() -> float | None:
 def remember_theme(name: str) -> None:
     """Store the theme for the next session."""
     path = configuration_folder() / SETTINGS
-    # A read-only folder must not end a session. Then the theme is lost at the end of the session.
+    # A read-only folder must not end the session. Only the choice of theme is lost.
     with suppress(OSError):
         configuration_folder().mkdir(parents=True, exist_ok=True)
         lines = path.read_text("utf-8").splitlines() if path.is_file() else []

@@ -36,7 +36,7 @@ NAMES = {
     "passage": "Passage",
     "baseline_answer": "Human answer",
     "passages": "Passages",
-    "context": "What the answer was given",
+    "context": "Context given to the system",
     "cited_passages": "Cited passages",
     "other_cited_passages": "Also cited",
     "relevant_passages": "Relevant passages",
@@ -64,8 +64,8 @@ class Picker:
 class Markable(NamedTuple):
     """A text in which evidence can be marked.
 
-    `name` is the input, or the id of a passage in a list. `at` is the text's offset in its pane, which is the body or,
-    if `beside` is true, the pane beside it.
+    `name` is the name of the input, or the id of a passage in a list. `at` is the text's offset in its pane, which is
+    the body or, if `beside` is true, the pane beside it.
     """
 
     name: str
@@ -174,7 +174,7 @@ class _Maker:
         self.focus: int | None = None
 
     def text(self, name: str, *, beside: bool) -> None:
-        """Add an input that is one text."""
+        """Add an input that is a single text."""
         raw = str(self.sheet.inputs[name])
         self._add(beside, _title(name, self.sheet.inputs))
         highlighted = self._in_answer(raw) if name in ("answer", "baseline_answer") else self._in_passage(raw)
@@ -309,7 +309,9 @@ def head(task: Task, sheet: Sheet) -> Content:
         rows.append(Content.assemble((f"{label}  ", NAME_STYLE), (shown(str(value)).text, style)))
     for name, gold in task.gold_inputs.items():
         text = one_line(str(inputs[name]), 200)
-        rows.append(Content.assemble((f" {gold}: {text} ", GOLD_STYLE), ("  shown: not a blind task", QUIET)))
+        rows.append(
+            Content.assemble((f" {gold}: {text} ", GOLD_STYLE), ("  shown, so the task is not blind", QUIET))
+        )
     if len(sheet.parts) > 1:
         rows.append(_steps(task, sheet))
     return Content("\n").join(rows)

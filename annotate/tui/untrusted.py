@@ -49,9 +49,9 @@ class ShownText:
 
 
 def shown(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
-    """Return a text as displayed, with its layout: control, direction and invisible characters become escapes, tabs spaces.
+    """Return a text as displayed, with the replacements of `layout`, which must not overlap.
 
-    The replacements in a layout must not overlap.
+    Control, direction and invisible characters become escapes, and tabs become spaces.
     """
     # A control character could move the cursor and overwrite the screen. Joiners between emoji are left out, because
     # terminals disagree about the width of joined characters.

@@ -23,7 +23,7 @@ _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 SMALLEST = (60, 15)
 WIDE = 110
 BESIDE = 44
-"""The minimum columns of labels beside the text. They get all columns that the lines of the texts do not need."""
+"""The minimum width, in columns, of labels beside the text. Labels get all columns that the texts do not need."""
 PANES = {"head": "question", "labels": "labels"}
 
 
@@ -70,7 +70,7 @@ class UnitView:
 
     @property
     def wide(self) -> bool:
-        """Whether the labels stand beside the text."""
+        """Whether the labels are beside the text."""
         return self._size.width >= WIDE
 
     def fit(self, size: Size) -> None:
@@ -94,7 +94,7 @@ class UnitView:
         self.paint()
 
     def paint(self) -> None:
-        """Record that something new is drawn. It counts as painted once it is on the screen."""
+        """Record the time when the new content appears on the screen."""
         self._painted = None
         self._paints += 1
         self.texts.screen.call_after_refresh(self._is_painted, self._paints)
@@ -131,7 +131,7 @@ class UnitView:
             self.texts.turn_to(*self.text.first)
 
     def unveil(self) -> None:
-        """Draw the labels from the top, where the answer key or the judge is now shown."""
+        """Draw the labels, and scroll to their top, where the answer key or the judge's label is now shown."""
         self.draw_labels()
         self.paint()
         self.scrolls["labels"].scroll_to(y=0, animate=False)
@@ -248,7 +248,7 @@ class UnitView:
         return (self.pane, self.texts.aside) != before
 
     def _next_pane(self) -> tuple[Pane, bool]:
-        """Return the pane that Tab leads to, and whether it contains the passages beside an answer."""
+        """Return the pane that Tab selects, and whether it contains the passages beside an answer."""
         ways: list[tuple[Pane, bool]] = [("text", False)]
         if self.texts.two:
             ways.append(("text", True))
@@ -258,11 +258,11 @@ class UnitView:
         return ways[(at + 1) % len(ways)]
 
     def scroll(self, lines: int) -> None:
-        """Scroll the chosen pane. Ten lines mean a page; more lines mean its beginning or end."""
+        """Scroll the chosen pane by one line, by a page (10 lines), or to its beginning or end (more lines)."""
         scroll_lines(self.texts.box if self.pane == "text" else self.scrolls[self.pane], lines)
 
     def draw_top(self) -> None:
-        """Draw the line of progress."""
+        """Draw the progress line."""
         hand, unit, desk = self._hand, self._hand.unit, self._hand.desk
         done, total = hand.counts["done"], desk.total
         share = done / total if total else 1.0
@@ -284,7 +284,7 @@ class UnitView:
         put(self._parts["top"], line, layout=False)
 
     def _key_line(self) -> Content:
-        """Return as many keys as fit, the most useful first. The menu and quit are always included."""
+        """Return as many key hints as fit, the most useful first. Those for the menu and for quitting always fit."""
         last = [_hint("^P", "menu"), _hint("^Q", "quit")]
         hints: list[Content] = []
         room = self._size.width - 2 - sum(hint.cell_length + 2 for hint in last)
@@ -300,20 +300,20 @@ class UnitView:
         return Content("  ").join([*hints, *last])
 
     def say(self, text: str, *, error: bool = False) -> None:
-        """Show one line at the foot."""
+        """Show a message in the line at the bottom."""
         line = self._parts["message"]
         line.set_class(error, "error")
         if not text and self.app.is_web and any(map(_RIGHT_TO_LEFT.search, self._hand.unit.texts())):
-            text = "this browser screen shows right-to-left text in the wrong order: use Label Studio, or a terminal with bidirectional text"
+            text = "this browser screen shows right-to-left text in the wrong order: use Label Studio, or a terminal that supports bidirectional text"
             line.set_class(True, "error")
         # A rule for annotators from MIRAGE: a highlighted answer span does not make a passage relevant.
         if not text and self.highlights and self.text is not None and self.text.matches:
-            text = "highlights show equal words; they do not by themselves mean relevance"
+            text = "highlights mark matching words; a match does not by itself mean relevance"
         self._message = one_line(text, 300)
         put(line, Content(self._message), layout=False)
 
     def add(self, text: str) -> None:
-        """Add to the line at the foot the number of keys that were dropped after a refusal."""
+        """Append a text to the message at the bottom, replacing the text that was appended before."""
         before = self._message.partition(" · ")[0]
         put(self._parts["message"], Content(f"{before} · {text}"), layout=False)
         self._message = before

@@ -1,4 +1,4 @@
-"""`annotate watch`: a screen with the batch's numbers, which follows changes of the file and writes nothing."""
+"""`annotate watch`: a read-only screen with the numbers of a batch, which is updated when the file changes."""
 
 import threading
 import time
@@ -47,7 +47,7 @@ class WatchApp(App[None]):
         Binding(key, "quit", priority=True) for key in ("q", "escape", "ctrl+q", "ctrl+c")
     ]
 
-    class Found(Message):
+    class ReadResult(Message):
         """The result of reading the file: the numbers, or the reason why there are none."""
 
         def __init__(self, document: dict[str, Any] | None, problem: str = "") -> None:
@@ -91,7 +91,7 @@ class WatchApp(App[None]):
                 self._conn.interrupt()
 
     def on_resize(self) -> None:
-        """Draw again: in a wide terminal, flags are beside the rest."""
+        """Draw again, because only a wide terminal shows the flags beside the other sections."""
         self.call_after_refresh(self.tell)
 
     @work(thread=True, exclusive=True)
@@ -112,16 +112,16 @@ class WatchApp(App[None]):
                         version = store.conn.execute("PRAGMA data_version").fetchone()[0]
                         if version != last_version:
                             last_version, document = version, look(store, self._batch)
-                            self.post_message(self.Found(document))
+                            self.post_message(self.ReadResult(document))
                         took = time.monotonic() - start
                         self._left.wait(max(self._every, SHARE * took))
                     self._conn = None
             except (AdjudgeError, SQLiteError, OSError) as e:
-                self.post_message(self.Found(None, f"cannot be read at this moment: {e}"))
+                self.post_message(self.ReadResult(None, f"cannot be read at this moment: {e}"))
                 self._conn = None
                 self._left.wait(self._every)
 
-    def on_watch_app_found(self, message: Found) -> None:
+    def on_watch_app_read_result(self, message: ReadResult) -> None:
         """Show the numbers. If the file could not be read, the last numbers stay."""
         self._document, self._problem = message.document or self._document, message.problem
         self.tell()

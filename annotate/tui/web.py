@@ -19,12 +19,12 @@ POLICY = (
 RELOAD_SECONDS = 5.0
 """Seconds that a tab waits for the previous session to end, because reloading a tab closes its session."""
 BUSY = 4409
-"""The code that closes a WebSocket without a labelling screen, also in serve.js; 4000 to 4999 are for applications."""
+"""The code with which a WebSocket is closed if it gets no labelling screen. serve.js has the same code."""
 FOLDER = Path(__file__).parent
 
 
 def _with_script(response: Any) -> Any:
-    """Return the labelling page with our script; any other response unchanged."""
+    """Add our script to the response if it is the labelling page. Return the response."""
     if response.content_type == "text/html" and getattr(response, "text", None):
         script = (FOLDER / "serve.js").read_text(encoding="utf-8")
         response.text = response.text.replace("<head>", f"<head><script>{script}</script>")
@@ -81,9 +81,9 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
 
     class Guarded(Server):  # type: ignore[misc, unused-ignore]
         is_labelling = False
-        """Whether a tab has the labelling screen open. The command refuses a second one only after it has started."""
+        """Whether a tab has the labelling screen open. The command would refuse a second tab only after starting."""
         reason = ""
-        """Why the last refused tab got no labelling screen."""
+        """The reason why the last refused tab got no labelling screen."""
 
         async def handle_index(self, request: web.Request) -> Any:
             # textual-serve writes absolute addresses into the page. Through a tunnel the browser's port is not ours.
@@ -104,7 +104,7 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
                 self.is_labelling = False
 
         async def handle_busy(self, request: web.Request) -> web.Response:
-            """Return a page with the reason why a tab has no labelling screen."""
+            """Return a page that shows why a tab got no labelling screen."""
             page = (FOLDER / "busy.html").read_text(encoding="utf-8")
             return web.Response(text=page.format(reason=escape(self.reason)), content_type="text/html")
 

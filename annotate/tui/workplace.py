@@ -9,8 +9,8 @@ from textual.screen import Screen
 
 from annotate.sitting.blind import Busy
 from annotate.sitting.events import State
+from annotate.tui.actions import ActionQueue
 from annotate.tui.at_hand import AtHand
-from annotate.tui.intentions import Intentions
 from annotate.tui.view import UnitView
 from judge.errors import AdjudgeError
 
@@ -24,7 +24,7 @@ TELL_AFTER = 0.3
 class Workplace:
     """The current unit on the screen. Only committed changes are drawn."""
 
-    def __init__(self, hand: AtHand, view: UnitView, typed: Intentions) -> None:
+    def __init__(self, hand: AtHand, view: UnitView, typed: ActionQueue) -> None:
         self.hand, self.view, self.typed = hand, view, typed
         self.desk = hand.desk
         self.refused: str | None = None
@@ -37,7 +37,7 @@ class Workplace:
         self.view.say(message)
 
     async def open(self, screen: Screen[None]) -> None:
-        """Show a dialog or the list above this screen; it handles the keys until it is closed."""
+        """Show a dialog or the list over this screen. It handles the keys until it is closed."""
         await self.view.app.push_screen(screen)
 
     def recount(self) -> None:
@@ -61,8 +61,8 @@ class Workplace:
         return state is not None
 
     async def attempt(self, change: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Call a function that commits. Return its result, or None if nothing was stored. Wait while the study is locked."""
-        # The keys wait too: a label must not be given before the one typed before it is stored.
+        """Call a function that commits, waiting while the study is locked. Return its result, or None on failure."""
+        # The keys wait too, because a label must not be stored before the label that was typed before it.
         begun, is_shown = monotonic(), False
         while True:
             try:
@@ -91,7 +91,7 @@ class Workplace:
         self.refuse(f"not stored: {e}")
 
     def refuse(self, why: str) -> None:
-        """Show why something was not done, and drop the keys that were typed before this could be seen."""
+        """Show why an action was refused, and drop the keys that were typed before this could be seen."""
         self.view.say(why, error=True)
         # Annotators look at the text while they type, and not at the foot of the screen.
         self.view.app.bell()

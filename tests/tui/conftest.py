@@ -17,8 +17,8 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys of tests come faster than anybody's, and are meant all the same."""
-    monkeypatch.setattr("annotate.tui.intentions.SETTLE", 0.0)
-    monkeypatch.setattr("annotate.tui.intentions.HELD_MS", 0)
+    monkeypatch.setattr("annotate.tui.actions.SETTLE", 0.0)
+    monkeypatch.setattr("annotate.tui.actions.HELD_MS", 0)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What keys mean: a model of the labelling screen that knows no screen, no queue and no clock.
 
-`act` takes one intention at a time, in the order meant, and `log` is what the study must hold then.
+`act` takes one action at a time, in the order meant, and `log` is what the study must hold then.
 """
 
 import random

@@ -80,7 +80,7 @@ async def test_passages_of_other_questions_are_there_with_the_place_they_are_cit
     async with sitting(study) as pilot:
         aside = text_of(pilot, "aside")
         # The context is noise, then the two passages of the question: ids that are hashes are cited by place.
-        assert "What the answer was given\n[cite_3] no. 1 Mombasa\nMombasa is a port." in aside
+        assert "Context given to the system\n[cite_3] no. 1 Mombasa\nMombasa is a port." in aside
         assert "[2] \nThe bridge was drawn" in aside and "[3] \nBridges rot." in aside
 
 
@@ -146,7 +146,7 @@ async def test_a_task_that_shows_gold_says_that_it_is_not_blind(study: Path) -> 
     batch(study, "raguard_role", n=2, where="item_id = 'd:tea'")
     async with sitting(study) as pilot:
         assert "claim_verdict: true" in text_of(pilot, "head")
-        assert "not a blind task" in text_of(pilot, "head")
+        assert "the task is not blind" in text_of(pilot, "head")
         await press(pilot, "s")
     with open_study(study) as store:
         assert [row.blind for row in responses(store, "pilot")] == [False]

@@ -59,7 +59,7 @@ async def test_a_drag_marks_the_words_under_it(tmp_path: Path) -> None:
         raw = str(screen(pilot).hand.unit.inputs["passage"])
         await drag(pilot, "aim 0", "say")  # from within "claim" into "says"
         assert marked(pilot) == [raw[raw.index("claim") : raw.index("says") + 4]]
-        assert "marked as evidence; ⌫ takes it back" in text_of(pilot, "message")
+        assert "marked as evidence; ⌫ undoes this" in text_of(pilot, "message")
         assert screen(pilot).selections == {}, "nothing but the mark is left on the screen"
         await drag(pilot, "42", "so.")
         assert len(marked(pilot)) == 2 and marked(pilot)[1] == "42. It is so."
@@ -140,6 +140,6 @@ async def test_a_drag_that_began_on_another_unit_marks_nothing(tmp_path: Path) -
         await screen(pilot).place.typed.done()
         await pilot.pause()
         assert screen(pilot).hand.unit.position == 2 and marked(pilot) == []
-        assert "another unit was shown" in text_of(pilot, "message")
+        assert "the click was ignored" in text_of(pilot, "message")
         await press(pilot, "left")
         assert marked(pilot) == []

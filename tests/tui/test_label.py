@@ -98,7 +98,7 @@ async def test_a_done_unit_can_be_changed_and_stays_in_view(study: Path) -> None
     async with sitting(study) as pilot:
         await press(pilot, "s", "left", "r")
         assert screen(pilot).hand.unit.position == 1
-        assert text_of(pilot, "message") == "changed to refute; → goes on"
+        assert text_of(pilot, "message") == "changed to refute; → goes to the next unit"
         await press(pilot, "enter")
         assert screen(pilot).hand.unit.position == 2
     assert list(labels(study).values()) == ["refute"]
@@ -216,7 +216,7 @@ async def test_highlights_of_answers_and_the_key_that_hides_them(tmp_path: Path)
     path = drawn(tmp_path, "mirage_support", n=4)
     async with sitting(path) as pilot:
         assert screen(pilot).view.text is not None and screen(pilot).view.text.matches > 0
-        assert "do not by themselves mean relevance" in text_of(pilot, "message")
+        assert "does not by itself mean relevance" in text_of(pilot, "message")
         counts = [0, screen(pilot).view.text.matches]
         for count in counts:
             await press(pilot, "percent_sign")

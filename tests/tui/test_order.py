@@ -14,8 +14,8 @@ from textual import events
 from textual.constants import ESCAPE_DELAY
 from textual.message import Message
 
+from annotate.tui.actions import HeldKeys, UserAction
 from annotate.tui.escape import EscapeParser
-from annotate.tui.intentions import HeldKeys, Intention
 from judge.store import Store
 from tests.forks import together
 from tests.tui.line import Line, log, opened, settled
@@ -100,10 +100,10 @@ def test_random_keys_with_random_gaps_and_kills(number: int, gaps: list[float], 
 def test_a_key_that_is_held_down_labels_and_skips_nothing_from_the_third_on(study: Path) -> None:
     with opened(study) as line:
         line.burst(["s"] * 12)
-        line.until("a key held down does not label")
+        line.until("does not repeat a label")
         time.sleep(0.5)
         line.burst(["-"] * 12)
-        line.until("a key held down does not repeat this")
+        line.until("does not repeat this command")
         time.sleep(0.5)
         line.type(["r"], 0.1)
         assert line.quit() == 0
@@ -144,7 +144,7 @@ def test_what_could_not_be_stored_voids_what_was_typed_behind_it(study: Path) ->
             store.conn.execute("UPDATE batches SET closed = '2026-01-01'")
             store.conn.execute("COMMIT") if store.conn.in_transaction else None
         line.burst(["s", "r", "-"])
-        line.until("2 keys typed after it did nothing")
+        line.until("2 later keys were ignored")
         assert line.quit() == 0
     assert log(study) == []
 
@@ -178,7 +178,7 @@ def test_escape_leaves_the_note_and_the_keys_behind_it_label(study: Path) -> Non
     with opened(study) as line:
         line.burst(["+", "n", "i"])
         line.type([ALONE], 0)
-        line.until("the note is not stored")
+        line.until("the note was not stored")
         line.burst(["r", "s"])
         assert line.quit() == 0
     assert log(study) == [("label", 1, "refute"), ("label", 2, "support")]
@@ -212,7 +212,7 @@ def test_what_could_be_escape_or_alt_does_neither_and_voids_what_is_behind_it(
     """The note was to be left or a word of it changed: neither may store it, and r may not be its text or a label."""
     with opened(study) as line:
         line.burst(["+", "n", "i", ALONE, behind, "s", "enter"])
-        line.until("at once and did nothing")
+        line.until("arrived together")
         time.sleep(0.5)
         line.type([ALONE, "r"], 0.05)
         assert line.quit() == 0
@@ -223,7 +223,7 @@ def test_what_is_typed_behind_a_held_key_labels_no_other_unit(study: Path) -> No
     """r was for the fourth unit, which never came up, because the third s was dropped; nor goes the undo to the second."""
     with opened(study) as line:
         line.burst(["s", "s", "s", "r", "backspace"])
-        line.until("typed after it did nothing")
+        line.until("later key")
         time.sleep(0.5)
         line.type(["n"], 0.1)
         assert line.quit() == 0
@@ -234,7 +234,7 @@ def test_a_held_key_stays_held_until_it_is_let_go() -> None:
     """Milliseconds of one key: a busy machine delivers the fourth repeat late, and later nobody holds it any more."""
     held = HeldKeys(40)
     at = [0, 33, 66, 150, 380, 640, 900]
-    found = [held.is_held(Intention(events.Key("s", "s"), at=ms / 1000)) for ms in at]
+    found = [held.is_held(UserAction(events.Key("s", "s"), at=ms / 1000)) for ms in at]
     assert found == [False, False, True, True, True, False, False]
 
 

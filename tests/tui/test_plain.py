@@ -1,4 +1,4 @@
-"""`annotate open --plain`: the same log as the screen writes for the same intentions, read and typed line by line."""
+"""`annotate open --plain`: the same log as the screen writes for the same actions, read and typed line by line."""
 
 import io
 import os

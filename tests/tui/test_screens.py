@@ -19,7 +19,7 @@ from annotate.store import open_study
 from annotate.tui import settings
 from annotate.tui.app import AnnotateApp
 from annotate.tui.colours import contrast
-from annotate.tui.dialogs import Ask, Finished, Help, Told
+from annotate.tui.dialogs import Ask, Finished, Help, Notice
 from annotate.tui.keymap import key_name, load_keymap, symbol
 from annotate.tui.label import LabelScreen
 from annotate.tui.review import Review
@@ -62,7 +62,7 @@ def test_contrast_is_that_of_the_standard() -> None:
 
 WALK: dict[str, tuple[list[str], type[Screen[Any]], str]] = {
     "a wrong training answer": (["r"], LabelScreen, ""),
-    "training failed": (["enter", "r", "enter"], Told, "#told-box"),
+    "training failed": (["enter", "r", "enter"], Notice, "#notice-box"),
     "a unit": (["enter"], LabelScreen, ""),
     "the judge's answer": (["r"], LabelScreen, ""),
     "the list": (["equals_sign"], Review, ""),
@@ -130,7 +130,7 @@ async def test_the_theme_is_remembered(tmp_path: Path) -> None:
 async def test_what_is_typed_ahead_of_the_end_labels_no_skipped_unit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotate.tui.intentions.SETTLE", 30.0)
+    monkeypatch.setattr("annotate.tui.actions.SETTLE", 30.0)
     path = drawn(tmp_path, n=3)
     async with sitting(path) as pilot:
         await press(pilot, "minus", "s")
@@ -143,23 +143,21 @@ async def test_what_is_typed_ahead_of_the_end_labels_no_skipped_unit(
         await app.typed.done()
         await pilot.pause()
         assert isinstance(app.screen, Finished)
-        assert "4 keys typed after it did nothing" not in str(
-            app.screen.query_one("#done-said", Static).content
-        )
-        assert "3 keys typed after it did nothing" in str(app.screen.query_one("#done-said", Static).content)
+        assert "4 later keys" not in str(app.screen.query_one("#done-said", Static).content)
+        assert "3 later keys" in str(app.screen.query_one("#done-said", Static).content)
     assert sorted(labels(path).values()) == ["support", "support"]
 
 
 async def test_what_is_typed_ahead_of_the_judge_keeps_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotate.tui.intentions.SETTLE", 30.0)
+    monkeypatch.setattr("annotate.tui.actions.SETTLE", 30.0)
     path = drawn(tmp_path, judged=True, n=3, reveal=True)
     async with sitting(path) as pilot:
         await press(pilot, "r", "r", "s", "enter")
         assert screen(pilot).hand.unit.position == 1 and screen(pilot).hand.phase == "judge"
         assert {layer for _, _, layer, _ in labels(path)} == {"first"}
-        monkeypatch.setattr("annotate.tui.intentions.SETTLE", 0.0)
+        monkeypatch.setattr("annotate.tui.actions.SETTLE", 0.0)
         pilot.app.typed.seen()
         await press(pilot, "enter")
     assert {layer for _, _, layer, _ in labels(path)} == {"first", "revised"}
@@ -182,7 +180,7 @@ async def test_the_pass_mark_is_told_after_training_and_to_the_lead(tmp_path: Pa
         await press(pilot, key[gold[0]], "enter")
         # A wrong answer has a second try: the first Enter gives it up and shows the answer.
         await press(pilot, *([key[gold[1]]] if right == 2 else [wrong[gold[1]], "enter"]), "enter")
-        assert isinstance(pilot.app.screen, Told)
+        assert isinstance(pilot.app.screen, Notice)
         told = str(pilot.app.screen._text)
         # 2 of 2 is 100 %; 1 of 2 is 50 %, below 80 %.
         assert (
@@ -241,7 +239,7 @@ async def test_numbers_and_lists_are_typed(tmp_path: Path) -> None:
         ('[keys]\nundo = "ctrl+i"', "terminals send 'tab' for it: write"),
         ('[keys]\nundo = "uu"', "key 'uu': there is no such key"),
         ('[keys]\nundo = "u"\nskip = "u"', "key 'u' of 'skip' is already used by 'undo'"),
-        ('[keys]\nundoo = "u"', "no command 'undoo'"),
+        ('[keys]\nundoo = "u"', "'undoo'"),
         ("[keys]\nundo = 3", "write the keys as a string"),
         ("[keys]\nundo = ','", "write the keys as a string"),
         ('[keys]\nundo = "ctrl+h"', "terminals send 'backspace' for it: write"),
@@ -304,13 +302,13 @@ async def test_a_double_click_labels_one_unit(tmp_path: Path, monkeypatch: pytes
             await pilot.press("r", "s")
             await pilot.pause()
             at = text_of(pilot, "labels").split("\n")[5].index("bad")
-            monkeypatch.setattr("annotate.tui.intentions.SETTLE", 0.0)
+            monkeypatch.setattr("annotate.tui.actions.SETTLE", 0.0)
             await pilot.click("#labels", offset=(at, 5))
-            monkeypatch.setattr("annotate.tui.intentions.SETTLE", 30.0)
+            monkeypatch.setattr("annotate.tui.actions.SETTLE", 30.0)
             await pilot.click("#labels", offset=(at, 5))
             await pilot.pause()
             pilot.app.typed.seen()
-            monkeypatch.setattr("annotate.tui.intentions.SETTLE", 0.0)
+            monkeypatch.setattr("annotate.tui.actions.SETTLE", 0.0)
             pilot.app.typed.seen()
         assert sum(f == "quality" for _, f, *_ in labels(path)) == 2
 
