@@ -13,10 +13,10 @@ from judge.types import Json
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Row i is about annotators `first[i]` and `second[i]`, who share `n_units[i]` units (at least one).
+    """The agreement of many pairs. Row i is about annotators `first[i]` and `second[i]`, who share `n_units[i]` units.
 
-    `values` maps a key of METRICS to a coefficient's values, which are nan if undefined. `n_pairs` counts all pairs,
-    including those without a shared unit.
+    Every listed pair shares at least one unit. `values` maps a key of METRICS to a coefficient's values, which are nan
+    if undefined. `n_pairs` counts all pairs, including those without a shared unit.
     """
 
     annotators: tuple[str, ...]

@@ -134,7 +134,7 @@ def _without_a_label(store: Store, wanted: set[str], named: str | None) -> list[
     if named:
         return []
     fields = sorted(relation.conflict_counts(store.conn).keys() - wanted)
-    return [f"no label for '{name}' counts: {all_in_conflict(store, name)}" for name in fields]
+    return [f"'{name}' has no label that counts: {all_in_conflict(store, name)}" for name in fields]
 
 
 def usual(panel: Panel, pair: bool) -> list[str]:
@@ -181,8 +181,8 @@ def analyse(
     """Compute the agreement between all annotators: groups, pairs, judges with the reference, and each label.
 
     `names` are the coefficients (default: those for the level). `per_class` adds precision, recall and F1 for
-    each judge against the reference. `how` has the same meaning as in judge.stats.measures. Raises BadInput as `check`
-    does, and UsageError as `Panel.keys` does.
+    each judge against the reference. `how` has the same meaning as in judge.stats.measures. Raises BadInput if there is
+    nothing to compare, and UsageError for an unknown coefficient.
     """
     check(panel)
     result = Agreement(panel, reference, notes=[*panel.notes, *panel.remarks])

@@ -18,18 +18,18 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
     title = "Alternative annotator test"
     if not tests:
         present = _people_count(subject) if subject.panel.judges else "there is no judge"
-        why = f"it takes a judge and three people who labelled the same units; {present}"
+        why = f"the test needs a judge and three people who labelled the same units; {present}"
         return Section("alternative", title, absent=why)
     blocks: list[Block] = []
     for i, (judge, test) in enumerate(tests.items(), 1):
         if test.winning_rate is None:
-            blocks.append(Paragraph(f"{judge}: not tested, {test.reason}."))
+            blocks.append(Paragraph(f"{judge} was not tested: {test.reason}."))
         else:
             blocks.append(Paragraph(_in_words(judge, test)))
         if test.compared:
             blocks.append(_table(judge, test, i, CLOSENESS[subject.panel.level]))
         if test.notes:
-            blocks.append(Paragraph(f"Of this test: {'; '.join(test.notes)}.", "note"))
+            blocks.append(Paragraph(f"Notes on this test: {'; '.join(test.notes)}.", "note"))
         if test.skipped:
             reasons = "; ".join(f"{name} ({why})" for name, why in test.skipped[:3])
             more = f"; and {len(test.skipped) - 3} more" if len(test.skipped) > 3 else ""
@@ -46,7 +46,7 @@ def _in_words(judge: str, test: AltTest) -> str:
     won = sum(row.won for row in test.compared)
     return (
         f"{judge} wins against {won:,} of {counted(len(test.compared), 'person', 'people')} tested: winning rate {test.winning_rate:.3f} "
-        f"({'passed' if test.passed else 'not passed'}; 0.5 passes), advantage probability {test.advantage:.3f}. "
+        f"({'passed' if test.passed else 'not passed'}; at least 0.5 passes), advantage probability {test.advantage:.3f}. "
         f"Epsilon is {test.epsilon:g}, the false discovery rate {test.q:g}."
     )
 
@@ -78,9 +78,9 @@ def latent(subject: Subject) -> Section:
     title = "Dawid and Skene: estimated classes"
     # The model of two annotators has more parameters than their table can determine.
     if len(subject.panel.people) < 3 or subject.panel.numeric:
-        why = f"it takes three people or more; {_people_count(subject)}"
+        why = f"the model needs at least three people; {_people_count(subject)}"
         if subject.panel.numeric:
-            why = "it takes labels, and these are numbers"
+            why = "the model needs labels, but these are numbers"
         return Section("latent", title, absent=why)
     # If units were drawn with unequal probabilities, no number in the report includes unsampled units.
     table = subject.panel.weighted(subject.panel.among_people)
@@ -95,7 +95,7 @@ def latent(subject: Subject) -> Section:
     text = (
         f"{counted(len(subject.panel.people), 'person', 'people')} on {counted(table.n_units, 'unit')}; the EM algorithm {end} "
         f"after {counted(model.iterations, 'step')}, "
-        f"log-likelihood {model.log_likelihood:.1f}. People are taken as independent given the true class."
+        f"log-likelihood {model.log_likelihood:.1f}. The model assumes that people are independent given the true class."
     )
     blocks: list[Block] = [
         Paragraph(text),
@@ -141,5 +141,5 @@ def _accuracies(subject: Subject, model: DawidSkene) -> Table:
     right = (f"right on '{label}'" for label in subject.panel.domain)
     columns = heads("text", "person") + heads("share", "estimated accuracy", *right)
     columns += heads("number", "units labelled")
-    note = "Blank: the person labelled no unit of that class."
+    note = "A cell is blank if the person labelled no unit of that class."
     return Table("accuracies", "Each person's estimated accuracy", columns, rows, (note,), fold=SHOWN)

@@ -14,21 +14,21 @@ from judge.store.export import stored_task
 from judge.types import Json
 
 NONE = (
-    "The study has no annotation batch of this field: labels of people and gold labels came with the imported data. "
-    "How these units were drawn, and whether people could see a judge's labels, is not recorded here."
+    "The study has no annotation batch for this field: its human labels and gold labels were imported with the data. "
+    "The study does not record how these units were drawn, or whether people could see a judge's labels."
 )
 OPTIONS = {
     "by": "strata by",
     "where": "condition",
     "by_question": "whole questions",
-    "overlap": "people a unit",
-    "frame": "units it was drawn from",
-    "repeats": "share repeated unseen",
+    "overlap": "people per unit",
+    "frame": "sampling frame",
+    "repeats": "share of hidden repeats",
 }
 
 
 def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
-    """Return facts on sampling, blindness, overlap and checks for one batch, or for all batches with the field."""
+    """Return facts about sampling, blindness, overlap and checks for one batch, or for all batches with the field."""
     blocks: list[Block] = []
     drawn: list[tuple[str, str, str]] = []
     query = "SELECT batch, task, purpose, seed, options, reveal_run, created, closed FROM batches ORDER BY created"
@@ -47,7 +47,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
         if plan.by in ("label", "confidence") and plan.run:
             rows.append(("strata of run", plan.run))
         if plan.training:
-            rows.append(("pass mark of training", str(plan.pass_mark)))
+            rows.append(("training pass mark", str(plan.pass_mark)))
         rows += _counts(store, batch)
         rows.append(("blind", _blind(store, batch, task, reveal, plan.assisted)))
         rows += _decisions(store, batch, plan.adjudication)
@@ -59,7 +59,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
 
 
 def revealed(store: Store, name: str | None, field: str) -> set[str]:
-    """Return the runs whose labels were shown to people in these batches after they gave their own."""
+    """Return the runs whose labels were shown to people in these batches after people had given their own labels."""
     rows = store.conn.execute(
         "SELECT batch, task, reveal_run FROM batches WHERE reveal_run IS NOT NULL"
     ).fetchall()
@@ -74,9 +74,9 @@ def _sampling(purpose: str, seed: int, plan: BatchPlan, earlier: list[tuple[str,
     """Describe how the units were drawn. `earlier` are the earlier batches, whose units are excluded."""
     # A route and a queue select units by the judge's labels, so neither is a random sample.
     if plan.from_route:
-        return f"units that the route {plan.from_route} left to people: no random sample"
+        return f"units that the route {plan.from_route} left to people: not a random sample"
     if purpose == "queue":
-        return "the units the judge is least sure of: no random sample"
+        return "the units the judge is least sure of: not a random sample"
     how = "a random sample"
     if plan.purpose == "ppi":
         how += ", by the judge's uncertainty, with known probabilities"
@@ -87,7 +87,7 @@ def _sampling(purpose: str, seed: int, plan: BatchPlan, earlier: list[tuple[str,
         )
         how += f" of the units that were in no earlier batch ({earlier_batches})"
     if plan.by:
-        how += ", equally many of each stratum" if plan.equal_parts else ", in proportion to the strata"
+        how += ", the same number from each stratum" if plan.equal_parts else ", in proportion to the strata"
     return f"{how} (seed {seed})"
 
 
@@ -119,45 +119,49 @@ def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: J
         [batch],
     ).fetchone()
     if elsewhere and not here:
-        return "as declared for labels made elsewhere; none were made here"
+        return "as declared for labels made elsewhere; no labels were made here"
     start = (
-        "yes: while labelling a unit here nobody can read the judge's labels, gold or another person's labels"
+        "yes: while labelling a unit here, nobody can see the judge's labels, gold or another person's labels"
     )
     start += _elsewhere(store, batch)
     if elsewhere:
         start = f"labels made elsewhere: as declared; labels made here: {start}"
     if reveal is None:
         return f"{start}; nothing is shown afterwards"
-    return f"{start}; after the label was committed, that of run {reveal} was shown, and changes are a layer of their own"
+    return (
+        f"{start}; after a label was committed, the label of run {reveal} was shown, and changed labels are stored "
+        "in addition to the first labels"
+    )
 
 
 def _elsewhere(store: Store, batch: str) -> str:
     """Describe what the table of exposures says about the labels made here, as the end of a sentence."""
     query = "SELECT exposure FROM batches WHERE batch = ?"
     if store.conn.execute(query, [batch]).fetchone()[0] == "unknown":
-        return "; what they had seen of these units elsewhere is not known: drawn before exposures were kept"
+        return (
+            "; it is not known what people had seen of these units elsewhere, because the batch was drawn before "
+            "exposures were recorded"
+        )
     n = store.conn.execute(
         "SELECT count(*) FROM events AS e JOIN sessions AS s USING (session_id) WHERE e.batch = ? AND e.kind = 'label' "
         "AND e.reason = 'assisted' AND s.version NOT LIKE '% import %'",
         [batch],
     ).fetchone()[0]
     if n:
-        return f"; {n:,} answers came after another batch had shown gold or the judge of that unit, and count as assisted"
+        return f"; {n:,} answers count as assisted, because another batch had shown gold or the judge's label of the unit"
     other = store.conn.execute(
         "SELECT group_concat(batch, ', ') FROM (SELECT batch FROM batches WHERE exposure = 'unknown' ORDER BY created)"
     ).fetchone()[0]
-    seen = (
-        "; no other batch, pack, push or import had shown gold or the judge of a unit before it was labelled"
-    )
-    return f"{seen}, as far as is known: {other} came before exposures were kept" if other else seen
+    seen = "; no other batch, pack, push or import had shown gold or the judge's label of a unit before it was labelled"
+    return f"{seen}, as far as is known: exposures were not yet recorded for {other}" if other else seen
 
 
 def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
-    """Return the changes that leads made to the batch while it ran, and the people whom they stopped."""
+    """Return the changes that leads made to the open batch, and the people whom they stopped."""
     rows = []
     query = "SELECT annotator_id, why, at FROM stopped WHERE batch = ? ORDER BY at"
     for who, why, at in store.conn.execute(query, [batch]):
-        rows.append((f"stopped, {who}", f"{why} ({at[:10]}); no number uses these labels"))
+        rows.append((f"stopped, {who}", f"{why} ({at[:10]}); these labels are not used in any number"))
     query = "SELECT what, annotator_id, detail, note, at FROM batch_changes WHERE batch = ? ORDER BY seq"
     changes = []
     for change, who, text, note, at in store.conn.execute(query, [batch]):
@@ -166,7 +170,7 @@ def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
         words = [at[:10], change, who or "", f"{detail['units']:,} units" if "units" in detail else ""]
         words += [f"to {others}" if "to" in detail else ""]
         changes.append(" ".join(w for w in words if w) + (f" ({note})" if note else ""))
-    return rows + ([("changed in flight", "; ".join(changes))] if changes else [])
+    return rows + ([("changed while open", "; ".join(changes))] if changes else [])
 
 
 def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]]:
@@ -202,7 +206,7 @@ def _by_policy(store: Store, batch: str, policy: Policy) -> str:
         [batch],
     ).fetchone()[0]
     return (
-        f"; of these {n:,} by the batch's policy and not by a lead ({str(policy) or 'it was removed since'})"
+        f"; {n:,} of these were decided by the batch's policy and not by a lead ({str(policy) or 'since removed'})"
         if n or policy
         else ""
     )
@@ -232,15 +236,15 @@ def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
 def _cautions(
     store: Store, batch: str, purpose: str, task: Task, earlier: list[tuple[str, str]]
 ) -> list[str]:
-    """Return warnings about misinterpretations of the corrected numbers."""
+    """Return warnings about how the corrected numbers could be misread."""
     if purpose == "queue":
         return [
-            f"Batch {batch} is no random sample of the units judged: corrected numbers do not hold for them."
+            f"Batch {batch} is not a random sample of the judged units, so corrected numbers do not hold for those units."
         ]
     if any(kind == "queue" for _, kind in earlier):
         return [
-            f"Batch {batch} was drawn after the units that the judge was least sure of had been taken out: the units that it "
-            "stands for are easier than all that were judged."
+            f"Batch {batch} was drawn after the units that the judge was least sure of had been removed, so the units that "
+            "it represents are easier than the judged units as a whole."
         ]
     low, high = store.conn.execute(
         "SELECT min(weight), max(weight) FROM batch_units WHERE batch = ? AND role = 'sample'", [batch]
@@ -249,6 +253,6 @@ def _cautions(
     if low is None or high <= low * (1 + 1e-9):
         return []
     return [
-        f"Batch {batch} drew units with unequal probabilities (one stands for {low:.1f} to {high:.1f} units of {task.name}). "
-        "Estimates are weighted, so that they are those of all units; counts are of the sample, and so is the calibration of probabilities."
+        f"Batch {batch} drew units with unequal probabilities (one unit represents {low:.1f} to {high:.1f} units of "
+        f"{task.name}). Estimates are weighted to represent all units; counts describe the sample."
     ]

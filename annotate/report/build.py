@@ -133,7 +133,7 @@ def _about(name: str, subject: Subject, rulings: Sequence[Ruling]) -> list[tuple
 
 def _beside(subject: Subject) -> str:
     others = ", ".join(subject.other_fields)
-    return f" (the study also has labels of {others}: --field)" if others else ""
+    return f" (the study also has labels for {others}; --field selects a field)" if others else ""
 
 
 def _in_order(sections: list[Section]) -> list[Section]:
@@ -145,10 +145,10 @@ def _in_order(sections: list[Section]) -> list[Section]:
 
 
 COVERAGE = (
-    "Every value names the units it rests on. Coverage is their share of the units that all annotators the "
-    "value names were asked about; of a value among people alone, their share of the units that people "
-    "labelled; of a corrected number, their share of the units that the judge was asked about. A unit "
-    "without a label, such as a refused or unparsed reply, lowers it."
+    "Every value is shown with the number of units behind it. Coverage is the share of these units among all units "
+    "that all annotators of the value were asked about. For a value about people alone, it is their share of the units "
+    "that people labelled; for a corrected number, of the units that the judge was asked about. Units without a label, "
+    "for example because of a refused or unparsed reply, lower the coverage."
 )
 
 
@@ -199,13 +199,14 @@ def reading(subject: Subject, rulings: Sequence[Ruling]) -> list[str]:
     """Return sentences on how to read values, intervals and coverage."""
     interval, clusters = IntervalSettings(), _resampled(subject)
     intervals = (
-        f"Intervals are {interval.confidence * 100:g} % intervals if no other level is printed. Those of the verdict and of differences between judges are "
-        f"jackknife intervals by {clusters[:-1]} with quantiles of Student's t; those of corrected numbers come from standard errors "
-        f"by {clusters}, of Rogan-Gladen by Lang and Reiczigel. All others, if no note says otherwise, are BCa bootstrap intervals "
-        f"from {interval.replicates:,} resamples of {clusters} (seed {interval.seed})."
+        f"Intervals are {interval.confidence * 100:g} % intervals unless another level is printed. Intervals of the verdict and of "
+        f"differences between judges are jackknife intervals by {clusters[:-1]} with quantiles of Student's t. Intervals of corrected "
+        f"numbers use standard errors clustered by {clusters[:-1]}; those of Rogan-Gladen are by Lang and Reiczigel. All other intervals, "
+        f"unless a note says otherwise, are BCa bootstrap intervals from {interval.replicates:,} resamples of {clusters} "
+        f"(seed {interval.seed})."
     )
     sealed = [
-        f"The sealed test was opened for {judge}: its intervals are {100 * at:.6g} % ones."
+        f"The sealed test was opened for {judge}, so this judge's intervals are {100 * at:.6g} % intervals."
         for judge, at in _looked_at(subject).items()
     ]
     return [intervals, *summary.levels(rulings), *sealed, COVERAGE]

@@ -16,9 +16,9 @@ from judge.store.inputs import decode
 from judge.types import Json
 
 LONGEST = 1500
-"""The maximum characters of a text that are shown."""
+"""The maximum number of characters that are shown of a text."""
 VOTES = 8
-"""If there are more people, their labels are counted instead of listed."""
+"""If more people labelled a unit, their labels are counted instead of listed."""
 MOST_LISTED = 50
 """The maximum number of disagreements listed for each judge."""
 DEFAULT_INPUTS = ("question", "claim", "passage_title", "passage")
@@ -29,7 +29,7 @@ def disagreements(store: Store, subject: Subject) -> Section:
     title = "Where judge and reference differ"
     reference = subject.reference
     if reference is None or not subject.panel.judges:
-        return Section("disagreements", title, absent="there is no judge, or nothing to compare it with")
+        return Section("disagreements", title, absent="there is no judge, or no reference to compare it with")
     blocks: list[Block] = []
     for i, judge in enumerate(subject.panel.judges, 1):
         differing, how = _ranked(subject, judge, reference)
@@ -62,10 +62,10 @@ def _ranked(subject: Subject, judge: str, reference: str) -> tuple[IntArray, str
     if subject.panel.numeric:
         values = np.array([float(v) for v in subject.panel.domain])
         keys.append(np.abs(values[judged[differ]] - values[true[differ]]))
-        criteria.append("by how far apart they are")
+        criteria.append("by the distance between the labels")
     elif subject.panel.level == "ordinal":
         keys.append(np.abs(judged[differ] - true[differ]).astype(np.float64))
-        criteria.append("by how many steps apart they are")
+        criteria.append("by the number of steps between the labels")
     sure = subject.panel.distributions.get(judge)
     if sure is not None:
         # Rounded to steps of 0.05, so that a difference in the third digit does not outweigh the labels of people.

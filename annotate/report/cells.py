@@ -36,7 +36,7 @@ class Grid:
 
     @property
     def dense(self) -> bool:
-        """Whether rows have so many intervals that the intervals go below the values."""
+        """Whether rows have so many intervals that the intervals are written below the values."""
         return any(sum(bool(cell.interval) for cell in row) > 2 for row in self.rows)
 
 

@@ -31,13 +31,15 @@ def consistency(store: Store, subject: Subject) -> Section:
         return Section("consistency", title, absent="no unit was labelled twice by the same annotator")
     columns = heads("text", "annotator") + heads("number", "times")
     columns += heads("brief", "percent agreement", "Krippendorff's alpha") + COUNTS
-    note = "Two labels of one unit by the same annotator; the first of them is the one that all other sections use."
+    note = (
+        "This compares two labels of one unit by the same annotator. All other sections use the first label."
+    )
     table_of_all = Table("consistency", "Self-consistency", columns, rows, (note,))
     return Section("consistency", title, [table_of_all], ["alpha", "bootstrap"])
 
 
 def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None, int]:
-    """Return one annotator's labels, with one column per repeat, and the number of repeats."""
+    """Return one annotator's labels, with one column per repeat, and the number of columns."""
     annotator = subject.run_ids.get(name, name)
     most, answers = relation.repeats(
         store.conn, annotator, subject.panel.field, subject.panel.kinds[name] is AnnotatorKind.JUDGE
@@ -54,7 +56,7 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
 
 
 def revisions(store: Store, subject: Subject) -> Section:
-    """Return who changed labels after seeing the judge's label, towards it or away from it."""
+    """Return who changed labels after seeing the judge's label, and how often towards it or away from it."""
     title = "Labels revised after the judge was shown"
     revised = relation.revised(store.conn, subject.panel.field)
     revised = {person: labels for person, labels in revised.items() if person in subject.panel.people}
@@ -70,10 +72,18 @@ def revisions(store: Store, subject: Subject) -> Section:
     columns += heads("brief", "changed", "towards the judge", "away from the judge") + COUNTS
     others = [j for j in subject.panel.judges if j not in judges]
     notes = (
-        *([f"Not shown to people, and not in this table: {', '.join(others)}."] if others else []),
-        *([] if shown else ["Which judge people had been shown is not recorded for these labels."]),
-        "Shares of the units that have a first label, a later one, and a label of the judge. Towards: the later "
-        "label is the judge's and the first was not; away: the first label was the judge's.",
+        *(
+            [f"Judges that people did not see, and that are not in this table: {', '.join(others)}."]
+            if others
+            else []
+        ),
+        *(
+            []
+            if shown
+            else ["The study does not record which judge people had seen when they revised these labels."]
+        ),
+        "Shares are of the units that have a first label, a later label, and a label by the judge. Towards: only the "
+        "later label equals the judge's. Away: only the first label equals the judge's.",
         "All other sections use first labels only.",
     )
     return Section("revisions", title, [Table("revisions", "Revisions", columns, rows, notes)], ["bootstrap"])

@@ -36,7 +36,7 @@ def confusions(subject: Subject) -> Section:
             absent=f"the labels are numbers ({subject.panel.level}): there are no classes to confuse",
         )
     if reference is None or not subject.panel.judges:
-        return Section("confusion", title, absent="there is no judge, or nothing to compare it with")
+        return Section("confusion", title, absent="there is no judge, or no reference to compare it with")
     blocks: list[Block] = []
     pairs = [(judge, reference) for judge in subject.panel.judges]
     if subject.majority and subject.reference_kind != "majority" and subject.decided is None:
@@ -68,20 +68,26 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
     right = int(np.trace(cells.matrix))
     # Exclude the diagonal, where both gave the same label.
     wrong = cells.matrix * (1 - np.eye(len(labels), dtype=np.int64))
-    text = f"Confusion matrix. On {right:,} of {counted(cells.n_units, 'unit')} both gave the same label."
+    text = f"Confusion matrix. Both gave the same label on {right:,} of {counted(cells.n_units, 'unit')}."
     notes: list[str] = []
     # There are shares in addition to counts only if units were drawn with unequal probabilities.
     if cells.shares is not None:
-        text += f" Of all units these are an estimated {np.trace(cells.shares):.1%}: the drawn ones stand for different numbers."
+        text += (
+            f" That is an estimated {np.trace(cells.shares):.1%} of all units, because the drawn units represent different "
+            "numbers of units."
+        )
         columns += heads("share", *(f"{label}, of all" for label in labels))
         for row, part in zip(rows, [*cells.shares, cells.shares.sum(axis=0)], strict=True):
             row += [float(share) for share in part]
         notes.append(
-            "Counts are of the drawn units. 'Of all' are the estimated shares of all units, weighted."
+            "Counts are of the drawn units. The columns 'of all' have weighted estimates of the shares of all units."
         )
     if wrong.sum():
         r, c = divmod(int(wrong.argmax()), len(labels))
-        text += f" The most frequent confusion: {truth} '{labels[r]}', {predicted} '{labels[c]}', on {counted(int(wrong[r, c]), 'unit')}."
+        text += (
+            f" The most frequent confusion is {truth} '{labels[r]}' and {predicted} '{labels[c]}', on "
+            f"{counted(int(wrong[r, c]), 'unit')}."
+        )
     data = {"matrix": cells.matrix.tolist(), "labels": labels, "rows": truth, "columns": predicted}
     return Figure(
         f"confusion_{i}",
@@ -115,8 +121,11 @@ def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]
             unused.append(f"'{label}'")
     columns = [Column("label"), Column("precision", "brief"), Column("units given it", "number")]
     columns += [Column("recall", "brief"), Column("units with it", "number"), Column("F1", "brief"), *COUNTS]
-    notes = ["Precision is of the units that were given the label, recall of those that have it, F1 of both."]
-    notes += [f"Neither gave {', '.join(unused)}."] if unused else []
+    notes = [
+        "Precision is the share of right labels among the units that were given the label, and recall among the units "
+        "that have it. F1 is the harmonic mean of both."
+    ]
+    notes += [f"Labels that neither gave: {', '.join(unused)}."] if unused else []
     return [overall, Table(f"scores_{i}_labels", f"{caption}, label by label", columns, rows, notes)]
 
 
@@ -190,7 +199,7 @@ def class_shares(subject: Subject) -> Section:
 
 
 def _means(subject: Subject, title: str) -> Section:
-    """Return the mean of each annotator, because numbers have no shares."""
+    """Return the mean number for each annotator. Numbers have no label shares."""
     panel = subject.panel
     names = (*panel.judges, *panel.known, *panel.people)
     rows: list[list[Cell]] = []
@@ -212,12 +221,15 @@ def _means(subject: Subject, title: str) -> Section:
 
 def reliability(subject: Subject) -> Section:
     """Return ECE, Brier score, log loss and the reliability diagram for each judge with stored probabilities."""
-    title = "Do the judge's probabilities mean what they say?"
+    title = "Are the judge's probabilities calibrated?"
     stored = [j for j in subject.panel.judges if j in subject.panel.distributions]
     if not stored:
         if subject.table:
-            return Section("reliability", title, absent="no column probabilities was read")
-        why = "no judge's label probabilities are stored (the model must give token log-probabilities, and the task ask one question)"
+            return Section("reliability", title, absent="no column of probabilities was read")
+        why = (
+            "no label probabilities of a judge are stored (they require a model that returns token log-probabilities, and "
+            "a task with one question)"
+        )
         return Section("reliability", title, absent=why)
     if subject.reference is None:
         return Section("reliability", title, absent="there is no reference to compare the probabilities with")
@@ -255,14 +267,14 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
     notes = [_unassigned(assigned)]
     if weights is not None:
         notes.append(
-            "Units were drawn with unequal probabilities: every number here is weighted, and has no interval."
+            "Units were drawn with unequal probabilities, so all numbers here are weighted and have no interval."
         )
     # A temperature above 1 flattens the probabilities: the judge was overconfident.
     scale, why = temperature(probabilities, codes, weights)
     if scale is not None:
         way = "over" if scale > 1 else "under"
         notes.append(
-            f"The temperature that fits best is {scale:.2f}: the judge is {way}confident. Probabilities are shown unscaled."
+            f"The temperature that fits best is {scale:.2f}: the judge is {way}confident. Probabilities are shown without scaling."
         )
     else:
         notes.append(f"No temperature is fitted: {why}.")
@@ -275,8 +287,8 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
         columns = heads("text", "probability") + heads("number", "units")
         columns += heads("share", "mean probability", "right")
         text = (
-            f"Reliability diagram over {counted(sum(b.n for b in used), 'unit')}: for each bin of the probability of the chosen label, the "
-            f"share of units where it equals {subject.reference_text}. On the diagonal the two are equal."
+            f"Reliability diagram over {counted(sum(b.n for b in used), 'unit')}: for each bin of the chosen label's probability, the "
+            f"share of units on which the label equals {subject.reference_text}. On the diagonal, probability and share are equal."
         )
         data = {"bins": [[b.low, b.high, b.n, b.confidence, b.accuracy] for b in errors.bins]}
         table = Table(f"reliability_{i}_bins", "The bins as a table", columns, cells)
@@ -290,5 +302,8 @@ def _unassigned(assigned: FloatArray) -> str:
         return "No unit with a reference label has probabilities."
     lost = float(1 - finite.mean())
     if lost < 0.0001:
-        return "All the mass lay on tokens that stand for a label."
-    return f"On average {lost:.2%} of the mass lay on tokens that stand for no label; it is left out and the rest scaled to one."
+        return "All probability mass was on tokens that represent a label."
+    return (
+        f"On average, {lost:.2%} of the probability mass was on tokens that do not represent a label. This mass is left "
+        "out, and the remaining mass is scaled to 1."
+    )

@@ -89,17 +89,18 @@ def corrected(store: Store, subject: Subject) -> Section:
         notes |= dict.fromkeys(_weighing([*estimands, *of_papers]))
     notes |= dict.fromkeys(
         [
-            f"Of the units that the judge was asked about. Judge only: those it labelled. Human only: those with "
-            f"{subject.reference_text}. PPI++ takes both, with lambda as the weight of the judge (0: human only).",
-            "The correction holds when the units with a reference label are a random sample of the units judged. "
+            f"All numbers are for the units that the judge was asked about. Judge only: the units that the judge labelled. "
+            f"Human only: the units with {subject.reference_text}. PPI++ combines both; lambda is the weight of the judge "
+            "(0: human only).",
+            "The correction holds if the units with a reference label are a random sample of the judged units. "
             + _sample(store, subject),
             *_ties(subject),
         ]
     )
     if not subject.panel.numeric:
         notes[
-            "Accuracy, judge only: the mean probability that the judge gives to its own label, where probabilities are "
-            "stored; human only: how often it is right on the units with a reference label."
+            "Accuracy, judge only: the mean probability that the judge assigns to its own label, if probabilities are "
+            "stored. Accuracy, human only: the share of units with a reference label on which the judge is right."
         ] = None
     blocks += [Paragraph(text, "note") for text in notes]
     return Section("corrected", title, blocks, ["ppi", "rogan", "judgerates"])
@@ -108,17 +109,17 @@ def corrected(store: Store, subject: Subject) -> Section:
 def _sample(store: Store, subject: Subject) -> str:
     """Return a sentence on whether the labelled units are known to be a random sample."""
     if subject.reference_kind == "gold":
-        return "How units came by their gold labels is not recorded here."
+        return "The study does not record how units were selected for gold labels."
     labelled = np.flatnonzero(subject.has_label(subject.reference or ""))
     used = {subject.panel.table.units[i] for i in labelled}
     drawn = sampled(store, subject.options.batch, subject.panel.field)
     if outside := len(used - drawn):
-        return f"Of {outside:,} of the {len(used):,} labelled units it is not recorded that they were drawn at random."
-    text = "They were drawn at random, by batches of this study (see how units were chosen)."
+        return f"The study does not record that {outside:,} of the {len(used):,} labelled units were drawn at random."
+    text = "They were drawn at random, by batches of this study (see the section on how units were chosen)."
     if without := len(drawn - used):
         text += (
-            f" {without:,} of the {counted(len(drawn), 'unit')} drawn have no such label (not asked, open, skipped or disputed): "
-            "they are taken to be like the others, and nothing here shows whether they are."
+            f" {without:,} of the {counted(len(drawn), 'unit')} drawn have no such label (not asked, open, skipped or disputed). "
+            "They are assumed to resemble the others, which these labels cannot show."
         )
     return text
 
@@ -127,8 +128,8 @@ def _ties(subject: Subject) -> list[str]:
     if subject.reference_kind != "majority" or not subject.n_tied:
         return []
     return [
-        f"The people's majority leaves out {counted(subject.n_tied, 'unit')} on which they are tied: the corrected numbers are for "
-        "units on which people agree more than on others. Adjudicate those units to include them."
+        f"The majority vote of people leaves out {counted(subject.n_tied, 'unit')} with a tie, so the corrected numbers are for "
+        "units on which people agree more than on all units. Adjudicate the units with a tie to include them."
     ]
 
 
@@ -136,12 +137,12 @@ def _weighing(rows: list[Estimand]) -> Iterator[str]:
     if not any(e.weights is not None for e in rows):
         return
     yield (
-        "The labelled units were drawn with unequal probabilities: in human only, PPI++ and Rogan-Gladen each counts for "
-        "as many units as it stands for. The intervals do not use that strata were drawn apart, and are rather too wide."
+        "The labelled units were drawn with unequal probabilities, so human only, PPI++ and Rogan-Gladen weight each unit "
+        "by the number of units that it represents. The intervals ignore stratification, which makes them wider."
     )
     without = [e.measure for e in rows if e.weights is None and not np.isnan(e.human).all()]
     if without:
-        yield f"Not weighted, because the units that they rest on have one weight, none, or several: {', '.join(without)}."
+        yield f"Not weighted, because their units have equal weights, no weights or several weights: {', '.join(without)}."
 
 
 def _beside(
@@ -185,9 +186,9 @@ def _is(codes: IntArray, code: int) -> FloatArray:
 
 
 def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Estimand], list[str]]:
-    """Compute all means over units for every paper that uses this judge's run, and notes on papers without such a mean.
+    """Return the means over units of all papers that use this judge's run, and notes on papers that have an error.
 
-    If there are several scopes, the names include the data set and the system.
+    If there are several scopes, the names of the means include the data set and the system.
     """
     measures: dict[str, Estimand] = {}
     notes: list[str] = []

@@ -77,7 +77,7 @@ def _table(
         n_unlisted = len(subject.panel.people) - len(most)
     rows: list[list[Cell]] = []
     drawn: list[dict[str, Json]] = []
-    # They share a note, because a row for each would only have an undefined value for zero units.
+    # These annotators are named in one note, because each row would only have an undefined value for zero units.
     apart = [o for o in listed if not (subject.has_label(judge) & subject.has_label(o)).any()]
     for other in (other for other in listed if other not in apart):
         measured = subject.measure(judge, other, *names)
@@ -89,13 +89,14 @@ def _table(
     columns = heads("text", "with") + heads("brief", *map(shown, names)) + COUNTS
     notes = (
         [
-            f"The {LISTED} people who share most units with the judge; {counted(n_unlisted, 'other is', 'others are')} in the summary."
+            f"Only the {LISTED} people who share the most units with the judge are listed; "
+            f"{counted(n_unlisted, 'other is', 'others are')} in the summary."
         ]
         if n_unlisted
         else []
     )
     if apart:
-        notes.append(f"No unit is labelled by {judge} and: {', '.join(apart)}.")
+        notes.append(f"Left out, because they share no labelled unit with {judge}: {', '.join(apart)}.")
     table = Table(
         f"agreement_{number}", f"{judge} with each of the others", columns, rows, notes, fold=SHOWN + 2
     )
@@ -107,7 +108,7 @@ def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
 
 
 def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
-    """Return the rows for people with each other, for comparison in the figure."""
+    """Return the figure's rows about people with each other, with which the judges are compared."""
     rows = []
     if 2 <= len(subject.panel.people) <= 4:
         rows += [_bar(f"{first} and {second}", kappa, "people") for first, second, _, kappa in subject.pairs]
@@ -135,7 +136,7 @@ def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
     known = [r for r in rows if r["value"] is not None]
     best = max((r for r in known if r["group"] == "judge"), key=lambda r: float(r["value"]), default=None)
     people = [float(r["value"]) for r in known if r["group"] == "people"]
-    text = f"Points with intervals, one line a pair of annotators: {subject.coefficient_name}."
+    text = f"Points with intervals, one line per pair of annotators: {subject.coefficient_name}."
     if people:
         low, high = f"{min(people):.2f}", f"{max(people):.2f}"
         text += " Without a judge: " + (low if low == high else f"{low} to {high}") + "."
@@ -177,7 +178,11 @@ def _compared(subject: Subject, reference: str) -> Table:
     """Return paired differences between judges, on the units labelled by all of them and by the reference."""
     names = subject.panel.with_labels(subject.panel.judges, reference)
     alone = [name for name in subject.panel.judges if name not in names]
-    notes = [f"No unit of the reference is labelled by: {', '.join(alone)}."] if alone else []
+    notes = (
+        [f"Left out, because they labelled no unit with a reference label: {', '.join(alone)}."]
+        if alone
+        else []
+    )
     differences = subject.panel.judges_compared(reference, confidence=subject.panel.confidence(*names))
     rows: list[list[Cell]] = [
         [f"{c.second} minus {c.first}", c.difference, c.p_value, c.adjusted, c.difference]
@@ -214,7 +219,7 @@ def _figure(
     chosen_step = min(known, key=lambda step: abs((step[0] or 0.0) - chosen))
     rows: list[list[Cell]] = [
         [
-            f"{step[0]:.1%}" + (" (taken)" if step is chosen_step else ""),
+            f"{step[0]:.1%}" + (" (chosen)" if step is chosen_step else ""),
             int(step[1] or 0),
             int(step[2] or 0),
             step[3],
@@ -226,9 +231,9 @@ def _figure(
     columns = heads("text", "share of units accepted") + heads("number", "tested units", "wrong")
     columns += heads("share", "agreement") + heads("text", "promise")
     text = (
-        f"Agreement with {parameters['reference']} on the tested units against the share of all units that a step accepts, from "
-        f"the surest on. The route promises an agreement of {agree:.0%} with a confidence of {float(parameters['confidence']):.0%}; the "
-        f"last step of the path that still holds accepts {chosen:.1%}."
+        f"Agreement with {parameters['reference']} on the tested units, plotted against the share of all units that a step accepts. "
+        f"Each step also accepts units that are less certain. The route promises an agreement of {agree:.0%} with a confidence of "
+        f"{float(parameters['confidence']):.0%}; the last step that keeps this promise accepts {chosen:.1%}."
     )
     data = {"steps": known, "agree": agree, "chosen": chosen}
     table = Table(f"routed_{i}_steps", "The steps as a table", columns, rows)

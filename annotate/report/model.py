@@ -18,7 +18,7 @@ from judge.types import Json, Measure
 Kind = Literal["text", "number", "share", "p", "brief", "n"]
 Cell = str | int | float | Measure | None
 NUMBERS = "key_numbers"
-"""The table of `summary`, whose rows also appear in the boxes of the verdicts."""
+"""The key of the table in `summary` whose rows also appear in the boxes of the verdicts."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ def level_text(confidence: float) -> str:
 
 
 def interval_head(name: str, confidences: Iterable[float]) -> str:
-    """Return the head of a column with intervals: their confidence level, if all of them have the same."""
+    """Return the head of a column with intervals. It includes their confidence level if all intervals have the same."""
     levels = {level_text(level) for level in confidences} or {level_text(IntervalSettings().confidence)}
-    # The verdict's intervals can have another level than the rest of the column: `cells.grid` writes it beside each.
+    # If the levels in a column differ, `cells.grid` writes each level beside its interval.
     return f"{name} ({levels.pop()} interval)" if len(levels) == 1 else f"{name} (interval with its level)"
 
 
@@ -96,7 +96,7 @@ class Table:
 
     def shown(self) -> int:
         """Return the number of rows that a renderer without folding shows."""
-        # Two more rows take no more space than the note on them would.
+        # Two more rows take no more space than the note on the omitted rows.
         return len(self.rows) if self.fold is None or len(self.rows) <= self.fold + 2 else self.fold
 
     def left_out(self) -> list[str]:
@@ -198,7 +198,7 @@ class Section:
     absent: str = ""
 
     def without_undefined(self) -> Section:
-        """Return the section with only defined rows in its tables. A table without any becomes a note with the reason."""
+        """Return the section without the undefined rows of its tables. A table that has no other rows becomes a note."""
         blocks: list[Block] = []
         for block in self.blocks:
             if not isinstance(block, Table):
@@ -225,7 +225,7 @@ class Ruling:
     """The verdict on one judge: the sentence, the rule behind it and its numbers.
 
     `draw` is the number of units and how they were drawn; `next_place` is the number of units at the next look. `numbers`
-    are the agreements behind the verdict, which are shown in its box. The section `summary` has them for all judges.
+    are the agreements behind the verdict, which are shown in its box and, for all judges, in the section `summary`.
     """
 
     judge: str
@@ -247,13 +247,13 @@ class Ruling:
     curve: Sequence[Point] = ()
     numbers: Table | None = None
     conflicts: int = 0
-    """The number of labels in conflict. If there is any, the verdict stays undecided."""
+    """The number of labels in conflict. As long as there are any, the verdict is undecided."""
     no_labels: bool = False
     """Whether the judge has no label on any unit that others labelled."""
     confidence: float = IntervalSettings().confidence
     """The level of the intervals behind the verdict."""
     shared_by: str = ""
-    """What shares the error rate of 5 % in words, such as several looks; empty if nothing does."""
+    """What shares the error rate of 5 %, in words, such as 'several looks at the units'. Empty if nothing shares it."""
 
 
 @dataclass(frozen=True, eq=False)

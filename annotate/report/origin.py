@@ -23,9 +23,9 @@ def runs(store: Store, subject: Subject) -> Section:
     """Return the facts about each judge: model, resolved version, prompt, options, and the statuses of its replies."""
     title = "The judges"
     if not subject.panel.judges:
-        return Section("runs", title, absent="there is no judge run of this field")
+        return Section("runs", title, absent="there is no judge run for this field")
     if subject.table:
-        why = "the labels come from a table, which says nothing of the model, its prompt, or how its replies ended"
+        why = "the labels come from a table, which does not record the model, its prompt, or the statuses of its replies"
         return Section("runs", title, absent=why)
     blocks: list[Block] = []
     rows: list[list[Cell]] = []
@@ -39,8 +39,11 @@ def runs(store: Store, subject: Subject) -> Section:
         rows.append([*cells, counts["input_tokens"], counts["output_tokens"], counts["mean_latency"]])
         blocks.append(Facts(f"run_{i}", judge, _facts(store, run)))
     columns = heads("text", "judge") + heads("number", "replies") + heads("text", *map(str, Status))
-    columns += heads("number", "tokens in", "tokens out", "seconds a call")
-    note = "The latest attempt on each unit and repeat. Only replies that are ok have labels; the others lower the coverage."
+    columns += heads("number", "tokens in", "tokens out", "seconds per call")
+    note = (
+        "This counts the latest attempt for each unit and repeat. Only replies with the status ok have labels; all others "
+        "lower the coverage."
+    )
     return Section("runs", title, [Table("statuses", "How replies ended", columns, rows, (note,)), *blocks])
 
 
@@ -61,15 +64,15 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
     return [
         ("run", run["run_id"]),
         ("model", run["model"]),
-        *([("origin", f"{origin}; adjudge asked no model")] if origin else []),
-        ("resolved model", run["resolved_model"] or "the provider does not say"),
+        *([("origin", f"{origin}; adjudge did not call a model")] if origin else []),
+        ("resolved model", run["resolved_model"] or "not reported by the provider"),
         ("task", task.name),
         ("task file sha256", task.sha256),
         ("constant prompt part sha256", ", ".join(prefixes) or "no request is stored"),
         ("options", _pairs(json.loads(run["options"]))),
         ("provider", _pairs(provider)),
         *(
-            [("fence", "none: a raw prompt, so that passages were not fenced off from instructions")]
+            [("fence", "none: a raw prompt does not separate passages from instructions")]
             if task.spec.raw
             else []
         ),
@@ -90,7 +93,9 @@ def _examples(task: Task, options: Mapping[str, Json]) -> str:
         else len([example for example in chosen.split(",") if example])
     )
     nearest = options.get("nearest_examples")
-    return str(n) if nearest is None else f"{nearest} of each label for a unit, the nearest by BM25 of {n}"
+    return (
+        str(n) if nearest is None else f"the {nearest} nearest of each label by BM25 for each unit, from {n}"
+    )
 
 
 def _pairs(values: Mapping[str, Json]) -> str:
@@ -140,7 +145,7 @@ def citations(subject: Subject, sections: Iterable[Section]) -> Section:
         blocks.append(Paragraph(text))
         blocks.append(
             Paragraph(
-                "Numbers of this report were measured with another judge: they are not that paper's numbers.",
+                "The numbers in this report were measured with a different judge, so they are not the paper's numbers.",
                 "note",
             )
         )

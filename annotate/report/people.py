@@ -33,8 +33,8 @@ from judge.types import AnnotatorKind, Measure
 KNOWN = ("qualification", "training", "paid", "consent")
 SHOWN = 12
 OF_A_TABLE = (
-    "The labels come from a table: how these units were drawn, what people were asked, and whether they could see a judge's "
-    "labels, is not recorded there."
+    "The labels come from a table, which does not record how the units were drawn, what people were asked, or whether "
+    "people could see a judge's labels."
 )
 
 
@@ -43,7 +43,9 @@ def who(store: Store, subject: Subject) -> Section:
     names = [*subject.panel.people, *subject.panel.others]
     waiting = _waiting(subject)
     if not names:
-        reason = f"nobody but judges labelled this field{' in a way that can be used' if waiting else ''}"
+        reason = (
+            f"only judges {'have labels for this field that are used' if waiting else 'labelled this field'}"
+        )
         return Section(
             "who", "Who annotated", absent=" ".join([f"{reason}.", *waiting]) if waiting else reason
         )
@@ -63,7 +65,9 @@ def who(store: Store, subject: Subject) -> Section:
     # Reviewers ask for these facts, so the report lists the missing ones.
     missing = [k for k in KNOWN if k not in keys]
     if missing and subject.panel.people:
-        blocks.append(Paragraph(f"The study does not record of its people: {', '.join(missing)}.", "note"))
+        blocks.append(
+            Paragraph(f"Facts about people that the study does not record: {', '.join(missing)}.", "note")
+        )
     blocks += [Paragraph(text, "note") for text in waiting]
     blocks += [
         Paragraph(f"{in_words(annotator, pace)}.", "note")
@@ -87,7 +91,7 @@ def _waiting(subject: Subject) -> list[str]:
                 "stopped": f"{are} not used: a lead stopped {person} in the batch",
             }
             if n and layer in reasons:
-                texts.append(f"{counted(n, 'label')} of {person} {reasons[layer]}.")
+                texts.append(f"{counted(n, 'label')} by {person} {reasons[layer]}.")
     return texts
 
 
@@ -102,7 +106,7 @@ def _people_in_words(subject: Subject, labelled: Sequence[int]) -> str:
     # If all numbers are equal, the median would repeat them.
     if min(labelled) != max(labelled):
         middle += f", median {int(np.median(labelled)):,}"
-    apiece = f"{_span(int(each.min()), int(each.max()))} label{'s' if each.max() > 1 else ''} a unit"
+    apiece = f"{_span(int(each.min()), int(each.max()))} label{'s' if each.max() > 1 else ''} per unit"
     return f"{text}: {apiece}; each person labelled {middle}."
 
 
@@ -134,7 +138,7 @@ def sampling(store: Store, subject: Subject) -> Section:
         for label in question.labels if question else ():
             rows.append((f"label '{label.value}'", label.meaning or "no meaning given"))
         rows.append(("level", subject.panel.level))
-        blocks.append(Facts("task", "The question, as the task file puts it", rows))
+        blocks.append(Facts("task", "The question, as worded in the task file", rows))
         if text := instructions(task):
             blocks += [Paragraph("Instructions for people and judges:"), Paragraph(text, "quote")]
         if task.spec.guidelines:
@@ -188,11 +192,11 @@ def ceiling(subject: Subject) -> Section:
             blocks += [_against(subject, source, other) for source in sources]
     if len(subject.panel.people) < 2:
         why = (
-            f"there is one person only, {subject.panel.people[0]}"
+            f"only one person labelled this field, {subject.panel.people[0]}"
             if subject.panel.people
             else "no person labelled this field"
         )
-        unknown = f"{why}: how well people agree with each other on it is unknown"
+        unknown = f"{why}, so it is unknown how well people agree with each other"
         if not blocks:
             return Section("ceiling", title, absent=unknown)
         blocks.insert(0, Paragraph(unknown[0].upper() + unknown[1:] + ".", "note"))
@@ -206,8 +210,8 @@ def _by_label(subject: Subject) -> Table:
     }
     rows: list[list[Cell]] = [[label, m, m] for label, m in by_label.items() if m.n_units]
     unused = [f"'{label}'" for label, m in by_label.items() if not m.n_units]
-    notes = [f"On no unit that two people labelled: {', '.join(unused)}."] if unused else []
-    caption = "Agreement per label: given that one person chose it, how often another one did"
+    notes = [f"Labels that are not on any unit with two people: {', '.join(unused)}."] if unused else []
+    caption = "Agreement per label: how often another person chose the label, given that one person chose it"
     return Table(
         "class_agreement", caption, heads("text", "label") + heads("brief", "agreement") + COUNTS, rows, notes
     )
@@ -237,7 +241,7 @@ def _pairs(subject: Subject) -> Table:
         for first, second, percent, kappa in subject.pairs
     ]
     columns = heads("text", "pair") + heads("brief", *map(shown, names)) + COUNTS
-    return Table("pairs", "Every two people", columns, rows)
+    return Table("pairs", "Every pair of people", columns, rows)
 
 
 def _summary(subject: Subject) -> list[Block]:
@@ -250,7 +254,7 @@ def _summary(subject: Subject) -> list[Block]:
         first=subject.panel.people,
         second=subject.panel.people,
     )
-    spread = spread_table("pairs", f"{subject.coefficient_name} of every two people", pairs)
+    spread = spread_table("pairs", f"{subject.coefficient_name} of every pair of people", pairs)
     values = next(iter(pairs.values.values()))
     values = values[np.isfinite(values)]
     if not len(values):
@@ -272,14 +276,20 @@ def spread_table(key: str, caption: str, pairs: Pairs) -> Table:
         "number", "number", "defined", *(q.replace("_", " ") for q in quartiles)
     )
     values = [spread[name] for name in ("n_sharing", "n_defined", *quartiles)]
-    row: list[Cell] = ["two with a common unit", *values]
+    row: list[Cell] = ["pairs with a common unit", *values]
     n = pairs.n_units
     notes = (
         [f"A pair shares {_span(int(n.min()), int(n.max()))} units, median {int(np.median(n)):,}."]
         if len(n)
         else []
     )
-    return Table(key, caption, columns, [row], [*notes, "Weighted mean: by the units that a pair shares."])
+    return Table(
+        key,
+        caption,
+        columns,
+        [row],
+        [*notes, "The weighted mean weights each pair by the number of units that it shares."],
+    )
 
 
 def _against(subject: Subject, source: str, other: str) -> Table:
@@ -303,5 +313,7 @@ def tie_note(subject: Subject) -> str:
     text = f"The majority leaves ties open: {counted(subject.n_tied, 'unit has', 'units have')} no majority label."
     alone = int(((subject.panel.among_people.codes != MISSING).sum(axis=1) == 1).sum())
     if alone:
-        text += f" On {counted(alone, 'unit')} it is the label of the one person who gave any."
+        text += (
+            f" On {counted(alone, 'unit')}, the majority label is the label of the only person who gave one."
+        )
     return text

@@ -94,7 +94,7 @@ def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
 
 
 def _shared_by(verdict: Verdict) -> str:
-    """Return what shares the verdict's error rate, and so makes its intervals wider than 95 % ones."""
+    """Return, in words, what shares the verdict's error rate and so makes its intervals wider than 95 % intervals."""
     looks, family = verdict.draw.looks, len(verdict.draw.family)
     parts = ["several looks at the units"] if looks is not None and len(looks.spent) > 1 else []
     return " and by ".join([*parts, *([f"{family} judges"] if family > 1 else [])])
@@ -129,12 +129,12 @@ def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
     if counts.sum() and counts.max() > ONE_SIDED * counts.sum() and not subject.panel.numeric:
         label, n = subject.panel.domain[int(counts.argmax())], int(counts.max())
         warnings.append(
-            f"{judge} gave the label '{label}' to {n:,} of {counted(int(counts.sum()), 'unit')}: it hardly tells units apart."
+            f"{judge} gave the label '{label}' to {n:,} of {counted(int(counts.sum()), 'unit')}, so it hardly distinguishes units."
         )
     n_judged = int(subject.panel.asked_units[judge].sum())
     n_labelled = int(subject.has_label(judge).sum())
     if n_judged - n_labelled > SILENT * n_judged:
-        warning = f"{judge} has no label on {n_judged - n_labelled:,} of {counted(n_judged, 'unit')} it was asked about."
+        warning = f"{judge} has no label on {n_judged - n_labelled:,} of {counted(n_judged, 'unit')} that it was asked about."
         warnings.append(" ".join([warning, *_not_at_random(subject, judge)]))
     return (*warnings, *_at_chance(subject))
 
@@ -154,7 +154,8 @@ def _not_at_random(subject: Subject, judge: str) -> list[str]:
         return []
     shares = ", ".join(f"{share:.0%} of '{label}'" for label, share in missing.items())
     return [
-        f"By the reference those are {shares}: the labels are not missing at random, and agreement is that of the rest."
+        f"Labels are missing on {shares} by the reference. They are not missing at random, and agreement is measured on the "
+        "other units only."
     ]
 
 
@@ -166,8 +167,8 @@ def _at_chance(subject: Subject) -> list[str]:
     if alpha.value is None or alpha.low is None or alpha.low > 0:
         return []
     return [
-        f"People agree with each other no better than chance may explain (Krippendorff's alpha {alpha.value:.3f}, "
-        f"{alpha.low:.3f} to {alpha.high:.3f}): a judge that guesses could stand in for them, so trust would say little."
+        f"The agreement between people may be due to chance (Krippendorff's alpha {alpha.value:.3f}, {alpha.low:.3f} to "
+        f"{alpha.high:.3f}). A judge that guesses could then be non-inferior to people, so trust would mean little."
     ]
 
 
@@ -226,7 +227,7 @@ def _open(verdict: Verdict) -> str:
         if c.state == "open" and c.name in names:
             return names[c.name]
     if all(c.state != "open" for c in verdict.conditions if c.name in ("non_inferiority", "threshold")):
-        return "no label is shown"
+        return "no label meets its condition yet"
     if verdict.regime == "threshold":
         return f"the interval includes the threshold {verdict.limits.threshold:g}"
     return f"the interval includes the margin {verdict.limits.margin:g}"
@@ -254,7 +255,7 @@ def _ahead(verdict: Verdict) -> str:
         units = (
             f"about {verdict.more_units:,} more"
             if not verdict.of.sums.weighted
-            else f"about {verdict.more_units:,} drawn so"
+            else f"about {verdict.more_units:,} drawn in the same way"
         )
         chance = (
             " would decide with a chance of 80 %"
@@ -265,7 +266,8 @@ def _ahead(verdict: Verdict) -> str:
     elif ahead is not None and ahead.why and verdict.refused and verdict.of.sums.weighted:
         # More units drawn in the same way would not decide. The draw that would decide is already named.
         parts += [
-            f" With {c.more_units:,} units drawn so the chance is {c.decided:.0%}." for c in ahead.curve[-1:]
+            f" With {c.more_units:,} units drawn in the same way, the chance is {c.decided:.0%}."
+            for c in ahead.curve[-1:]
         ]
     elif ahead is not None and ahead.why:
         parts.append(f" More labels may not decide it: {ahead.why}.")
@@ -278,14 +280,15 @@ def _looked(look: Look | None) -> list[str]:
         return []
     return [
         f"The sealed test was opened for this judge by look {look.look} ({look.purpose}): the verdict and comparisons with "
-        f"other judges are tested at {look.level:.4g}, and all intervals on this judge are {100 * look.confidence:.6g} % ones."
+        f"other judges are tested at the level {look.level:.4g}, and all intervals for this judge are "
+        f"{100 * look.confidence:.6g} % intervals."
     ]
 
 
 def power(rulings: Sequence[Ruling]) -> list[Section]:
     """Return one curve for each undecided judge."""
     blocks: list[Block] = [_curve(i, ruling) for i, ruling in enumerate((r for r in rulings if r.chances), 1)]
-    return [Section("power", "How many labels more", blocks)] if blocks else []
+    return [Section("power", "How many more labels", blocks)] if blocks else []
 
 
 def _curve(number: int, ruling: Ruling) -> Figure:
@@ -294,7 +297,7 @@ def _curve(number: int, ruling: Ruling) -> Figure:
     rows: list[list[Cell]] = [
         [c.more_units, c.more_clusters, c.decided, c.trusted, c.distrusted] for c in ruling.chances
     ]
-    note = "Over all truths that the labels at hand leave open, not at the value that they show."
+    note = "The chance is averaged over all values that the present labels leave open, not computed at their estimate."
     caption = f"Chance of a verdict on {ruling.judge} with more labels"
     table = Table(f"power_{number}", caption, columns, rows, (note,))
     first, last = ruling.chances[0], ruling.chances[-1]
@@ -319,7 +322,7 @@ def limits(subject: Subject, rulings: Sequence[Ruling]) -> list[Section]:
 
 
 def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
-    """Return a table of verdicts with rows for the margin (or the threshold), and columns for epsilon if it has an effect."""
+    """Return a grid of verdicts with rows for the margin (or the threshold), and columns for epsilon if it matters."""
     options = subject.options
     by_margin = ruling.curve[0].threshold is None
     limit_name = "margin" if by_margin else "threshold"
@@ -333,7 +336,7 @@ def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
     over = "margin and epsilon" if across != [None] else limit_name
     caption = f"The verdict on {ruling.judge} over {over}"
     n = f"{counted(evidence.n_units, 'unit')} of {counted(evidence.n_clusters, 'question')}"
-    note = f"The same rule on the same {n}. A limit that is chosen after looking here is no test any more."
+    note = f"The same rule on the same {n}. A limit that is chosen after looking at this table is no longer a test."
     table = Table(
         f"curve_{number}",
         caption,
@@ -345,7 +348,7 @@ def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
     same = {d: sum(line.count(d) for line in cells) for d in dict.fromkeys(d for line in cells for d in line)}
     counts = ", ".join(f"{d} at {k} of {counted(len(ruling.curve), 'point')}" for d, k in same.items())
     here = f"{limit_name} {limit:g}" + (f" and epsilon {options.epsilon:g}" if across != [None] else "")
-    text = f"Grid of the verdict over {over}: {counts}; {ruling.decision} at {here}, as asked for."
+    text = f"Grid of the verdict over {over}: {counts}; {ruling.decision} at {here}, as requested."
     data = {
         "rows": [f"{row:g}" for row in rows],
         "columns": ["" if e is None else f"{e:g}" for e in across],

@@ -52,7 +52,7 @@ class ReportOptions:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The labels for one field, and their reference, which is None if there is none.
+    """The labels for one field, and the reference, which may be None.
 
     `table` is the file with the labels if there is no study. `measured` and `others_of` cache results of `summary`.
     """
@@ -152,7 +152,7 @@ def load(store: Store, options: ReportOptions) -> Subject:
 
 
 def _in_versions(store: Store) -> set[tuple[str, str]]:
-    """Return the (model, task without version) of which the study has runs with several versions of the task."""
+    """Return each (model, task without version) for which the study has runs with several versions of the task."""
     only_tried = tried(store.conn)
     versions: dict[tuple[str, str], set[str]] = {}
     for run, model, task in store.conn.execute("SELECT run_id, model, task FROM runs"):
@@ -162,9 +162,9 @@ def _in_versions(store: Store) -> set[tuple[str, str]]:
 
 
 def _short_names(panel: Panel, in_versions: Collection[tuple[str, str]]) -> dict[str, str]:
-    """Return the shortest unique name of each judge: the model, if need be with the task's version and the end of the run's id.
+    """Return the shortest unique name of each judge: the model and, if necessary, the task's version and the run id's end.
 
-    The version is also in the name of a run that was chosen alone: the reader knows the model's other run, too.
+    The name includes the version even if only one run was chosen, because the reader may know the model's other runs.
     """
     models: dict[str, str] = {}
     for name in panel.shown.values():

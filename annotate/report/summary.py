@@ -34,9 +34,9 @@ POOLED = "pooled kappa"
 OTHERS = "the majority of the others"
 LISTED = 20
 WORDS = (
-    "Kappa is agreement beyond what two annotators reach who guess with the same shares of labels: 1 is perfect agreement, 0 "
-    "is guessing. The human ceiling is how well people agree with each other: a judge near it agrees with people as well as a "
-    "person does. Trust: every condition of the rule holds; do not trust: one of them is shown to fail; undecided: neither."
+    "Kappa is the agreement beyond that of two annotators who guess with the same label shares: 1 is perfect agreement, 0 is "
+    "guessing. The human ceiling is how well people agree with each other; a judge near it agrees with people as well as a "
+    "person does. Trust: every condition of the rule holds. Do not trust: a condition is shown to fail. Undecided: neither."
 )
 
 COVERED = (
@@ -46,7 +46,7 @@ COVERED = (
 
 
 def with_numbers(subject: Subject, rulings: Sequence[Ruling]) -> list[Ruling]:
-    """Return each ruling with the figures shown in its box: judge-human agreement and human-human agreement."""
+    """Return each ruling with the numbers shown in its box: judge-human agreement and human-human agreement."""
     ceiling = _ceiling(subject)
     return [
         replace(r, numbers=_numbers(f"key_numbers_{i}", [*_agreements(subject, r), *ceiling]))
@@ -88,8 +88,8 @@ def _agreements(subject: Subject, ruling: Ruling) -> list[list[Cell]]:
             rows.append(["people with each other, on the same units", POOLED, among, among])
     source = None
     if pooled is None and ruling.measures:
-        # If there is a single source of labels, this is the verdict's number. It differs from the reference's if a person is
-        # compared beside gold.
+        # With a single source of labels, this is the verdict's number. The reference has another number if the source is a
+        # person and the reference is gold.
         alone = ruling.measures[0]
         source = next(who for who in alone.annotators or () if who != ruling.judge)
         text = subject.reference_text if source == subject.reference else f"the labels of {source}"
@@ -139,11 +139,12 @@ def _beside(subject: Subject, judge: str, number: int) -> Table:
     name = subject.coefficient_name
     columns = heads("text", "person") + heads("brief", f"{name} of the person", f"of {judge}") + COUNTS
     notes = [
-        "Both against the majority of the other people, on the units that the person, the judge and that majority have."
+        "Both are compared with the majority of the other people, on the units that the person, the judge and the majority "
+        "labelled."
     ]
     if n_others:
         notes.append(
-            f"The {len(people)} people with most units; {counted(n_others, 'other is', 'others are')} left out."
+            f"Only the {len(people)} people with the most units are listed; {counted(n_others, 'other is', 'others are')} left out."
         )
     if empty := len(people) - len(rows):
         notes.append(f"{counted(empty, 'person has', 'people have')} no such unit.")
@@ -233,7 +234,7 @@ def short(document: Document) -> Document:
 
 
 def levels(rulings: Sequence[Ruling]) -> list[str]:
-    """Return why intervals of a verdict have another level than the others, one sentence for each level."""
+    """Return one sentence for each unusual confidence level of verdicts, with the reason for the level."""
     judges: dict[tuple[str, str], list[str]] = {}
     for r in rulings:
         if r.shared_by and r.confidence != IntervalSettings().confidence and has_intervals(r):
@@ -245,7 +246,7 @@ def levels(rulings: Sequence[Ruling]) -> list[str]:
 
 
 def has_intervals(ruling: Ruling) -> bool:
-    """Return whether the verdict rests on any interval."""
+    """Return whether any number behind the verdict has an interval."""
     return any(m.low is not None for m in ruling.measures)
 
 
@@ -255,11 +256,11 @@ PROFILE = {
     "paid": "payment",
     "consent": "consent",
 }
-"""A map from each key in an annotator's profile to its word. Reviewers ask for each of these facts."""
+"""A map from each key in an annotator's profile to the word in the report. Reviewers ask for each of these facts."""
 
 
 def _verdict(ruling: Ruling) -> str:
-    """Return the verdict with its reason. If the verdict is not computed yet, the reason is in its sentence."""
+    """Return the verdict's sentence with the reason, which is not repeated if the sentence already contains it."""
     reason, _, units = ruling.because.partition(" (n = ")
     if units and reason.lower() in ruling.sentence.lower():
         return ruling.sentence
@@ -290,7 +291,7 @@ def _annotators(document: Document) -> list[str]:
     if missing:
         lacking = [name for name in people if len(known[name]) < len(PROFILE)]
         whom = ", ".join(lacking) if len(lacking) <= MANY else f"{len(lacking)} annotators"
-        texts.append(f"[To add by the author: {', '.join(missing)} of {whom}.]")
+        texts.append(f"[The author must add: {', '.join(missing)} of {whom}.]")
     return texts
 
 

@@ -24,7 +24,7 @@ FINISHED = "this part is finished"
 
 @dataclass(frozen=True)
 class NextBlock:
-    """The result of a block: the number of units `opened`, or that the batch is `closed`. Only the lead sees `messages`."""
+    """The result of a block: how many units were opened, or whether the batch was closed. Only the lead sees `messages`."""
 
     opened: int
     closed: bool
@@ -51,7 +51,7 @@ def next_block(store: Store, name: str) -> NextBlock:
     messages = [f"{ruling.judge}: {ruling.decision}. {_at(ruling)}" for ruling in rulings]
     # The verdict uses an unbroken sequence of complete units from the first one, so an open unit blocks all later ones.
     if waiting := len(sequence.units) - sequence.complete:
-        messages.append(f"{waiting:,} units from the first open one on are not complete yet")
+        messages.append(f"{waiting:,} units, from the first open unit on, are not complete yet")
         return NextBlock(0, False, tuple(messages))
     size = sum(len(b.units) for b in sequence.batches if b.name == name)
     place = next((p for p in places_until(sequence.end) if p > len(sequence.units)), None)
@@ -61,7 +61,10 @@ def next_block(store: Store, name: str) -> NextBlock:
         return NextBlock(
             0,
             True,
-            (*messages, "decided" if not undecided else "no look is left; the batch is closed undecided"),
+            (
+                *messages,
+                "decided" if not undecided else "no look is left, so the batch is closed without a decision",
+            ),
         )
     # The numbers of units at the looks refer to the whole sequence, which may have begun in an earlier batch.
     to = min(until, size + place - len(sequence.units))
@@ -94,7 +97,9 @@ def _at(ruling: Ruling) -> str:
     if deciding is None or deciding.value is None or deciding.low is None or deciding.high is None:
         return ruling.because
     quantity = (
-        "agreement with people minus people's own" if deciding.name == "non_inferiority" else "agreement"
+        "agreement with people minus the agreement between people"
+        if deciding.name == "non_inferiority"
+        else "agreement"
     )
     return (
         f"{quantity[:1].upper()}{quantity[1:]} is {deciding.value:.3f}, at this look between {deciding.low:.3f} and {deciding.high:.3f}; "

@@ -1,7 +1,7 @@
 """The units of a page: texts with highlights and evidence, and every label with its source and reason.
 
-For a unit that somebody must still label blind, the page has only the texts. It has no label, nor anything that reveals
-one, such as a judge's reply, evidence or a note.
+For a unit that somebody must still label blind, the page has only the texts. It has neither labels nor anything that
+reveals a label, such as a judge's reply, evidence or a note.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from judge.store.study import dumps
 from judge.types import AnnotatorKind
 
 MOST = 10_000
-"""The maximum number of units on a page. With more, a browser needs more than three seconds to open it."""
+"""The maximum number of units on a page. A browser needs more than three seconds to open a page with more units."""
 _JSON = ("reference_answers", "options")
 _ABOUT = ("passage_title", "passage_date", "passage_source")
 _ASKED = ("question", "claim", "answer_claim", "nugget", "sentence")
@@ -38,7 +38,7 @@ _ASKED = ("question", "claim", "answer_claim", "nugget", "sentence")
 
 HIGHLIGHT, EVIDENCE = "h", "e"
 Segment = str | tuple[str, str]
-"""A piece of a text, and how it is marked if it is not plain."""
+"""A piece of plain text, or a marked piece with its mark."""
 
 
 @dataclass(slots=True)
@@ -91,10 +91,10 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
     """
     n, _ = select(store, task, selection)
     if not n:
-        raise UsageError(f"no unit to show: no unit of {task.name} matches the selection")
+        raise UsageError(f"no unit of {task.name} matches the selection, so there is nothing to show")
     if n > MOST:
         raise UsageError(
-            f"{n:,} units are selected, but a page holds at most {MOST:,}; choose fewer with --where, --batch, or -n {MOST} --sample 0"
+            f"{n:,} units are selected, but a page can have at most {MOST:,}; choose fewer with --where, --batch, or -n {MOST} --sample 0"
         )
     # People who read everything are no longer blind, so nothing needs to be left out for them.
     waiting = set() if reveal_to else exposure.waiting(store.conn) | _still_to_draw(store)
@@ -239,7 +239,7 @@ def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
 
 
 def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: Mapping[str, str]) -> None:
-    """Add the labels of units that do not wait for a blind label, without judges' labels on a test that is sealed for them."""
+    """Add the labels of units that do not wait for a blind label, except judges' labels on a sealed test set."""
     sealed = {run: splits.closed(store, task.task_id, run) for run in runs}
     only_tried = tried(store.conn)
     for row in relation.of_selection(store.conn):

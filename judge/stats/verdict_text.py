@@ -86,7 +86,7 @@ def because(
         if c.state in wanted and c.name not in shown_only and not (c.name == "evidence" and "holds" in wanted)
     ]
     if decision == "undecided" and not telling:
-        telling = ["no label is shown"]
+        telling = ["no label meets its condition yet"]
     if decision == "undecided" and any(c.name == "evidence" and c.state == "open" for c in conditions):
         telling = telling[:1]
     if labels and decision in ("trust", "trust in part"):

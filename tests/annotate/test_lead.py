@@ -249,7 +249,7 @@ def test_who_is_stopped_labels_no_more_and_counts_no_more(tmp_path: Path) -> Non
     shown = annotate("batches", "show", "pilot", "-d", path).stdout
     assert "alice: excluded (failed training); no result uses these labels" in shown
     told = " ".join(annotate("report", "--batch", "pilot", "-d", path).stdout.split())
-    assert "2 labels of alice are not used: a lead stopped alice" in told
+    assert "2 labels by alice are not used" in told
     assert "stopped, alice" in told and "failed training" in told
     file = tmp_path / "x.csv"
     file.write_text(f"unit,field,annotator,label\n{units[3]},stance,alice,refute\n")

@@ -176,10 +176,10 @@ def test_unequal_probabilities_are_weighed(tmp_path: Path) -> None:
     # ann: refute, support in turn; bob refutes 0, 3, 6, 9. They agree on 0 and 6 (refute, weight 1), 1, 5 and 7
     # (support, weight 4).
     assert values(result["share of 'support'"])[1] == pytest.approx(12 / 14)
-    assert "each counts for as many units as it stands for" in notes(document)
+    assert "drawn with unequal probabilities" in notes(document)
     even = report(with_batch(_folder(tmp_path) / "study.db"), batch="pilot", reference="majority")
     assert values(rows(even)["share of 'support'"])[1] == pytest.approx(3 / 5)
-    assert "as many units as it stands for" not in notes(even)
+    assert "drawn with unequal probabilities" not in notes(even)
 
 
 def _folder(path: Path) -> Path:
@@ -191,7 +191,7 @@ def test_whether_the_sample_was_random_is_told(tmp_path: Path) -> None:
     study = with_batch(tmp_path / "study.db")
     drawn = report(study, batch="pilot", reference="majority")
     assert "They were drawn at random, by batches of this study" in notes(drawn)
-    assert "leaves out 5 units on which they are tied" in notes(drawn)
+    assert "5 units with a tie" in notes(drawn)
     assert "5 of the 10 units drawn have no such label" in notes(drawn), "those left are no random sample"
     assert "drawn have no such label" not in notes(report(study, batch="pilot", reference="ann"))
     with Store.open(study) as store, store.transaction() as conn:
@@ -200,11 +200,11 @@ def test_whether_the_sample_was_random_is_told(tmp_path: Path) -> None:
     # With less than full overlap most units without a person's label were never that person's.
     assert "have no such label (not asked, open" in notes(report(study, batch="pilot", reference="ann"))
     gold = report(tmp_path / "study.db")
-    assert "How units came by their gold labels is not recorded here." in notes(gold)
+    assert "how units were selected for gold labels" in notes(gold)
     queue = report(
         with_batch(_folder(tmp_path) / "study.db", purpose="queue"), batch="pilot", reference="majority"
     )
-    assert "Of 5 of the 5 labelled units it is not recorded that they were drawn at random." in notes(queue)
+    assert "5 of the 5 labelled units" in notes(queue)
 
 
 def test_a_judge_without_probabilities_has_the_accuracy_of_the_labelled_units(tmp_path: Path) -> None:

@@ -355,9 +355,7 @@ def test_every_format_says_how_its_numbers_were_made(db: Path, tmp_path: Path) -
         else:
             assert "epsilon 0.1 (crowd)" in text, suffix
             assert "BCa bootstrap elsewhere (2,000 resamples of units, seed 0)" in text, suffix
-        assert "Intervals are 95 % intervals" in text and "Coverage is their share of the units" in text, (
-            suffix
-        )
+        assert "Intervals are 95 % intervals" in text and "Coverage is the share" in text, suffix
 
 
 def test_many_annotators_are_counted_in_csv_and_few_are_named() -> None:

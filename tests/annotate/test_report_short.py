@@ -140,7 +140,7 @@ def test_the_paragraph_has_the_annotators_and_what_the_author_must_add(study: Pa
     annotate("annotators", "set", "ann", "--qualification", "MSc in linguistics", "--consent", "signed")
     text = annotate("report", "--short").stdout
     assert "Annotators: ann (qualification: MSc in linguistics; consent: signed)." in text
-    assert "To add by the author: qualification, training, payment, consent of ann, bob, cy." in text
+    assert "The author must add: qualification, training, payment, consent of ann, bob, cy." in text
     for person in PEOPLE:
         profile = ("--qualification", "MSc", "--training", "none", "--paid", "no", "--consent", "signed")
         annotate("annotators", "set", person, *profile)

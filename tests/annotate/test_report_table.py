@@ -43,7 +43,7 @@ def test_every_format_is_written_and_nothing_else_is_left(elsewhere: Path) -> No
     document = checked(Path("r.json").read_text())
     assert document["study"] == "votes.csv" and document["judges"] == [{"name": "gpt", "run": None}]
     sections = {s["key"]: s for s in document["sections"]}
-    assert "says nothing of the model" in sections["runs"]["absent"]
+    assert "does not record the model" in sections["runs"]["absent"]
     (facts,) = sections["imports"]["blocks"]
     # 34 and two times 40 of the people, 38 of the judge: its empty cells are missing labels.
     assert facts["rows"][1] == ["labels", "152 of 40 units"]

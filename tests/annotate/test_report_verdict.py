@@ -149,7 +149,7 @@ def test_a_judge_with_one_label_is_not_trusted_and_warned_of(tmp_path: Path) -> 
     assert ruling.decision == "do not trust" and ruling.more_units is None
     assert ruling.because == "The judge gives one label only (n = 60 units of 60 questions)"
     assert ruling.warnings == (
-        "m/judge gave the label 'support' to 60 of 60 units: it hardly tells units apart.",
+        "m/judge gave the label 'support' to 60 of 60 units, so it hardly distinguishes units.",
     )
 
 
@@ -158,7 +158,7 @@ def test_units_without_a_label_are_warned_of_and_lower_the_coverage(tmp_path: Pa
     for u in made[:20]:
         u.judges = {"m/judge": Status.UNPARSED}
     (ruling,) = ruled(tmp_path, made)
-    assert ruling.warnings == ("m/judge has no label on 20 of 200 units it was asked about.",)
+    assert ruling.warnings == ("m/judge has no label on 20 of 200 units that it was asked about.",)
     assert ruling.measures[0].coverage == 0.9
 
 
@@ -245,16 +245,14 @@ def test_labels_that_are_missing_for_one_class_are_told(tmp_path: Path) -> None:
     result = ruled(tmp_path, made)[0]
     told = " ".join(result.warnings)
     assert "no label on 66 of 120 units" in told
-    assert "By the reference those are 10% of 'support', 100% of 'refute'" in told
+    assert "10% of 'support', 100% of 'refute'" in told
 
 
 def test_people_who_agree_by_chance_are_told(tmp_path: Path) -> None:
     # ann and bob agree on half of 200 units, as two coins do.
     made = units(200, never, ann=lambda i: i % 4 > 1, bob=lambda i: i % 8 > 3)
     (ruling,) = ruled(tmp_path, made)
-    assert any(
-        text.startswith("People agree with each other no better than chance") for text in ruling.warnings
-    )
+    assert any("due to chance" in text for text in ruling.warnings)
     assert ruling.decision == "undecided"
     clear = ruled(tmp_path, units(200, never, ann=lambda i: i == 50, bob=lambda i: i < 10), name="b")[0]
     assert clear.warnings == ()

@@ -200,9 +200,9 @@ def test_refusals_say_what_to_do(tmp_path: Path, db: Path, monkeypatch: pytest.M
     assert "--sample requires -n" in annotate("view", "-d", db, "--sample", "1", "-o", page, code=2).stderr
     assert "no batch 'x'" in annotate("view", "-d", db, "--batch", "x", "-o", page, code=2).stderr
     assert "available: stance.v2" in annotate("view", "-d", db, "--task", "x", "-o", page, code=2).stderr
-    assert "no unit to show" in annotate("view", "-d", db, "--where", "0", "-o", page, code=2).stderr
+    assert "no unit of stance.v2" in annotate("view", "-d", db, "--where", "0", "-o", page, code=2).stderr
     monkeypatch.setattr("annotate.view.units.MOST", 5)
-    assert "a page holds at most 5" in annotate("view", "-d", db, "-o", page, code=2).stderr
+    assert "at most 5" in annotate("view", "-d", db, "-o", page, code=2).stderr
     annotate("view", "-d", db, "-n", "5", "--sample", "1", "-o", page)
     assert len(data_of(page)["units"]) == 5
 

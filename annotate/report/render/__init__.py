@@ -15,4 +15,4 @@ FORMATS: Mapping[str, Callable[[Document], str]] = {
 """A map from each format, which is also the file suffix, to its renderer."""
 
 SHORT: Mapping[str, Callable[[Document], str]] = {"md": markdown.short, "tex": latex.short}
-"""A map from each format to the renderer for a paper's paragraph and one table."""
+"""A map from each format to the renderer for the paragraph and the table that go into a paper."""

@@ -1,8 +1,8 @@
 """The tables of the document in LaTeX (booktabs), to be included in a paper with \\input.
 
-Numbers are in columns `r`, short texts in columns `l`, and long texts in paragraphs that share the rest of the line. A
-table that is wider than a line, or has too many columns, is split into parts. Widths are counted in characters. Nothing
-is scaled, so all letters have the same size.
+Numbers are in `r` columns, short texts in `l` columns, and long texts in paragraphs that share the rest of the line. A
+table that is wider than a line, or that has too many columns, is split into parts. Widths are counted in characters.
+Nothing is scaled, so all letters have the same size.
 """
 
 import re
@@ -25,11 +25,11 @@ LINE = 75
 MOST_COLUMNS = 8
 """The maximum number of columns in a table or in a part of one."""
 SHORT = 24
-"""The maximum characters of a text that is not set as a paragraph."""
+"""The maximum number of characters in a text that is not set as a paragraph."""
 GAP = 2
 """The width of the gap between two columns, in characters."""
 LONG_WORD = 14
-"""The maximum characters of a word that may not be broken."""
+"""The maximum number of characters in a word that may not be broken."""
 _BREAKS = "/_-.:,;|=&?@·"
 
 
@@ -70,7 +70,7 @@ def layouts(
 ) -> list[TabularLayout]:
     """Return one layout for each part of a table. The first column, which names the rows, is in every part.
 
-    With `stacked`, intervals are below their values. They also are if the table would be too wide otherwise.
+    With `stacked`, or if the table would be too wide otherwise, intervals are below their values.
     """
     wide = [_wide(head, numbers[i], [row[i] for row in rows], stacked) for i, head in enumerate(heads)]
     if not stacked and sum(min(n, SHORT) for n in wide) > LINE:

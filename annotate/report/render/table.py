@@ -136,7 +136,7 @@ def _listed(values: list[str]) -> str:
 
 
 def _safe(value: Json) -> Json:
-    """Return a text that a spreadsheet does not run as a formula, by putting an apostrophe before = + - @."""
+    """Put an apostrophe before a text that a spreadsheet would run as a formula. Return other values unchanged."""
     # Labels, names and texts in a study are untrusted. Numbers that we print, such as -0.1, stay numbers.
     if not isinstance(value, str):
         return value
