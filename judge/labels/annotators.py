@@ -79,11 +79,11 @@ def _find(
     if len(matches) != 1:
         runs = [f"{run} ({task}, {model})" for run, model, task in judged]
         available = ", ".join([*people, *runs]) or "nobody yet"
-        problem = "several runs are" if matches else "no annotator and no run is"
+        problem = "several runs are" if matches else "no annotator or run is"
         raise UsageError(f"{problem} called '{name}'; available: {available}")
     run, task = matches[0]
     if run not in comparable:
         raise UsageError(
-            f"run {run} ({task}) has no such field with these labels; choose a run of another task"
+            f"run {run} ({task}) does not have this field with these labels; choose a run of another task"
         )
     return run

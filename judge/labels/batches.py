@@ -43,7 +43,7 @@ def sampled(store: Store, name: str | None, field: str) -> set[str]:
     """Return the units that one batch, or all batches with the field, sampled from the whole study before any queue."""
     units: set[str] = set()
     for batch, purpose in asking(store, field):
-        # A queue has removed the units that it asked about, so what is drawn after it is no random sample.
+        # A queue removes the units that it requests, so a later draw is not a random sample.
         if purpose == "queue":
             break
         if name in (None, batch):
@@ -83,14 +83,14 @@ def _uneven(weights: dict[str, float]) -> dict[str, float]:
 
 
 def fix_families(store: Store, field: str) -> None:
-    """Store which judges share one significance level on the units of a batch: those that labelled at least
-    half of the units or, if there are none, all that labelled any.
+    """Store which judges share one significance level on the units of a batch: the judges that labelled at
+    least half of the units or, if there are none, all judges that labelled any.
 
-    Called whenever human labels are read beside a judge's. Batches without labels, and those with declared or fixed judges,
-    are not changed.
+    This is called whenever human labels are read together with a judge's labels. Batches without labels, and
+    those with declared or fixed judges, are not changed.
     """
-    # Whoever sees how a judge does on these units may choose the next judge by it. A family that is fixed later would be
-    # too small.
+    # Somebody who sees a judge's results on these units may choose the next judge by them. A family that is fixed
+    # later would be too small.
     query = (
         "SELECT batch, task FROM batches AS b WHERE coalesce(json_array_length(options, '$.judges'), 0) = 0 AND EXISTS "
         "(SELECT 1 FROM assignments AS a WHERE a.batch = b.batch AND a.role = 'sample' AND a.status = 'done')"
@@ -105,7 +105,7 @@ def fix_families(store: Store, field: str) -> None:
             )
         ]
         labelled = judges_of(store.conn, field, units)
-        # Where none has half of them, the best of several short runs could be chosen and finished.
+        # If no judge has half of them, the best of several short runs could be chosen and finished.
         family = [run for run, n in labelled.items() if 2 * n >= len(units)] or list(labelled)
         if not family:
             continue
@@ -115,7 +115,7 @@ def fix_families(store: Store, field: str) -> None:
                 [dumps(family), batch],
             )
         except sqlite3.OperationalError as e:
-            # A read-only study is read nevertheless. Whoever can write it fixes the family.
+            # A read-only study can still be read. The family is fixed by the next process that can write.
             if "readonly" not in str(e):
                 raise
 
@@ -150,14 +150,17 @@ def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> 
             break
         query = "SELECT 1 FROM batches WHERE batch = ? AND json_extract(options, '$.where') IS NOT NULL"
         if store.conn.execute(query, [batch]).fetchone():
-            # Drawn from a part of the units only, so it says nothing about the others.
+            # This batch was drawn from only a part of the units, so it says nothing about the others.
             continue
         batch_weights = _drawn(store, batch)
         if not _uneven(batch_weights):
-            # Route's guarantee needs an equal probability for all units: weights do not correct the risk of
-            # few units that represent many.
+            # Route's guarantee needs an equal probability for all units. Weights do not remove the risk that a few
+            # units represent many.
             drawn |= batch_weights.keys()
     kept = frozenset(units & drawn)
     n_left_out = len(units) - len(kept)
-    left_out_note = f"{n_left_out:,} labelled units are left out: no draw with equal probability from all units brought them (equal parts, a queue, training, or elsewhere)"
+    left_out_note = (
+        f"{n_left_out:,} labelled units are left out, because they were not drawn with equal probability from all "
+        "units (they come from equal parts, a queue, training or elsewhere)"
+    )
     return SampleDesign(kept, (left_out_note,) if n_left_out else ())

@@ -33,7 +33,7 @@ def needed(columns: Sequence[str], role: str, path: Path, purpose: str) -> str:
     column = recognised(columns, role)
     if column is None:
         raise UsageError(
-            f"{path}: no column {purpose}: call it {', '.join(NAMES[role][:-1])} or {NAMES[role][-1]}; "
+            f"{path}: no column {purpose}; name it {', '.join(NAMES[role][:-1])} or {NAMES[role][-1]}; "
             f"the columns are {', '.join(columns[:20])}{' ...' if len(columns) > 20 else ''}"
         )
     return column
@@ -58,12 +58,12 @@ def layout_of(
     unit = needed(columns, "unit", path, "with the unit's id")
     annotator = label = None
     if not is_wide:
-        tip = "that says who labelled (or list one column an annotator: --annotators ann,bob)"
+        tip = "for the annotator (or list one column per annotator: --annotators ann,bob)"
         annotator = needed(columns, "annotator", path, tip)
         label = needed(columns, "label", path, "with the label")
     others = [name for name in columns if name not in (unit, annotator, label, *people)]
     has_probabilities = judges is not None and len(judges) > 0 and (len(judges) == 1 or not is_wide)
-    # A column has one role: that of the annotator or of a person is no question.
+    # A column has only one role: the column of an annotator cannot also be the question.
     if cluster is None:
         cluster = recognised(others, "cluster")
     return Layout(

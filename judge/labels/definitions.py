@@ -28,7 +28,7 @@ def definition_of(store: Store, field: str, name: str | None) -> tuple[Task | No
     """Return the task whose labels form the domain, the names of the tasks with comparable runs, and notes."""
     groups = definitions_of(stored_tasks(store), field)
     if name is None:
-        # Labels with one name and different meanings must not be compared, so the user chooses.
+        # Labels with the same name and different meanings must not be compared, so the user must choose.
         if len(groups) > 1:
             definitions = "; ".join(
                 f"{g[0].name}: {', '.join(g[0].domain(field)) or 'no labels'}" for g in groups

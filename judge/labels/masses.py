@@ -1,6 +1,4 @@
-"""Label distributions, one annotator at a time: they are stored as JSON objects and used as arrays of units x
-labels.
-"""
+"""Convert an annotator's label distributions from stored JSON objects to arrays of units x labels, and back."""
 
 import json
 from collections.abc import Sequence

@@ -17,7 +17,7 @@ def describe_origin(store: Store, run_id: str) -> str | None:
     text = origins(store.conn, [run_id]).get(run_id)
     made = derived.stored(store.conn, run_id)
     if text and made and made["fitted"] and _changed(store, run_id, made):
-        text += f"; labels of '{made['fitted']['reference']}' that it was fitted on have changed since; derive it again"
+        text += f"; it was fitted on labels of '{made['fitted']['reference']}' that have changed since then; derive it again"
     return text
 
 
@@ -28,7 +28,7 @@ def _changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
     try:
         labels = ReferenceLabels(store, fitted["reference"]).labels(field, task.name)
     except UsageError:
-        # The reference has no labels any more.
+        # The reference no longer has any labels.
         return True
     domain = set(task.domain(field))
     judged_units = set().union(*(relation.judged(store.conn, parent["run"]) for parent in made["parents"]))
@@ -42,7 +42,7 @@ def _changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
         if unit in judged_units and labels.get(unit) in domain
     ]
     lines = "".join(f"{unit}\t{labels[unit]}\n" for unit in units)
-    # More labels are no change: annotation has simply gone on.
+    # Additional labels do not count as a change, because annotation may simply have continued.
     if len(units) != n:
         return len(units) < n
     return hashlib.sha256(lines.encode()).hexdigest() != str(fitted["sha256"])

@@ -35,9 +35,9 @@ MOST_LABELS = 200
 class Derived:
     """A column that is computed from other columns. No annotator has its name.
 
-    `majority`: the people's majority; `n_tied` units have none. `decided`: a lead decided `n_ruled` units,
-    and on `n_agreed` others at least two people agree. `requested`: the units for which a missing label
-    lowers the coverage.
+    `majority`: the people's majority, which `n_tied` units lack because of a tie. `decided`: a lead decided
+    `n_ruled` units, and at least two people agree on `n_agreed` other units. `requested`: the units for which
+    a missing label lowers the coverage.
     """
 
     name: str
@@ -50,11 +50,11 @@ class Derived:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
-    """Labels of one field: `ratings` is the table, `kinds` the kind of each annotator.
+    """Labels of one field: `ratings` is the table, and `kinds` is the kind of each annotator.
 
-    `requested[u, a]`: whether a missing label lowers the coverage. It does for a judgement without a label
-    (unparsed, refused ...), but not for a unit that the annotator was never asked to label. `source`: the
-    file, for error messages.
+    `requested[u, a]`: whether a missing label lowers the coverage. This is true for a judgement without a
+    label (unparsed, refused ...), and false for a unit that the annotator was never asked to label. `source`:
+    the file, for error messages.
 
     From a study: `task` (None if no task of the study defines the field), `shown` (run id -> the run's name in the
     table), `distributions[name][u, k]` (the probability of `domain[k]`, nan if not stored), `outside[name]` (labels
@@ -124,8 +124,8 @@ class Panel:
 
     @cached_property
     def known(self) -> list[str]:
-        """The references that judges are compared with: decisions combined with what people agree on, and
-        gold.
+        """The references that judges are compared with: decisions combined with labels on which people agree,
+        and gold.
         """
         ruled = self.of_kind(AnnotatorKind.ADJUDICATED)
         if self.decided is None or not ruled:
@@ -147,7 +147,7 @@ class Panel:
         # A vote is on labels: numbers have a mean, but no majority.
         if len(self.people) < 2 or self.numeric:
             return None
-        # Gold and a lead's decisions are references of their own, so they have no vote.
+        # Gold and a lead's decisions are separate references, so they have no vote.
         codes, tied = stats.vote(self.ratings.select(self.people).counts)
         return Derived(self._free(MAJORITY), codes, self.by_people, n_tied=int(tied.sum()))
 
@@ -221,7 +221,7 @@ class Panel:
         )
 
     def unlabelled_last(self) -> Panel:
-        """Return the panel with the judges that lack labels behind the others."""
+        """Return the panel with judges without labels moved to the end."""
         lacking = [name for name in self.judges if self.lacks_labels(name)]
         if not lacking or len(lacking) == len(self.judges):
             return self
@@ -232,7 +232,8 @@ class Panel:
     @cached_property
     def _few(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
         """The units with a label by any annotator other than a judge."""
-        # They are few beside those that judges label, and every pair with a person or gold is cut from them.
+        # These units are few compared with those that judges label. Every pair with a person or gold is selected from
+        # them.
         others = [mask for name, mask in self.asked_units.items() if name not in self.judges]
         selected = np.logical_or.reduce(others) if others else np.zeros(self.ratings.n_units, dtype=np.bool_)
         return self.table.subset(selected), {name: mask[selected] for name, mask in self.asked_units.items()}
@@ -240,8 +241,8 @@ class Panel:
     def together(self, *names: str) -> Ratings:
         """Return these annotators on the units that both of a pair, or any of a larger group, were asked to label.
 
-        If all are people, they are compared on the units that any person labelled, and the labels that they
-        left out lower the coverage.
+        If all annotators are people, they are compared on the units that any person labelled, and missing
+        labels lower the coverage.
         """
         table, requested = self.table, self.asked_units
         if len(names) > 1 and all(name in self.people for name in names):
@@ -331,8 +332,8 @@ class Panel:
             return stats.measures(table, keys, level=self.level, pairwise=False, field=self.field, **how)
         if self.keys(keys) != ["krippendorff_alpha:interval"]:
             raise BadInput(
-                f"'{self.field}' has {len(self.domain):,} different numbers; above {MOST_LABELS} there is "
-                "krippendorff_alpha with --level interval; for more, bin them into labels",
+                f"'{self.field}' has {len(self.domain):,} different numbers; above {MOST_LABELS}, only "
+                f"krippendorff_alpha with --level interval is available; for other measures, bin the numbers into labels",
                 path=self.source,
             )
         table = self.together(*names)
@@ -360,7 +361,9 @@ class Panel:
         keys = [metric_key(name, self.level) for name in wanted]
         weighted = [key for key in keys if stats.METRICS[key].weights and self.level != "ordinal"]
         if weighted:
-            raise UsageError(f"{weighted[0]} weighs by the order of the labels: --level ordinal:LOW,...,HIGH")
+            raise UsageError(
+                f"{weighted[0]} needs ordered labels; declare their order with --level ordinal:LOW,...,HIGH"
+            )
         return keys
 
     def judged(self, judge: str, reference: str | None, people: Sequence[str] | None = None) -> Ratings:

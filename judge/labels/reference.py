@@ -51,18 +51,18 @@ def available_references(panel: Panel) -> list[Reference]:
 
 
 def resolve(panel: Panel, requested: str | None = None) -> Reference | None:
-    """Return the reference with this word or name. Without a word, return the first available reference, or
-    None if there is none.
+    """Return the reference with this word or name. If no word is given, return the first available reference,
+    or None if there is none.
 
-    Raises UsageError if there are no labels of the field for the word, the name is unknown, or it is that of
-    the only judge.
+    Raises UsageError if the reference has no labels of the field, or if the name is unknown or that of the
+    only judge.
     """
     known = available_references(panel)
     if requested is None:
         return next(iter(known), None)
     word = ALIASES.get(requested, requested)
     if panel.judges == [requested]:
-        raise UsageError(f"--reference {requested}: that is the judge itself; name another reference")
+        raise UsageError(f"--reference {requested}: this is the judge itself; choose another reference")
     for candidate in known:
         if word == candidate.word:
             return Reference(candidate.word, candidate.name, candidate.text, chosen=True)
@@ -71,7 +71,7 @@ def resolve(panel: Panel, requested: str | None = None) -> Reference | None:
     names = [candidate.word for candidate in known] + panel.people
     available = ", ".join(list(dict.fromkeys(names))[:20]) or "none"
     raise UsageError(
-        f"--reference {requested}: no such labels of '{panel.field}'; available references: {available}"
+        f"--reference {requested}: '{panel.field}' has no such labels; available references: {available}"
     )
 
 
@@ -171,7 +171,8 @@ class ReferenceLabels:
         return {unit: panel.domain[code] for unit, code in labelled if code != MISSING}
 
     def _codes(self, panel: Panel) -> IntArray | None:
-        # If people agree on all units of a field, a lead decides nothing there. What they agree on counts as decided.
+        # If people agree on all units of a field, a lead decides nothing there. The labels on which they agree count
+        # as decided.
         computed = {DECIDED: panel.decided, MAJORITY: panel.majority}.get(self.word)
         if computed is not None:
             return computed.codes

@@ -1,4 +1,4 @@
-"""The SQL that reads the relation `labels`, and nothing else.
+"""The SQL that reads the relation `labels`. This module contains nothing else.
 
 (unit_id, field, annotator_id, layer, repeat) -> value, with distribution, rationale and derived_from. Everything
 except self-consistency and revisions is computed on layer `first`, repeat 0.

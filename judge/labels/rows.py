@@ -48,9 +48,9 @@ class TableRows:
 def table(path: Path, hint: Sequence[str] = ()) -> TableRows:
     """Return the table that a file contains.
 
-    `hint` are expected columns: among the delimiters that could split the header, the one that yields the
-    most expected columns is used and, in a tie, the one that yields more columns. Raises BadInput; some
-    errors are raised only when the rows are read.
+    `hint` are the expected columns. The delimiter is the one that splits the header into the most expected
+    columns or, in a tie, into the most columns. Raises BadInput if the file is not a table; some errors are
+    raised only when the rows are read.
     """
     records = _records(path, hint)
     columns, line = next(records)
@@ -109,7 +109,7 @@ def _delimited(handle: IO[bytes], path: Path, hint: Sequence[str]) -> Iterator[t
             head = cells
             yield head, line
         elif len(cells) != len(head):
-            reason = f"this row has {len(cells)} cells, the header {len(head)}"
+            reason = f"this row has {len(cells)} cells, but the header has {len(head)}"
             raise BadInput(reason, path=str(path), line=line)
         else:
             yield line, cells

@@ -75,7 +75,9 @@ def fields_of(store: Store) -> list[FieldOf]:
 
 
 def all_in_conflict(store: Store, field: str | None = None) -> str:
-    """Return a sentence for messages on labels in conflict (in a field); "" if there are none."""
+    """Return a sentence on labels in conflict (of one field, if given) for use in messages; "" if there are
+    none.
+    """
     by_person = [n for name, n in relation.conflict_counts(store.conn).items() if field in (None, name)]
     people = sorted({annotator for counts in by_person for annotator in counts})
     return (
@@ -96,7 +98,8 @@ def read_panel(
     to its own people and units, but not those of judges.
 
     If human labels are read too, a run's labels on the task's sealed test are left out until a look at the
-    test is logged for that run. `opened` keeps them, for callers that log a look themselves or mask the test.
+    test is logged for that run. `opened` keeps these labels, for callers that log a look themselves or mask
+    the test.
 
     Raises UsageError for unknown names, for a text field and for a field without labels. Raises BadInput if a
     label of a numeric field is not a number.
@@ -111,12 +114,13 @@ def read_panel(
     if level == "text" and not text:
         coded = ", ".join(sorted({row.field for row in fields_of(store)} - {name})) or "none yet"
         raise UsageError(
-            f"'{name}' is text: agreement is not computed for it; choose another field with --field "
+            f"'{name}' is a text field, for which no agreement is computed; choose another field with --field "
             f"(fields with labels: {coded})"
         )
     batch = members(store, scope.batch) if scope.batch is not None else None
     columns = [StoredColumn.from_study(store, n, scope, kinds[n], batch) for n in names]
-    # A number on the sealed test that anybody can read before a look is logged spends none of the error rate.
+    # A look must be logged before anybody can read a number on the sealed test. Otherwise the number spends none of
+    # the error rate.
     closed = 0
     if chosen is not None and not opened and any(kinds[n] is not AnnotatorKind.JUDGE for n in names):
         closed = _close(store, chosen, [c for c in columns if kinds[c.annotator] is AnnotatorKind.JUDGE])
@@ -125,7 +129,7 @@ def read_panel(
     drawn = relation.rows_of(store.conn, batch.units) if batch is not None else None
     if drawn is not None and not any(np.isin(drawn, c.requested).any() for c in columns):
         raise UsageError(f"no unit of the batch has a label of '{name}'")
-    # Columns were removed above, and everything below is in the order of the remaining ones.
+    # Some columns were removed above, and all later arrays are in the order of the remaining columns.
     names = [c.annotator for c in columns]
     rows = UnitRows.of(store, columns)
     units = rows.units
@@ -157,7 +161,7 @@ def read_panel(
         for c in columns
         if distributions and kinds[c.annotator] is AnnotatorKind.JUDGE and level not in NUMERIC
     }
-    # Whoever reads these numbers may choose the next judge by them: the family is fixed before they are returned.
+    # A reader may choose the next judge by these numbers, so the family is fixed before they are returned.
     if {AnnotatorKind.HUMAN, AnnotatorKind.JUDGE} <= {kinds[n] for n in names}:
         fix_families(store, name)
     conflicts = {c.annotator: c.n_in_conflict for c in columns if c.n_in_conflict}
@@ -200,9 +204,8 @@ def _domain(scope: Scope, level: str, task: Task | None, values: set[str]) -> li
 
 
 def _close(store: Store, task: Task, judges: Sequence[StoredColumn]) -> int:
-    """Remove the labels of runs on a sealed test that no look has opened for them.
-
-    Returns the number of such runs.
+    """Remove the labels on a sealed test from the runs for which no look has opened it. Return the number of
+    these runs.
     """
     n, home = 0, splits.home(store, task)
     for column in judges:

@@ -1,7 +1,8 @@
-"""Learn, tune and sealed test: the questions of a task on which a judge may be fitted, selected, and tested.
+"""The split of a task's questions into learn, tune and the sealed test, on which a judge is fitted, selected
+and tested.
 
 split = draw(store, task)                 # once; frozen in the study (judge split TASK)
-split = find(store, task)                 # None before; `required` raises instead
+split = find(store, task)                 # None if there is none; `required` raises an error
 split.units("learn"), split.units("tune") # unit ids, without limit
 look = split.open("improve", [run, ...], reference="decided")   # logged, and then:
 split.units("test", look)                 # test at look.level
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 SHARES = (0.2, 0.2, 0.6)
 FEWEST = 10
 """The lowest number of labelled questions that can be split."""
-# With fewer questions, the spread of two judges' difference is assumed and not measured.
+# With fewer questions, the spread of the difference between two judges is assumed, not measured.
 FEWEST_SEEN = 10
 
 
@@ -64,7 +65,7 @@ class Split:
 
     @property
     def looks(self) -> list[Look]:
-        """All looks at the test so far."""
+        """All completed looks at the test."""
         return splits.looks(self.store, self.task_id)
 
     def questions(self, *parts: str) -> set[str]:
@@ -96,11 +97,11 @@ class Split:
     def units(self, part: str, look: Look | None = None) -> set[str]:
         """Return the units in a part, of every kind.
 
-        Raises UsageError for the sealed test without its look.
+        Raises UsageError if the part is the sealed test and no look is given.
         """
         if part == "test" and look not in self.looks:
             raise UsageError(
-                f"the test of {self.task_id} is sealed; log a look with Split.open before reading it"
+                f"the test part of {self.task_id} is sealed; call Split.open to log a look before reading it"
             )
         selected = self.questions(part)
         return {unit for unit, question in self.question_of.items() if question in selected}
@@ -113,12 +114,13 @@ class Split:
         `purpose` is `compare` or `improve`; `runs` are run ids. Look k is tested at .05 / 2^k. `question` is
         everything on which the result depends.
         """
-        # An equal question about the same runs and labels shows nothing new, so it is the same look and costs nothing.
+        # The same question about the same runs and labels reveals nothing new, so it is the same look and has no
+        # cost.
         return splits.look(self.store, self.task_id, purpose, runs, reference, _hashed(question))
 
     @property
     def look_note(self) -> str:
-        """A sentence for every report, with the number of looks at the test so far."""
+        """A sentence for every report, with the number of completed looks at the test."""
         return f"the sealed test of {self.task_id} {splits.looked(self.store, self.task_id)}"
 
 
@@ -127,7 +129,7 @@ def _hashed(question: Iterable[object]) -> str:
     digest, has_parts = sha256(), False
     for part in question:
         data = part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode()
-        # The length separates the parts: otherwise two different questions could have one hash and share a look.
+        # The length separates the parts. Otherwise two different questions could have the same hash and share a look.
         digest.update(b"%d\n" % len(data) + data)
         has_parts = True
     return digest.hexdigest()[:12] if has_parts else ""
@@ -137,7 +139,7 @@ def find(store: Store, task: Task | str) -> Split | None:
     """Return the split of a task (or of a task id without version), or of a task with the same labels; None
     if no split has been drawn.
     """
-    # One split for all versions of a task: a new version could otherwise move a question from the test to learn.
+    # All versions of a task share one split. Otherwise a new version could move a question from the test to learn.
     name = task if isinstance(task, str) else splits.home(store, task)
     stored = splits.drawn(store, name)
     return None if stored is None else Split(store, stored)
@@ -148,7 +150,7 @@ def required(store: Store, task: Task) -> Split:
     split = find(store, task)
     if split is None:
         raise UsageError(
-            f"{store.path}: {task.task_id} is not split; split it: {command('judge split', task.task_id, study=store.path)}"
+            f"{store.path}: {task.task_id} has not been split; split it: {command('judge split', task.task_id, study=store.path)}"
         )
     return split
 
@@ -163,11 +165,13 @@ def draw(
     *,
     keep: bool = True,
 ) -> Split:
-    """Split the questions that have units of the task, stratified by the labels of the reference, and freeze it.
+    """Split the questions that have units of the task, stratified by the reference labels, and freeze the
+    split.
 
     `panel` is the panel of the task's field from `judge.labels.scope.read_panel`. Questions without a label
     form a separate stratum, and questions with an item of the same text stay together. Raises UsageError if
-    the task is split already, if there is no reference, or if there are fewer than 10 labelled questions.
+    the task has already been split, if there is no reference, or if there are fewer than 10 labelled
+    questions.
     """
     if find(store, task) is not None:
         raise UsageError(f"{store.path}: {task.task_id} has already been split, and a split is frozen")
@@ -195,7 +199,7 @@ def draw(
     if n_labelled < FEWEST:
         raise UsageError(
             f"{store.path}: {n_labelled} questions have labels of '{panel.field}' by {chosen_reference.word}; "
-            f"a split needs {FEWEST}, and detecting a difference of .1 takes about 400 units"
+            f"a split needs at least {FEWEST}, and detecting a difference of .1 takes about 400 units"
         )
     # Random folds mislead: one classifier had kappa .51 by random folds and .22 when whole questions were held out.
     parts = spread_parts(_strata(counts), shares, seed)
@@ -226,7 +230,8 @@ def _strata(counts: IntArray) -> list[tuple[int, int]]:
     powers of two).
     """
     every = counts.sum(axis=0)
-    # Rarest first: it has the fewest questions, so chance would distribute it worst over the parts.
+    # The rarest label comes first: it has the fewest questions, so chance would distribute it most unevenly over the
+    # parts.
     order = np.lexsort((np.arange(len(every)), every))
     rank = np.empty(len(every), dtype=np.int64)
     rank[order] = np.arange(len(every)) - int((every == 0).sum())
@@ -250,7 +255,7 @@ class Content:
 
 def content(split: Split, panel: Panel) -> list[Content]:
     """Return the contents of the parts, as counts only."""
-    # No number here may depend on a judge: it would tell something about the sealed test.
+    # No number here may depend on a judge, because it would reveal something about the sealed test.
     chosen_reference = resolve(panel, split.drawn.reference)
     assert chosen_reference is not None
     codes = panel.labels_of(chosen_reference.name)
@@ -294,14 +299,14 @@ def power(split: Split, panel: Panel) -> Power:
     measured = _measured(split, panel)
     if measured is not None:
         spread, seen, pairs = measured
-        why = f"the widest of {pairs} pair{'s' if pairs > 1 else ''} of runs on {seen} questions of learn and tune"
+        why = f"the largest spread among {pairs} pair{'s' if pairs > 1 else ''} of runs, on {seen} questions of learn and tune"
     else:
         counts = np.array([sum(p.labels[v] for p in parts.values()) for v in panel.domain], dtype=np.float64)
         chance = float(((counts / counts.sum()) ** 2).sum())
         if chance > 1 - 1e-9:
-            return Power(None, level, n, questions, "the reference gives one label only", None)
+            return Power(None, level, n, questions, "the reference gives only one label", None)
         spread = assumed_spread(n, questions, chance)
-        why = "assumed: two judges of which just one is right on 25 % of the units, intraclass correlation .1"
+        why = "assumed: exactly one of two judges is right on 25 % of the units, with an intraclass correlation of .1"
     difference = detectable(spread, questions, level)
     # The detectable difference shrinks with the square root of the number of questions.
     tenth = int(np.ceil(n * (difference / 0.1) ** 2))
@@ -309,8 +314,8 @@ def power(split: Split, panel: Panel) -> Power:
 
 
 def _measured(split: Split, panel: Panel) -> tuple[float, int, int] | None:
-    """Return the largest spread of the difference between two runs on the open parts, its number of
-    questions, and the number of pairs.
+    """Return the largest spread of the difference between two runs on the open parts, the number of questions
+    of that pair, and the number of pairs.
     """
     chosen_reference = resolve(panel, split.drawn.reference)
     assert chosen_reference is not None

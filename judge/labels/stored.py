@@ -32,7 +32,7 @@ class StoredColumn:
     """
 
     annotator: str
-    # Rowids and not unit ids: a million ids would be as many strings in memory for each column.
+    # Rowids are used, not unit ids, because a million ids would be a million strings in memory for each column.
     labelled: IntArray
     codes: IntArray
     values: list[str]
@@ -124,7 +124,7 @@ def tabulate(
 ) -> tuple[IntArray, BoolArray, list[Counter[str]]]:
     """Return the codes over the domain, whether each label was requested, and the labels outside the domain.
 
-    With `name`, labels are numbers.
+    If the `name` of a numeric field is given, labels are numbers.
     """
     code_of = {label: code for code, label in enumerate(domain)}
     codes = np.full((len(rows.units), len(columns)), MISSING, dtype=np.int64)

@@ -81,9 +81,7 @@ def read_table(
     line for rows that cannot be used, and UsageError for incompatible arguments.
     """
     if level == "ordinal" and not order:
-        raise UsageError(
-            "--level ordinal:LOW,...,HIGH names the labels in order: the alphabet is not an order"
-        )
+        raise UsageError("--level ordinal must list the labels in order, as in ordinal:LOW,...,HIGH")
     # An empty cell means that a label is missing, so an empty text cannot be a label.
     if order is not None and (len(set(order)) < len(order) or "" in order):
         raise UsageError(f"--level {level}:{','.join(order)}: a label is empty or given twice")
@@ -93,7 +91,7 @@ def read_table(
         )
     if layout.probabilities is not None and level in NUMERIC:
         raise UsageError(f"probabilities require labels, but level {level} is numeric")
-    # A row of a wide table has the labels of everybody, so it does not say whose the probabilities are.
+    # A row of a wide table has the labels of all annotators, so it does not say to whom the probabilities belong.
     if layout.probabilities is not None and layout.annotators and len(judges) != 1:
         raise UsageError("a wide table with probabilities needs exactly one --judge")
     cells = _read_cells(path, layout, judges)
@@ -106,7 +104,7 @@ def read_table(
         requested = (codes != MISSING) | np.array([kinds[name] is AnnotatorKind.JUDGE for name in names])
     clusters, notes = _clusters(cells)
     ratings = Ratings.from_codes(codes, domain, names, clusters=clusters, units=units)
-    # A table with swapped columns is read without an error.
+    # A table with swapped columns would be read without an error.
     if len(names) > len(units):
         notes.append(Note("swapped", annotators=len(names), units=len(units)))
     if level not in NUMERIC and order is None:
@@ -130,8 +128,8 @@ def _weights(path: Path, layout: Layout) -> dict[str, float]:
 
     Empty if all weights are equal.
     """
-    # A column of that name may mean something else. It is ignored if a value is no positive number, if a unit has two
-    # values, or if two columns have the name.
+    # A column of that name may mean something else. It is ignored if a value is not a positive number, if a unit has
+    # two values, or if two columns have the name.
     if WEIGHT in layout.columns or list(table(path, layout.columns).columns).count(WEIGHT) != 1:
         return {}
     by_unit: dict[str, float] = {}
@@ -206,7 +204,7 @@ def _read_cells(path: Path, layout: Layout, judges: Sequence[str]) -> _Cells:
         if layout.cluster is not None:
             earlier, first = cells.cluster_of.setdefault(name, (row[1], line))
             if earlier != row[1]:
-                reason = f"unit '{name}' is in '{row[1]}' here and in '{earlier}' on line {first}"
+                reason = f"unit '{name}' is in '{row[1]}' here, but in '{earlier}' on line {first}"
                 raise BadInput(reason, path=str(path), line=line, field=layout.cluster)
         if wide:
             labels = list(zip(wide, row[skip:], strict=True))
@@ -278,7 +276,7 @@ def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[Int
     place = {label: code for code, label in enumerate(domain)}
     for i, label in enumerate(labels):
         if label not in place:
-            reason = f"unknown label '{label}'; --level has {', '.join(domain)}"
+            reason = f"unknown label '{label}'; the labels of --level are {', '.join(domain)}"
             raise BadInput(reason, path=cells.path, line=cells.line_of_label(i))
     return np.array([place[label] for label in labels], dtype=np.int64), tuple(domain)
 

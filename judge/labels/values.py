@@ -10,7 +10,8 @@ from judge.types import Json, LabelDistribution
 
 NUMERIC = ("interval", "ratio")
 MOST_ALIKE = 5
-# Tolerance for the sum of probabilities: other tools often round them to two decimals. They are divided by their sum.
+# Tolerance for the sum of probabilities: other tools often round them to two decimals. The probabilities are divided
+# by their sum.
 ROUNDED = 0.01
 
 
@@ -72,20 +73,20 @@ def probabilities(
     except (ValueError, RecursionError) as e:
         raise BadInput(f"not JSON: {e}") from e
     if not isinstance(parsed, dict) or not labels:
-        raise BadInput('must be an object of labels and probabilities: {"yes": 0.8, "no": 0.2}')
+        raise BadInput('must be an object that maps labels to probabilities, such as {"yes": 0.8, "no": 0.2}')
     masses, unassigned = dict.fromkeys(labels, 0.0), 0.0
     for name, p in parsed.items():
         # A probability slightly above 1 is one that another tool rounded.
         if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1 + ROUNDED:
             raise BadInput(f"{json.dumps(p)} of '{name}' is not a probability (a number from 0 to 1)")
-        # A task may have a label of that name, which then means the label.
+        # A task may have a label of that name. The key then means the label.
         if name == "unassigned" and name not in masses:
             unassigned = float(p)
             continue
         label = label_of(name)
         if label not in masses:
             raise BadInput(
-                f"a probability of '{name}', which is not a label; the labels are {', '.join(masses)}"
+                f"'{name}' has a probability, but is not a label; the labels are {', '.join(masses)}"
             )
         masses[label] += float(p)
     total = math.fsum([*masses.values(), unassigned])

@@ -1,9 +1,10 @@
 """Attribution: do the citations of an answer name the right passages?
 
-GaRAGe (arXiv 2506.07671) reports precision, recall and F1 of attribution; two readings are offered:
+GaRAGe (arXiv 2506.07671) reports precision, recall and F1 of attribution. This module computes two readings of them:
     cited   the ids cited in the model's answer are compared with those cited in the human answer
     judged  a judge decides for each cited passage whether it supports its sentence
-Both are micro (over citations) and macro (mean over answers); F1 is the harmonic mean of aggregate precision and recall.
+Both are computed as micro (over citations) and macro averages (over answers). F1 is the harmonic mean
+of aggregate precision and recall.
 """
 
 import numpy as np
@@ -26,11 +27,12 @@ def cited(answers: pd.DataFrame) -> list[Score]:
     lists of cited names that match no passage), answerable (optional; rows where it is false are left out, because
     their human answer cites nothing).
 
-    micro: P = sum |cited & reference| / sum |cited|, R = the same sum over sum |reference|. macro: the means of each
-    answer's P and R. An answer that cites nothing has no P; an answer whose reference cites nothing has no R. An invented
-    citation, which names no passage, cannot be right; `attribution_invented_share` is the share of these.
+    micro: P = sum |cited & reference| / sum |cited|, R = the same sum over sum |reference|. macro: the means
+    of each answer's P and R. An answer that cites nothing has no P; an answer whose reference cites nothing
+    has no R. An invented citation, which names no passage, cannot be right; `attribution_invented_share` is
+    the share of such citations.
     """
-    # A row with insufficient grounding has a human answer that cites nothing: every citation would count as wrong.
+    # In a row with insufficient grounding, the human answer cites nothing, so every citation would count as wrong.
     if "answerable" in answers.columns:
         answers = answers[answers["answerable"].astype(bool)]
     who = units(answers, "answers")
@@ -68,17 +70,18 @@ def judged(answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFra
                the number of its citations that name no passage)
     citations  unit_id, sentence_id, label (full, partial, none), status: one row per cited passage
 
-    P = share of citations that support their sentence, R = share of sentences that a citation supports. Partial support
-    counts as 0, and the best of several citations counts. An invented citation supports nothing and is included in P's
-    denominator; `judged_attribution_invented_share` is the share of these. A sentence with an unlabelled citation is
-    unknown, unless another citation supports it fully. In the macro means, an answer with anything unknown has no value,
-    an answer without citations has no P, and one without sentences has no R.
+    P = share of citations that support their sentence, R = share of sentences that a citation supports.
+    Partial support counts as 0, and the best of several citations counts. An invented citation supports
+    nothing and is included in P's denominator; `judged_attribution_invented_share` is the share of such
+    citations. A sentence with an unlabelled citation is unknown, unless another citation supports it fully.
+    In the macro means, an answer with an unknown citation or sentence has no value, an answer without
+    citations has no P, and an answer without sentences has no R.
     """
     who = units(answers, "answers")
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
     citations = with_invented(sentences, citations)
     marks = Parts(citations, "citations", lines.units, "sentences", "sentence_id")
-    # GaRAGe asks whether a passage supports its sentence, so partial support is none (TREC RAG counts it as half).
+    # GaRAGe judges whether a passage supports its sentence, so partial support counts as 0 (in TREC RAG, as half).
     weight = {"full": 1.0, "partial": 0.0, "none": 0.0}
     support = coded(column(citations, "label", "citations"), weight, "citation support")
     status = statuses(citations, ~np.isnan(support))
@@ -95,7 +98,8 @@ def judged(answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFra
 
 
 def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFrame:
-    """Return the citations, plus a row for each one that names no passage (a sentence's `invented` is their number).
+    """Return the citations, plus a row for each citation that names no passage (their number is the
+    sentence's `invented`).
 
     The added rows have the label `none` and come after the others; a column `is_invented` marks them.
     """
@@ -119,7 +123,7 @@ def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFr
     return pd.concat([citations.assign(is_invented=False), more], ignore_index=True)
 
 
-# Behind every real position, so that the rule `first` takes an invented citation only where it stands alone.
+# After every real position, so that the rule `first` uses an invented citation only if there is no real one.
 LAST = 1_000_000
 """The position of invented citations among those of a sentence: greater than any real position."""
 
@@ -145,7 +149,9 @@ def support_rates(answers: pd.DataFrame, citations: pd.DataFrame) -> list[Score]
 
 
 def best_support(support: FloatArray, citations: Parts) -> FloatArray:
-    """Return the best support among each sentence's citations: 0 if there is none, nan while an unlabelled one could be better."""
+    """Return the best support among each sentence's citations: 0 without citations, nan if an unlabelled
+    citation could be better.
+    """
     known = ~np.isnan(support)
     best = np.zeros(len(citations.wholes))
     np.maximum.at(best, citations.of[known], support[known])
@@ -160,5 +166,5 @@ def _macro(
     """Return the means of precision and recall over answers, and the harmonic mean of the two means."""
     p = scored(f"{name}_precision_macro", who, precision, status, why="no citation", bounds=SHARE)
     r = scored(f"{name}_recall_macro", who, recall, status, why="nothing to cite", bounds=SHARE)
-    # The paper's F1 is the harmonic mean of its printed precision and recall, no mean of F1 values.
+    # The paper's F1 is the harmonic mean of its printed precision and recall, not a mean of F1 values.
     return [p, r, combined(f"{name}_f1_macro", [p, r], harmonic)]

@@ -34,11 +34,12 @@ def alce(
     """Return citation recall, precision and F1 (Gao et al. 2023, "Enabling LLMs to Generate Text with Citations", arXiv
     2305.14627, section 3.3): shares within each answer, then the mean over answers.
 
-    A sentence is recalled iff it has citations and together they entail it. A citation is precise iff its sentence is
-    recalled and the citation is not redundant. It is redundant if it does not entail the sentence alone while the others
-    still do. A citation of a sentence that is not recalled needs no further label. A sentence with an invented citation
-    is not recalled, and none of its citations is precise. An empty or missing answer has recall 0. An answer without
-    citations has no precision (0 in the paper's code). F1 is the harmonic mean of the two means.
+    A sentence is recalled iff it has citations and together they entail it. A citation is precise iff its
+    sentence is recalled and the citation is not redundant. It is redundant if it does not entail the sentence
+    alone while the others still do. A citation of a sentence that is not recalled needs no further label. A
+    sentence with an invented citation is not recalled, and none of its citations are precise. An empty or
+    missing answer has recall 0. An answer without citations has no precision (0 in the paper's code). F1 is
+    the harmonic mean of the two means.
     """
     who = units(answers, "answers")
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
@@ -51,13 +52,13 @@ def alce(
     if "is_invented" in citations.columns:
         recalled[of[citations["is_invented"].to_numpy(dtype=bool)]] = 0.0
     alone, rest = (flags(column(citations, name, "citations"), name) for name in ("alone", "rest"))
-    # A single citation is what entails; with several, either of the two answers may already decide.
+    # For a single citation `alone` is enough; for several citations, one of `alone` and `rest` may already decide.
     needed = np.where(
         (n_cited[of] == 1) | (alone == 1) | (rest == 0), 1.0, np.where(np.isnan(alone + rest), np.nan, 0.0)
     )
     # Without recall nothing is precise, so `alone` and `rest` may stay unlabelled there.
     precise = np.where(recalled[of] == 0, 0.0, recalled[of] * needed)
-    # An empty answer is a failure of the system. Left out, it would make silence pay.
+    # An empty answer is a failure of the system. Leaving it out would reward silence.
     recall = np.where(empty(answers), 0.0, ratio(lines.total(recalled), lines.count()))
     n_citations = lines.total(n_cited)
     precision = ratio(lines.total(marks.total(precise)), n_citations)
@@ -69,7 +70,7 @@ def alce(
             who,
             precision,
             status,
-            why="no citation, or one not judged",
+            why="no citation, or an unjudged citation",
             bounds=SHARE,
         ),
     ]
@@ -80,7 +81,8 @@ def alce(
 def trec(
     answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFrame, *, several: Several = "best"
 ) -> list[Score]:
-    """Return TREC RAG support (Thakur et al. 2025, arXiv 2504.15205): full 1, partial 0.5, none 0.
+    """Return the support measures of TREC RAG (Thakur et al. 2025, arXiv 2504.15205): full 1, partial 0.5,
+    none 0.
 
     Each measure has one value per answer (one answer per topic) and is then averaged over answers, not pooled over citations:
 
@@ -108,7 +110,7 @@ def trec(
     nothing = empty(answers)
     best, why = best_support(support, marks), marks.status(status)
     lost = lines.status(why)
-    # One unlabelled citation makes the sum nan: the answer then has no value, and its coverage says so.
+    # One unlabelled citation makes the sum nan. The answer then has no value, which lowers the coverage.
     with np.errstate(invalid="ignore"):
         precision = ratio(lines.total(marks.total(support)), lines.total(marks.count()))
         recall = ratio(lines.total(best), lines.count())

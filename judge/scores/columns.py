@@ -55,7 +55,7 @@ def coded(
     `fold` ignores the case of labels. `other` is the number for labels that `values` does not contain; without it, such
     a label raises BadInput.
     """
-    # Labels repeat, so each distinct one is looked up once, and not once a row.
+    # Labels repeat, so each distinct label is looked up only once, not once per row.
     codes, distinct = pd.factorize(labels)
     numbers = np.full(len(distinct) + 1, np.nan)
     for i, label in enumerate(distinct):
@@ -79,7 +79,7 @@ def statuses(table: pd.DataFrame, known: BoolArray, name: str = "status") -> Sta
     given = table[name]
     codes = coded(given, {status: float(i) for i, status in enumerate(STATUSES)}, "status")
     status = np.where(np.isnan(codes), NOT_JUDGED_CODE, codes).astype(np.int8)
-    # A judgement may end ok without a label of this field; for this field nothing was judged.
+    # A judgement can have the status ok without a label of this field. This field was then not judged.
     return np.where(known, _OK, np.where(status == _OK, NOT_JUDGED_CODE, status)).astype(np.int8)
 
 
@@ -122,13 +122,13 @@ class Parts:
         """`key`: the column that names the whole. Raises BadInput if a whole is unknown or a part occurs twice."""
         self.wholes = wholes
         self.of = positions(column(table, key, name), wholes, name, of)
-        # A part in two rows would count twice: an answer could then state more nuggets than there are.
+        # A part in two rows would count twice, so an answer could state more nuggets than there are.
         ids = units(table.drop(columns="question_id", errors="ignore"), name).ids
         self.units = wholes.parts_of(ids, self.of)
         """The parts, in the questions of their wholes."""
 
     def count(self, marked: BoolArray | None = None) -> FloatArray:
-        """Return the number of parts of each whole, or of its marked parts."""
+        """Return the number of parts of each whole or, with a mask, of the parts that it selects."""
         return counts(self.of, len(self.wholes), marked)
 
     def expected(self, wholes: pd.DataFrame, name: str) -> FloatArray:
@@ -136,7 +136,7 @@ class Parts:
         rows = self.count()
         if name not in wholes.columns:
             return rows
-        # Parts without a row were not judged. Counting rows alone would take such a whole as complete.
+        # Parts without a row were not judged. If only rows were counted, such a whole would seem complete.
         expected: FloatArray = np.fmax(rows, wholes[name].to_numpy(dtype=np.float64, na_value=np.nan))
         return expected
 

@@ -20,7 +20,7 @@ Both = Callable[[FloatArray, FloatArray], FloatArray]
 class Difference:
     """The difference of a measure between two runs: `second` - `first`, on the units that have a value in both.
 
-    `p` is the two-sided p value of the paired test by question; None where there is only an interval.
+    `p` is the two-sided p value of the paired test by question; None if there is only an interval.
     """
 
     first: Measure
@@ -32,9 +32,10 @@ class Difference:
 def compare_all(first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]) -> list[Difference]:
     """Return the paired difference of each measure between two runs, with an interval over questions.
 
-    The result maps names to differences, in the order of `first`; a measure that only one run has gets a reason instead of
-    a value. Works for any Score: units are matched by id, and both runs use the same resamples. `coverage` is the share of
-    the units in both runs that have both values; a note counts the units in only one run.
+    The result maps names to differences, in the order of `first`; a measure that only one run has gets a
+    reason instead of a value. The scores can be of any kind. Units are matched by id, and both runs use the
+    same resamples. `coverage` is the share of the units in both runs that have both values; a note counts the
+    units in only one run.
     """
     mine, theirs = _named(first), _named(second)
     shared = iter(
@@ -71,7 +72,7 @@ def combined(measure: str, parts: Sequence[Score], value: Callable[..., FloatArr
     widths = [part.rows.shape[1] + 1 for part in parts]
     starts = np.cumsum([0, *widths])
     sizes = [len(part.units) for part in parts]
-    # Parts stand below each other, each in columns of its own: sums of the whole are the sums of every part.
+    # Parts are stacked, each in separate columns, so the sums of the whole array are the sums of every part.
     rows = np.zeros((sum(sizes), int(starts[-1])))
     clusters, at = np.empty(sum(sizes), dtype=np.int64), 0
     for part, start, width, size in zip(parts, starts, widths, sizes, strict=False):
@@ -113,7 +114,7 @@ class _Pairing:
 
     def __init__(self, first: Score, second: Score) -> None:
         for score in (first, second):
-            # An id that occurs twice would be paired with the first of its namesakes only.
+            # If an id occurred twice, only its first unit would be paired.
             if not score.units.ids.is_unique:
                 raise BadInput(f"{score.measure}: a unit occurs twice")
         if first.units is second.units:
@@ -141,14 +142,14 @@ class _Pairing:
             mine = np.concatenate([sums[:, :width], sums[:, -1:]], axis=1)
             return value(first.value(mine), second.value(sums[:, width:]))
 
-        note = f"{self.n_alone} units are in only one of the two"
+        note = f"{self.n_alone} units are in only one of the two scores"
         return Score(
             measure,
             self.units,
             self.rows(first, second),
             both,
-            why="no value in one of the two",
-            undefined="one of the two is undefined on the units they share",
+            why="no value in one of the two scores",
+            undefined="one of the two scores is undefined on the shared units",
             notes=(note,) if self.n_alone else (),
             counted=None if first.counted is None else first.counted[self.both],
         )
@@ -162,7 +163,7 @@ def _differences(pairs: Sequence[tuple[Score, Score]], **how: Unpack[How]) -> li
         key = id(first.units), id(second.units)
         pairing = pairings[key] if key in pairings else pairings.setdefault(key, _Pairing(first, second))
         name = first.measure
-        # Each side alone is still a mean of zeros and ones, and keeps the exact bound of such a mean.
+        # Each side alone is still a mean of zeros and ones, to which the exact bound applies.
         paired_first = replace(pairing.score(name, first, second, lambda a, b: a), binary=first.binary)
         scores += [
             paired_first,
@@ -181,11 +182,11 @@ def _differences(pairs: Sequence[tuple[Score, Score]], **how: Unpack[How]) -> li
 
 
 def _bounded(difference: Measure) -> Measure:
-    # No resample differs from another, so resampling says nothing; the share of questions that would
-    # have shown a change still has an exact bound.
+    # All resamples are equal, so they give no interval. But the share of questions that would have shown a change has
+    # an exact bound.
     assert difference.n_clusters and difference.value is not None
     reach = 1 - ((1 - difference.confidence) / 2) ** (1 / difference.n_clusters)
-    note = "no resample differs: the interval is the exact binomial one"
+    note = "all resamples are equal, so the interval is the exact binomial interval"
     notes = tuple(note if old == NO_WIDTH else old for old in difference.notes)
     low, high = max(-1.0, difference.value - reach), min(1.0, difference.value + reach)
     return replace(difference, low=low, high=high, notes=notes)

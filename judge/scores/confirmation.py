@@ -29,7 +29,8 @@ from judge.types import Status
 STANCES = ("support", "refute", "neutral")
 NO_EVIDENCE = "no supporting or refuting passage"
 _OK = STATUSES.index(Status.OK)
-# The detection prompt says No otherwise and yet lists Others. `Others` is a valid answer that supports nothing.
+# The detection prompt lists Others, although it says that all other answers are No. `Others` is a valid answer that
+# supports nothing.
 _ANSWERS = {"Yes": 1.0, "No": 0.0, "Others": 0.0}
 
 
@@ -77,11 +78,11 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
     original, counter = table.loc[pairs["original"]], table.loc[pairs["counter"]]
     bias: FloatArray = np.asarray(original["sr"].to_numpy() + counter["sr"].to_numpy() - 1, dtype=np.float64)
     status = np.maximum(original["status"].to_numpy(), counter["status"].to_numpy()).astype(np.int8)
-    # A claim may be undefined although every stance is there: then it is not the judge that is missing.
+    # A claim may be undefined although every stance is known. Then no label by the judge is missing.
     lost = original["n_missing"].to_numpy() + counter["n_missing"].to_numpy()
     status[lost == 0] = 0
     why = f"{NO_EVIDENCE} on one side"
-    # Whether a pair will be defined is open while a passage that would decide it waits for its judgement.
+    # A pair may still become defined while a passage that could decide this has not been judged.
     waits = np.isnan(bias) & (status == NOT_JUDGED_CODE)
     defined = np.where(waits, np.nan, (~np.isnan(bias)).astype(np.float64))
     scores = [
@@ -120,7 +121,7 @@ def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
     """Return the change in each measure of `retrieval_bias` except SR from one stage to the next, on the pairs with both values."""
     scores = []
     for before, other in zip(first, second, strict=True):
-        # SR is of single claims. Bias is of pairs, and its change is what a stage does.
+        # SR describes single claims. Bias describes pairs, and its change is the effect of a stage.
         if before.measure.startswith("sr_"):
             continue
         name, stage = before.measure.rstrip("]").split("[")
@@ -132,9 +133,10 @@ def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
 def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:
     """Return cbr: pairs where both answers support their own claim, over pairs where both answers are valid.
 
-    Valid: not empty, not refused by the system (column `valid`); `Others` is valid and does not support. A verdict that
-    the judge refused, or that cannot be read, is missing. A pair with a missing verdict is in neither measure, unless its other
-    answer is not valid. `valid_pairs` is the share of pairs that are valid.
+    An answer is valid if it is not empty and was not refused by the system (column `valid`). `Others` is a
+    valid answer that does not support its claim. A verdict that the judge refused, or that cannot be read, is
+    missing. A pair with a missing verdict is left out of both measures, unless its other answer is not valid.
+    `valid_pairs` is the share of valid pairs.
     """
     who = _pairs(pairs)
     both, off, status = _supports(pairs, answers)
@@ -142,7 +144,7 @@ def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:
     biased = np.where(unknown, np.nan, (both == 1).all(axis=1))
     valid = np.where(off, 0.0, np.where(unknown, np.nan, 1.0))
     return [
-        scored("cbr", who, biased, status, why="an answer is not valid"),
+        scored("cbr", who, biased, status, why="one of the answers is not valid"),
         scored("valid_pairs", who, valid, status),
     ]
 
@@ -158,7 +160,7 @@ def _claims(pairs: pd.DataFrame) -> Units:
     """Return the claims of both sides as units, clustered by the questions of their pairs."""
     who = _pairs(pairs)
     ids = pd.concat([pairs["original"], pairs["counter"]])
-    # Each claim belongs to one pair: in two pairs it would count twice in SR.
+    # Each claim belongs to only one pair. In two pairs, it would count twice in SR.
     if ids.duplicated().any():
         raise BadInput(f"claim '{ids[ids.duplicated()].iloc[0]}' is in two pairs, or twice in one")
     return who.parts_of(pd.Index(ids.to_numpy()), np.tile(np.arange(len(who)), 2))
@@ -187,7 +189,7 @@ def _overlap(pairs: pd.DataFrame, some: pd.DataFrame) -> FloatArray:
         raise BadInput("a row of the table of stances has no document")
     claim = column(some, "claim_id", "stances")
     names, distinct = pd.factorize(documents)
-    # A claim's documents as numbers: those of one side, once each, are compared with those of the other.
+    # A claim's documents as numbers. The distinct documents of one side are compared with those of the other side.
     sides = []
     for side in ("original", "counter"):
         where = pd.Index(pairs[side].to_numpy()).get_indexer(pd.Index(claim.to_numpy()))
@@ -217,5 +219,5 @@ def _supports(pairs: pd.DataFrame, answers: pd.DataFrame) -> tuple[FloatArray, B
         sides.append(np.where(where >= 0, given[where], np.nan))
         off |= (where >= 0) & invalid[where]
         worst = np.maximum(worst, np.where(where >= 0, status[where], NOT_JUDGED_CODE)).astype(np.int8)
-    # What is not valid needs no judgement.
+    # An invalid answer needs no judgement.
     return np.column_stack(sides), off, np.where(off, _OK, worst).astype(np.int8)

@@ -23,9 +23,10 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
 
     `judges` maps a judge to its (eligibility, unadjusted factuality), as `garage.factuality` returns them.
 
-    The mean over judges j of the mean over answers i of G_ij (1 - I_i), I_i = 1 iff all judges call i ineligible. A judge's
-    mean leaves out the answers on which it has no verdict. I_i is unknown, and i has no value, if one judge has no eligibility
-    verdict and all others say ineligible; the paper avoids this case with `unparsed="facts"` of `garage.factuality`.
+    The mean over judges j of the mean over answers i of G_ij (1 - I_i), I_i = 1 iff all judges call i
+    ineligible. A judge's mean leaves out the answers on which it has no verdict. If one judge has no
+    eligibility verdict and all others say ineligible, I_i is unknown, and i has no value. The paper's rule,
+    `unparsed="facts"` of `garage.factuality`, avoids this case.
     """
     if not judges:
         raise BadInput("there are no judges")
@@ -54,7 +55,7 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
         who,
         rows,
         over_judges,
-        why="no verdict by any judge, or eligibility unknown",
+        why="no verdict by any judge, or unknown eligibility",
         undefined="one of the judges has no verdict at all",
         notes=notes,
     )
@@ -66,7 +67,7 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
 
 
 def _everyone(judges: Mapping[str, Pair]) -> Units:
-    """Return all answers that some judge was asked about."""
+    """Return all answers that at least one judge was asked about."""
     every = [score.units for pair in judges.values() for score in pair]
     ids = pd.Index(np.concatenate([units.ids.to_numpy() for units in every]))
     questions = np.concatenate([units.questions[units.clusters] for units in every])

@@ -60,13 +60,13 @@ def factscore(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
     """
     who, share, n, status = _shares(answers, claims)
     abstained = _abstained(answers)
-    # An answer without facts has no share either; 1 only keeps the division defined.
+    # An answer without facts also has no share. The 1 only keeps the division defined.
     long_enough = np.maximum(n, 1.0)
     penalty = np.where(n > GAMMA, 1.0, np.exp(1 - GAMMA / long_enough))
     note = (f"length penalty below {GAMMA} facts",)
     responds = abstained == 0
     unknown = np.isnan(abstained)
-    # A judge that failed on an answer says nothing of whether it responds.
+    # If the judge failed on an answer, it is unknown whether the answer responds.
     share, n = np.where(unknown, np.nan, share), np.where(unknown, np.nan, n)
     status = np.where(unknown & (status == 0), NOT_JUDGED_CODE, status).astype(np.int8)
     kept = [

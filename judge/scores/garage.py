@@ -60,15 +60,16 @@ def factuality(
     unadjusted_raf, raf    the same with R_i from `relevant`, on the same rows
     over_summarisation_gap factuality - raf on those rows
 
-    An empty or missing answer has E_i = F_i = R_i = 0. A row without a relevant passage has R_i = 1 iff all its
-    sentences are no_rad in `full`: nothing relevant can support it, so no judge is called. R_i is at most F_i, because
-    the relevant passages are a subset of all passages; if a judge disagrees, F_i counts, and a note gives the number of
-    such answers. An answer with an unlabelled sentence has no F_i, even if another sentence decides it, because counting
-    only decided answers would bias the mean down. The measure of E_i and F_i has no value if either is missing. With
-    `paired`, F_i and R_i are both missing if either is (`paired=False`, for incomplete labels: only R_i needs F_i).
-    `unparsed="facts"` is the rule of FACTS: a reply without a verdict counts as not grounded, and as eligible.
-    `relevant_set` names the passages that `relevant` was judged against; it is only printed. Raises BadInput if
-    `relevant` is given without `full`.
+    An empty or missing answer has E_i = F_i = R_i = 0. A row without a relevant passage has R_i = 1 iff all
+    its sentences are no_rad in `full`: nothing relevant can support it, so no judge is called. R_i is at most
+    F_i, because the relevant passages are a subset of all passages; if a judge disagrees, F_i counts, and a
+    note gives the number of such answers. An answer with an unlabelled sentence has no F_i, even if another
+    sentence decides it, because counting only decided answers would bias the mean down. `factuality` has no
+    value if E_i or F_i is missing. With `paired`, if F_i or R_i is missing, both are. `paired=False` is for
+    incomplete labels: R_i still needs F_i, but F_i does not need R_i. `unparsed="facts"` is the rule of
+    FACTS: a reply without a verdict counts as not grounded, and as eligible. `relevant_set` names the
+    passages against which `relevant` was judged, and is only printed. Raises BadInput if `relevant` is given
+    without `full`.
     """
     if relevant is not None and full is None:
         raise BadInput("RAF is measured on the rows of factuality, so it also needs the table `full`")
@@ -90,7 +91,7 @@ def factuality(
     both: dict[str, FloatArray] = {}
     for name, (grounded, status, said) in grounds.items():
         one_status = np.where(np.isnan(eligible), eligible_status, status).astype(np.int8)
-        # nan * 0 is nan: both must be known.
+        # nan * 0 is nan, so both must be known.
         both[name] = eligible * grounded
         scores += [
             scored(f"unadjusted_{name}", who, grounded, status, notes=said),
@@ -110,7 +111,7 @@ def deflection(answers: pd.DataFrame) -> list[Score]:
     """
     who = units(answers, "answers")
     declined = coded(column(answers, "deflection", "answers"), DEFLECTED, "deflection")
-    # Declining is an answer that says so. Silence is none, and would raise the true-positive rate for free.
+    # An answer declines only if it says so. If silence counted, it would raise the true-positive rate for free.
     declined[empty(answers)] = 0.0
     status = statuses(answers, ~np.isnan(declined), "deflection_status")
     score = scored("deflection", who, declined, status)
@@ -127,7 +128,7 @@ def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score
     labels = column(sentences, "label", "sentences")
     code = coded(labels, {name: float(i) for i, name in enumerate(GROUNDING)}, "grounding")
     status = statuses(sentences, ~np.isnan(code))
-    # One column a label, shared by all five scores.
+    # All five scores share these rows, with one column per label.
     rows = (code[:, None] == np.arange(len(GROUNDING))).astype(np.float64)
     rows[np.isnan(code)] = np.nan
     answerable = _answerable(answers)[lines.of]
@@ -189,7 +190,7 @@ def _eligible(
     answers: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray
 ) -> tuple[FloatArray, StatusArray]:
     eligible = coded(column(answers, "eligibility", "answers"), ELIGIBLE, "eligibility")
-    # An empty answer fails whatever the judge says: a lenient judge must not rescue it.
+    # An empty answer fails regardless of the judge, because a lenient judge must not rescue it.
     eligible[nothing] = 0.0
     status = statuses(answers, ~np.isnan(eligible), "eligibility_status")
     if unparsed == "facts":
@@ -214,7 +215,7 @@ def _on_the_same_rows(
     # Relevant passages are some of all passages, so RAF cannot exceed factuality on the same rows.
     status = np.where(np.isnan(f), f_status, r_status).astype(np.int8)
     r = np.where(np.isnan(f), np.nan, np.minimum(r, f))
-    # While labels come in, an answer may have one of the two. People's labels are compared on what there is.
+    # While labelling is under way, an answer may have only one of the two. Human labels are compared on what exists.
     if not paired:
         return {"factuality": full, "raf": (r, status, r_notes)}
     left_out = int((~np.isnan(f) & np.isnan(r) & answerable).sum())
@@ -239,7 +240,8 @@ def _relevant(
         return grounded, status
     none = answers["n_relevant"].to_numpy(dtype=np.float64, na_value=np.nan) == 0
     words = {name: name if name == "no_rad" else "unsupported" for name in GROUNDING}
-    # No relevant passage can support a sentence here, so only sentences that need no support hold. No judge is asked.
+    # No relevant passage can support a sentence here, so only sentences that need no support count. No judge is
+    # called.
     needs = full.assign(label=full["label"].map(words).astype(object).where(full["label"].notna(), None))
     alone, alone_status = _grounded(who, answers, needs, unparsed, nothing)
     return np.where(none, alone, grounded), np.where(none, alone_status, status).astype(np.int8)

@@ -33,7 +33,7 @@ class FieldResult:
     outside: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
+        """Return the documented JSON object."""
         return {
             **attributes(self, "field", "level", "labels", "n_gold"),
             "measures": [m.as_json() for m in self.measures],
@@ -58,7 +58,8 @@ def _compare_field(store: Store, task: Task, run_id: str, field_name: str) -> Fi
     labels = {v: counts.get(v, 0) for v in domain} if domain else dict(counts)
     result = FieldResult(field_name, level, labels)
     given = relation.judged_values(store.conn, run_id, GOLD, field_name)
-    # Gold may use words that the task does not declare. Counting them tells a missing --map-label from missing gold.
+    # Gold labels may be words that the task does not declare. Counting them distinguishes a missing --map-label from
+    # missing gold.
     result.outside = dict(Counter(v for v in given if domain and v not in domain))
     result.n_gold = len(given) - sum(result.outside.values())
     if level in ("interval", "text"):
@@ -73,7 +74,7 @@ def _compare_field(store: Store, task: Task, run_id: str, field_name: str) -> Fi
         panel = read_panel(store, scope, distributions=False)
         panel = panel.renamed({panel.judges[0]: JUDGE})
         wanted = [*MEASURES, "cohen_kappa:quadratic"] if level == "ordinal" else list(MEASURES)
-        # A sealed test that no look opened for this run counts nothing, and its note says so.
+        # If no look has opened the sealed test for this run, the test is left out, and a note says so.
         notes = tuple(text for text in panel.notes if code_of(text) == "closed")
         if notes:
             has_gold = panel.labels_of(GOLD) != MISSING

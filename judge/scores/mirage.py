@@ -1,4 +1,4 @@
-"""MIRAGE: does the model keep to the oracle passage when it is shown together with noise?
+"""MIRAGE: does the model still use the oracle passage if noise is shown with it?
 
 Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Generation Evaluation", 2025 (arXiv
 2504.17137) and its repository. For retrieval measures see `judge.scores.retrieval.at`, which supports both ideal orders for NDCG.
@@ -30,7 +30,7 @@ def exact_match(
     predictions: Iterable[str | None],
     answers: Iterable[Sequence[str] | None],
 ) -> FloatArray:
-    """Return 1 / 0 for each prediction, nan where it or its aliases are None or empty lists.
+    """Return 1 / 0 for each prediction, nan if the prediction or its list of aliases is None or empty.
 
     The value is 1 if any alias is a substring of the prediction: the loose exact match that the paper's metrics use. Both
     sides are lower-cased, without other normalisation. An empty alias is a substring of every string and is ignored.
@@ -113,8 +113,8 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
         context_insensitivity      #(b = 0, o = 0) / N
         context_misinterpretation  #(b = 1, o = 0) / N
         total                      -NV + CA - CI - CM (the repository's)
-    Each question is in one cell, so the counts add up to N, and NV + CA is the oracle accuracy. For this to hold, the
-    accuracies, and the mean token F1 of each condition if base_f1, ... are given, rest on the same N. An answer that the
+    Each question is in one cell, so the counts add up to N, and NV + CA is the oracle accuracy. For this reason, the
+    accuracies are computed on the same N, and also the mean token F1 of each condition if base_f1, ... are given. An answer that the
     system refused or did not give, or that cannot be read, is wrong. `mixed_context` is `fixed5` (the question's
     five chunks, table 3) or `retrieved:K` (a retriever's top k, table 1), and is printed.
     """
@@ -157,7 +157,7 @@ def alone(table: pd.DataFrame, condition: str) -> list[Score]:
     made = table.rename(columns={"correct": condition, "status": f"{condition}_status"})
     who = units(made, condition)
     correct, status = _failures_wrong(made, condition)
-    # What was not answered shares no token with any alias.
+    # A missing answer shares no token with any alias.
     overlap = np.where(np.isnan(correct), np.nan, np.nan_to_num(table["f1"].to_numpy(dtype=np.float64)))
     note = (f"on the questions of the condition '{condition}'",)
     return [
@@ -170,7 +170,7 @@ def _failures_wrong(table: pd.DataFrame, name: str) -> tuple[FloatArray, StatusA
     """Return 1 / 0 / nan in one condition, with statuses; a question that the system did not answer is wrong."""
     correct = flags(column(table, name, "answers"), name)
     status = statuses(table, ~np.isnan(correct), f"{name}_status")
-    # What the system did not answer is wrong. A call that failed is missing data, and not the system's fault.
+    # A question that the system did not answer is wrong. A call that failed is missing data, not the system's fault.
     failed = unanswered(status)
     return np.where(failed, 0.0, correct), np.where(failed, 0, status).astype(np.int8)
 

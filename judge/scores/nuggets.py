@@ -29,8 +29,8 @@ def trec(answers: pd.DataFrame, assignments: pd.DataFrame) -> list[Score]:
     nugget_weighted  the same for all nuggets, where an okay nugget counts half as much as a vital one
     nugget_all       mean support of all nuggets
 
-    Support is 1 and partial support 0.5, or 0 in the strict form. A missing or empty answer has 0. An answer has no value
-    as long as any nugget that the measure counts has no label.
+    Support is 1 and partial support 0.5, or 0 in the strict form. A missing or empty answer has 0. An answer
+    has no value if any nugget that the measure counts has no label.
     """
     who = units(answers, "answers")
     importance = column(assignments, "importance", "assignments")
@@ -48,7 +48,8 @@ def trec(answers: pd.DataFrame, assignments: pd.DataFrame) -> list[Score]:
         total = sum((weights[name] * numbers[name] for name in weights), np.zeros(len(who)))
         for form, codes in (("_strict", STRICT), ("", SUPPORT)):
             support = parts.total(weight * coded(table["label"], codes, "nugget assignment"))
-            # A topic without a vital nugget divides by zero here and gets no value. The authors' package averages a 0 in.
+            # For a topic without a vital nugget, this divides by zero and gives no value. The authors' package counts
+            # it as 0.
             values = np.where(status == 0, ratio(np.where(nothing, 0.0, support), total), np.nan)
             scores.append(
                 scored(f"nugget_{measure}{form}", who, values, status, why="no vital nugget", bounds=SHARE)

@@ -19,7 +19,9 @@ Seen = Literal["paper", "second-hand"]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One printed number. `by` names who labelled; `seen` is whether the paper itself was read."""
+    """A number printed in a paper. `by` is who labelled the data, and `seen` is whether the paper itself was
+    read.
+    """
 
     paper: str
     measure: str
@@ -31,7 +33,7 @@ class Published:
     seen: Seen = "paper"
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
+        """Return the documented JSON object."""
         return asdict(self)
 
 

@@ -40,7 +40,7 @@ SOURCES = {
     "irrelevant": {"relevant": 0.0, "irrelevant": 1.0, "none": 0.0},
 }
 """The kind of passage that entails a claim -> the labels of `claim_source` as numbers."""
-# RAGChecker asks whether the answer entails a claim; half of a nugget does not entail it.
+# RAGChecker judges whether the answer entails a claim. An answer with half of a nugget does not entail it.
 STATED = {"support": 1.0, "partial_support": 0.0, "not_support": 0.0}
 """A nugget that an answer states only in part is not entailed by it."""
 RELEVANT = {"supported": 1.0, "not_supported": 0.0}
@@ -61,7 +61,9 @@ class _Labels:
 
 @dataclass(frozen=True)
 class _Shares:
-    """Shares of the parts of answers; `expected` is the number of parts that must have a label, `has` marks answers that can have any."""
+    """Shares of the parts of answers; `expected` is the number of parts that must have a label, and `has`
+    marks answers that can have parts.
+    """
 
     who: Units
     nothing: BoolArray
@@ -79,7 +81,9 @@ class _Shares:
         *,
         better: bool = True,
     ) -> Score:
-        """Return the share of parts that are a `hit`, among all parts or those in `among`; `needed` are the labels that it rests on."""
+        """Return the share of parts that are a `hit`, among all parts or those in `among`; `needed` are the
+        labels from which it is computed.
+        """
         known = np.logical_and.reduce([~np.isnan(labels.values) for labels in needed])
         ended = np.zeros(len(known), dtype=np.int8)
         for labels in needed:
@@ -89,9 +93,10 @@ class _Shares:
         total = self.expected if among is None else self.parts.count(among & known)
         share = ratio(self.parts.count(hit & known), total)
         values = np.where((status == 0) & self.has, share, np.nan)
-        # What cannot have a value for any judge has been judged as far as it can be.
+        # An answer that cannot have a value for any judge counts as judged.
         status = np.where(self.has, status, 0)
-        # An empty answer fails where more is better. Where less is better a 0 would reward it, so it has no value.
+        # An empty answer fails in measures for which greater is better. In the others, a 0 would reward it, so it has
+        # no value.
         values = np.where(self.nothing & better & self.has, 0.0, values)
         status = np.where(self.nothing & self.has, 0 if better else NO_ANSWER_CODE, status).astype(np.int8)
         return scored(name, self.who, values, status, why=self.why, bounds=SHARE)
@@ -118,7 +123,7 @@ def of_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
     # RAGChecker's noise is a claim that one passage entails. A claim that only several passages together entail is neither.
     sources = {wanted: _Labels.of(claims, "source", codes, "claims") for wanted, codes in SOURCES.items()}
     nothing = empty(answers)
-    # A missing answer has no list of passages: what it was given is not known, and that is no excuse.
+    # A missing answer has no list of passages, so its passages are unknown. It still counts as a failure.
     given = (column(answers, "n_contexts", "answers").to_numpy(np.float64, na_value=0) > 0) | nothing
     reference = column(answers, "has_reference", "answers").to_numpy(dtype=bool)
 
@@ -142,7 +147,7 @@ def of_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
 
 
 def of_references(answers: pd.DataFrame, references: pd.DataFrame) -> list[Score]:
-    """Return the measures of the claims that a correct answer makes.
+    """Return the measures of the claims that a correct answer makes, i.e. the reference claims.
 
     claim_recall         stated / reference claims
     context_recall       retrieved / reference claims
@@ -199,12 +204,12 @@ def of_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
     precision = shares.score("context_precision", relevant.values == 1, [relevant])
     hit = pd.Series(relevant.values == 1)
     groups = hit.astype(float).groupby(parts.of)
-    # RAGAS: precision at the rank of each relevant passage, so that a late relevant passage costs.
+    # RAGAS: precision at the rank of each relevant passage, so that a late relevant passage lowers the value.
     at_rank = np.where(hit, groups.cumsum() / (groups.cumcount() + 1), 0.0)
     n_relevant = parts.count(hit.to_numpy())
     ranked = np.where(n_relevant == 0, 0.0, ratio(parts.total(at_rank), n_relevant))
     precisions = precision.rows[:, 0]
-    # An empty answer has 0 whatever it was given, as in all measures of which more is better.
+    # An empty answer has 0 regardless of its passages, as in all measures for which greater is better.
     values = np.where(np.isnan(precisions) | nothing, precisions, ranked)
     second = scored(
         "context_precision_ranked", who, values, precision.status, why=precision.why, bounds=SHARE

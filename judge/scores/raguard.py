@@ -1,4 +1,4 @@
-"""RAGuard: how far misleading documents pull a fact checker below its accuracy without any.
+"""RAGuard: how much misleading documents lower the accuracy of a fact checker.
 
 Zeng et al., "Worse than Zero-shot? A Fact-Checking Dataset for Evaluating the Robustness of RAG Against
 Misleading Retrievals", 2025 (arXiv 2502.16101). `misleading` and `relevance` are about a retriever: how often it returns
@@ -104,8 +104,8 @@ def drops(settings_by_name: dict[str, Setting]) -> list[Score]:
 
     drop                       A - A_zero, against all claims, as in the paper
     drop_relative              (A - A_zero) / A_zero
-    drop_same_claims           both accuracies over only the claims with a value in both settings (a claim without a
-                               ranking or document has none in this one); each claim counts once in A_zero
+    drop_same_claims           both accuracies over only the claims with a value in both settings (a claim
+                               without a ranking or document has no value); each claim counts once in A_zero
     drop_relative_same_claims  the same, relative
     drop_same_answers          A_zero counts a claim once for each answer in this setting: ten times for ten documents
 
@@ -125,8 +125,9 @@ def drops(settings_by_name: dict[str, Setting]) -> list[Score]:
         was_asked = np.zeros(len(zero.claims), dtype=bool)
         was_asked[where[(where >= 0) & score.used]] = True
         shared = zero.accuracy.used & was_asked
-        note = f"on the {int(shared.sum())} claims that have a value in both"
-        # The paper compares misleading-only with all claims. On the same claims the drop is not mixed with their difficulty.
+        note = f"on the {int(shared.sum())} claims that have a value in both settings"
+        # The paper compares misleading-only with all claims. If both accuracies are over the same claims, the drop
+        # does not depend on the difficulty of the claims.
         same = score.where((where >= 0) & shared[where]).noted(note)
         alone = zero.accuracy.where(shared)
         drops += [
@@ -162,7 +163,7 @@ def _accuracy(answers: pd.DataFrame) -> tuple[Score, BoolArray]:
     correct = np.where(np.isnan(given), np.nan, given == gold)
     # The paper counts an answer outside the options as wrong, and a refusal must not score better than an error.
     correct[off] = 0.0
-    # Without gold even no answer is neither right nor wrong.
+    # Without a gold verdict, even a missing answer is neither right nor wrong.
     correct[np.isnan(gold)] = np.nan
     return scored("accuracy", _claims(answers), correct, status, why="no verdict"), off
 
@@ -266,7 +267,7 @@ def relevance(
     role = role_words(column(documents, "role", "documents"))
     grade = (role == "supporting").astype(int) if relevant == "supporting" else 1
     judged = documents.assign(passage_id=documents["document_id"], grade=grade)
-    # Every document of another claim is known to be none of this one's.
+    # No document of another claim belongs to this claim.
     queries = claims.assign(unit_id=claims["item_id"])
     note = f"relevant: {relevant} documents"
     return [

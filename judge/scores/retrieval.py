@@ -26,10 +26,10 @@ Numbers = IntArray | FloatArray
 
 NONE_RELEVANT = "no relevant passage"
 _NAME = re.compile(r"(?P<kind>nDCG|P|R|RR|AP)(\(rel=(?P<rel>[1-9][0-9]?)\))?(@(?P<depth>[1-9][0-9]{0,5}))?")
-"""A measure as ir_measures writes it; `rel` is the grade from which a passage is relevant."""
+"""A measure in the notation of ir_measures. `rel` is the lowest grade of a relevant passage."""
 _CUT = {"nDCG": "ndcg_cut", "P": "P", "R": "recall", "AP": "map_cut"}
 _WHOLE = {"nDCG": "ndcg", "AP": "map"}
-"""Names in pytrec_eval, with a depth and without."""
+"""The names of the measures in pytrec_eval, with a depth and without."""
 
 
 def at(
@@ -71,7 +71,7 @@ def at(
         "ndcg": topics.values(f"ndcg_cut_{k}"),
     }
     if as_trec:
-        # The whole pool is judged there, so an ideal out of the retrieved list would say nothing more.
+        # The whole pool is judged there, so an ideal order of the retrieved list would add no information.
         named["mrr"] = topics.first(k).values("recip_rank")
     else:
         named["ndcg_retrieved"] = topics.with_retrieved_ideal().values(f"ndcg_cut_{k}")
@@ -114,7 +114,7 @@ def by_name(
         topics = _topics(queries, rankings, relevance, False, relevant_from, missing_is_zero=True)
         kind, depth = match["kind"], match["depth"]
         if kind == "RR":
-            # The library has no depth for the reciprocal rank, so the run is cut.
+            # The library has no depth for the reciprocal rank, so the run is truncated.
             values = (topics.first(int(depth)) if depth else topics).values("recip_rank")
         else:
             values = topics.values(f"{_CUT[kind]}_{depth}" if depth else _WHOLE[kind])
@@ -125,7 +125,9 @@ def by_name(
 
 @dataclass(frozen=True, slots=True)
 class _Topics:
-    """Queries with their ranking and grades, as pytrec_eval takes them: {query: {passage: grade, or minus its rank}}."""
+    """Queries with their rankings and grades, in the format of pytrec_eval: {query: {passage: grade, or minus
+    its rank}}.
+    """
 
     who: Units
     run: dict[str, dict[str, float]]
@@ -138,7 +140,9 @@ class _Topics:
 
     @property
     def status(self) -> StatusArray:
-        """0 if a query has grades and also a ranking (not required if a missing ranking counts as 0); else "not judged"."""
+        """The status of each query: 0 if it has grades and a ranking, else "not judged". A ranking is not
+        required if a missing ranking counts as 0.
+        """
         return np.where(self.ranked, 0, NOT_JUDGED_CODE).astype(np.int8)
 
     def values(self, measure: str) -> FloatArray:
@@ -169,7 +173,7 @@ class _Topics:
             }
             for query, retrieved in self.run.items()
         }
-        # MIRAGE's repository says 0 where nothing relevant was retrieved, so every query is defined.
+        # MIRAGE's repository returns 0 if nothing relevant was retrieved, so every query has a value.
         return replace(self, qrels=kept, has_gain=np.ones_like(self.has_gain))
 
     def notes(self, k: int | None) -> tuple[str, ...]:

@@ -49,10 +49,11 @@ class Units:
             return cls((index,), np.arange(len(index), dtype=np.int64), index)
         groups = pd.Series(questions)
         if len(groups) != len(names):
-            raise BadInput(f"{len(names)} units, but {len(groups)} questions")
+            raise BadInput(f"there are {len(names)} units, but {len(groups)} questions")
         missing = groups.isna().to_numpy()
         if missing.any():
-            # A unit without a question is a cluster of its own: together such units would count as one question.
+            # A unit without a question is a separate cluster. If such units shared a cluster, they would count as one
+            # question.
             groups = pd.Series(np.where(missing, names.astype(object), groups.astype(object)))
         codes, distinct = pd.factorize(groups.to_numpy())
         return cls((pd.Index(names.to_numpy()),), codes.astype(np.int64), pd.Index(distinct))
@@ -96,7 +97,7 @@ test, or no judgement at all."""
 NOT_JUDGED_CODE = np.int8(STATUSES.index(NOT_JUDGED))
 NO_ANSWER_CODE = np.int8(STATUSES.index(NO_ANSWER))
 _OK = STATUSES.index(Status.OK)
-# More distinct rows than this are not worth collapsing: drawing counts costs more than drawing units.
+# Collapsing more distinct rows than this does not pay, because drawing counts is slower than drawing units.
 _MOST_DISTINCT = 1 / 30
 
 
@@ -222,7 +223,7 @@ class Score:
 
         def reason() -> str:
             if not n_asked:
-                return "there is no such unit"
+                return "there are no units"
             return self.undefined if n_units else f"none of the {n_asked} units has a value: {lost}"
 
         estimate = Estimate(
@@ -240,7 +241,7 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Sums by question and their resamples, which scores that differ only in `value` share."""
+    """Sums by question and their resamples, shared by scores that differ only in `value`."""
 
     tally: Tally
     sums: FloatArray | None
@@ -294,7 +295,7 @@ def scored(
 ) -> Score:
     """Return the score that is the mean of one value per unit; nan means that a unit has no value."""
     known = values[~np.isnan(values)]
-    # Only 0/1 values have the exact binomial bound where every resample is equal.
+    # The exact binomial bound for equal resamples is valid only for 0/1 values.
     binary = bool(((known == 0) | (known == 1)).all())
     return Score(measure, units, values[:, None], mean, status, why, binary, notes=notes, bounds=bounds)
 
@@ -325,7 +326,7 @@ def _tally(rows: FloatArray, clusters: IntArray) -> Tally:
     sums = np.column_stack([*columns, size[there]]).astype(np.float64)
     if not len(sums):
         return Tally(np.empty((0, rows.shape[1] + 1)), np.ones(0, dtype=np.int64), b"")
-    # Numbers by their rank: what collapses integers then collapses any numbers, in the same order.
+    # Numbers are replaced by their ranks, so that code for integers can collapse any numbers, in the same order.
     ranks = np.column_stack([pd.factorize(column, sort=True)[0] for column in sums.T]).astype(np.int64)
     patterns = collapse(ranks)
     if len(patterns.rows) < _MOST_DISTINCT * len(sums):

@@ -18,7 +18,7 @@ from judge.stats.ratings import FloatArray
 FEWEST = 3
 """The least number of systems for which orders are compared."""
 FEW = 6
-"""The least number of systems for which no note warns that tau can take only a few values."""
+"""With fewer systems than this, a note warns that tau can take only a few values."""
 P = 0.9
 """The persistence of rank-biased overlap."""
 # Means that differ by less come from the order of summation, not from the systems.
@@ -35,12 +35,12 @@ def agreement(
     """
     systems, who = len(first), units(queries, "queries")
     undefined = (
-        "all systems have the same mean in one of the two"
+        "all systems have the same mean under one of the two sets of grades"
         if systems >= FEWEST
-        else f"{systems} systems: orders are compared for at least {FEWEST}"
+        else f"orders are compared only for at least {FEWEST} systems, not {systems}"
     )
     notes: tuple[str, ...] = (
-        f"{name}: {systems} systems by their means over the same queries, under people's grades and the judge's",
+        f"{name}: {systems} systems, ordered by their means over the same queries, under people's and the judge's grades",
     )
     if FEWEST <= systems < FEW:
         orders, pairs = math.factorial(systems), math.comb(systems, 2)
@@ -80,7 +80,8 @@ def _of_means(
 def tau_b(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return Kendall's tau-b of each row: (concordant - discordant) / sqrt(pairs not tied in one x those not in the other).
 
-    Both have the shape [rows, systems]; nan if all are tied in one of them (Kendall, Rank Correlation Methods, 1945 form).
+    Both arguments have the shape [rows, systems]. Tau-b is nan if all systems are tied in one of them
+    (Kendall 1945).
     """
     i, j = np.triu_indices(first.shape[1], 1)
     signs = [_sign(of[:, i] - of[:, j]) for of in (first, second)]
@@ -91,7 +92,8 @@ def tau_b(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def rank_biased_overlap(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the extrapolated rank-biased overlap of each row's two orders, with the greatest value first.
+    """Return the extrapolated rank-biased overlap of each row's two orders, in which the greatest value comes
+    first.
 
     Both arguments have the shape [rows, systems].
 

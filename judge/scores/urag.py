@@ -53,7 +53,8 @@ class Choices:
         available: ArrayLike | None = None,
         status: StatusArray | None = None,
     ) -> Choices:
-        """Build the choices from the letters' log-probabilities `[units, letters]` at the answer position (eq. softmax).
+        """Build the choices from the letters' log-probabilities `[units, letters]` at the answer position,
+        with a softmax.
 
         p_k = exp(l_k) / sum over the question's options of exp(l_j). nan: unknown, -inf: impossible. A question
         with an option of unknown value has no probabilities. `available` defaults to all.
@@ -106,7 +107,7 @@ class Sets:
 
     @property
     def threshold_lac(self) -> float:
-        """The highest threshold."""
+        """The highest threshold of any letter, by LAC and by APS."""
         return float(self.limits_lac.max())
 
 
@@ -117,7 +118,7 @@ def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
     # The greatest logit is subtracted before exp, which would overflow.
     top = kept.max(axis=1, keepdims=True)
     if np.isneginf(top).any():
-        raise BadInput("a question gives no option any probability")
+        raise BadInput("a question has no option with a probability above 0")
     weight = np.exp(kept - top)
     probabilities: FloatArray = weight / weight.sum(axis=1, keepdims=True)
     return np.where(np.isnan(probabilities).any(axis=1, keepdims=True), np.nan, probabilities)
@@ -126,7 +127,7 @@ def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
 def halves(questions: Sequence[Any]) -> BoolArray:
     """Return a mask of the units to calibrate on: a random half of the questions, whole questions only."""
     codes, distinct = pd.factorize(np.asarray(questions), sort=True)
-    # A fixed seed, so that a score printed twice is the same score.
+    # A fixed seed, so that a score is the same each time it is computed.
     chosen = np.random.default_rng(0).permutation(len(distinct)) < round(0.5 * len(distinct))
     return np.asarray(chosen[codes], dtype=bool)
 
@@ -148,7 +149,7 @@ def sets(
     shared = set(calibration.units.questions[calibration.units.clusters]) & set(
         test.units.questions[test.units.clusters]
     )
-    # Sets keep their promise for exchangeable questions only. A question that also calibrates is covered by construction.
+    # The guarantee holds only for exchangeable questions. A question that also calibrates is covered by construction.
     if shared:
         raise BadInput(f"question '{min(map(str, shared))}' is in both halves: split by question")
     fit, used = calibration.where(calibration.known), test.known

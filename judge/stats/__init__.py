@@ -1,4 +1,4 @@
-"""Agreement, intervals, aggregation and correction: arrays in, numbers out.
+"""Agreement, intervals, aggregation and correction, computed from arrays.
 
 This package does not depend on a study or a task. Its input is a table of labels:
 
@@ -12,9 +12,10 @@ This package does not depend on a study or a task. Its input is a table of label
         print(m.measure, m.value, m.low, m.high, m.reason or "", *m.notes)
     measures(table, ["cohen_kappa:quadratic", "krippendorff_alpha"], level="ordinal", interval="percentile")
 
-Every result is a `judge.types.Measure`, or a small dataclass that contains Measures: `value` is None exactly
-when `reason` says why. All intervals take interval="bca" | "percentile" | None, confidence, replicates and
-seed. They resample clusters where the table has them, and the same seed gives the same interval.
+Every result is a `judge.types.Measure`, or a small dataclass that contains Measures. If `value` is None,
+`reason` says why; otherwise `reason` is None. Functions that compute intervals accept interval="bca" |
+"percentile" | None, confidence, replicates and seed. Clusters are resampled if the table has any. The same
+seed gives the same interval.
 """
 
 from judge.stats.aggregate import DawidSkene, dawid_skene, vote

@@ -10,8 +10,8 @@ from judge.errors import BadInput
 from judge.stats.patterns import collapse
 from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
 
-# EM converges slowly where annotators are few or poor. So the tolerance is below every printed digit, and the limit on
-# iterations is reached after minutes only.
+# EM converges slowly where annotators are few or poor. So the tolerance is smaller than any printed digit, and the
+# limit on iterations is reached only after minutes.
 ITERATIONS, TOLERANCE, CYCLES = 20_000, 1e-9, 5
 
 
@@ -29,7 +29,9 @@ def vote(counts: IntArray) -> tuple[IntArray, BoolArray]:
 
 
 def tally_votes(codes: IntArray, q: int) -> IntArray:
-    """Count how often each of q labels occurs in each row of codes [units, annotators], where -1 is not a label."""
+    """Count the occurrences of each of q labels in each row of codes [units, annotators]; -1 is a missing
+    label.
+    """
     counts = np.zeros((len(codes), q + 1), dtype=np.int64)
     rows = np.arange(len(codes))
     for annotator_codes in codes.T:
@@ -40,10 +42,11 @@ def tally_votes(codes: IntArray, q: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class DawidSkene:
-    """A fitted model: `prevalence[j]` and `confusion[a, j, l]` = P(annotator a says l | true class j).
+    """A fitted Dawid-Skene model.
 
-    Rows of `confusion` are nan where a class has no weight. `posterior[u, j]` is nan where a unit has no label, and
-    `codes[u]` is its argmax or -1.
+    `prevalence[j]` is the prevalence of class j, and `confusion[a, j, l]` is P(annotator a gives l | true
+    class j). Rows of `confusion` are nan for a class without weight. `posterior[u, j]` is nan for a unit
+    without labels. `codes[u]` is the most probable class of unit u, or -1 if the unit has no label.
     """
 
     prevalence: FloatArray
@@ -56,8 +59,8 @@ class DawidSkene:
 
     @property
     def right(self) -> list[list[float | None]]:
-        """[a][j]: the probability that annotator a labels a unit of class j correctly; None if the class has
-        no weight.
+        """The probability that annotator a labels a unit of class j correctly, indexed [a][j]. It is None for
+        a class without weight.
         """
         chances = np.einsum("ajj->aj", self.confusion).tolist()
         return [[None if math.isnan(p) else p for p in row] for row in chances]
@@ -76,10 +79,10 @@ def dawid_skene(ratings: Ratings) -> DawidSkene:
     """Estimate prevalences and annotators' error rates by maximum likelihood (EM).
 
     Dawid & Skene 1979, Applied Statistics 28(1), eq. 2.3-2.5, starting from the shares of votes (3.1). The
-    model assumes that annotators are independent given the true class, which judges with similar prompts are
-    not. The iteration stops when no prevalence or rate moves by TOLERANCE. Weighted units count by their
-    design weight, so that prevalences and rates estimate those of all units. Raises BadInput if nothing is
-    labelled.
+    iteration stops when no prevalence or rate changes by more than TOLERANCE. The model assumes that
+    annotators are independent given the true class, an assumption that judges with similar prompts violate.
+    Units count in proportion to their design weights, so that the prevalences and rates apply to all units.
+    Raises BadInput if nothing is labelled.
     """
     patterns = collapse(ratings.codes)
     weight: FloatArray = patterns.count.astype(np.float64)
@@ -94,9 +97,10 @@ def dawid_skene(ratings: Ratings) -> DawidSkene:
 
 
 def dawid_skene_counts(counts: FloatArray, weight: FloatArray | None = None) -> DawidSkene:
-    """Fit the model of `dawid_skene` to counts `[units, annotators, labels]`: an annotator may label a unit several times.
+    """Fit the model of `dawid_skene` to label counts `[units, annotators, labels]`. An annotator may label a
+    unit several times.
 
-    `weight[u]` says how many units have these counts, or the unit's design weight.
+    `weight[u]` is the number of units with these counts, or the design weight of unit u.
     """
     k, n_annotators, q = counts.shape
     weight = np.ones(k) if weight is None else weight
@@ -109,8 +113,8 @@ def dawid_skene_counts(counts: FloatArray, weight: FloatArray | None = None) -> 
     flat, w = flat[labelled], weight[labelled]
 
     def fitted(posterior: FloatArray) -> FloatArray:
-        """Return the prevalences [q], followed in further columns by each annotator's label counts by class:
-        [q, 1 + a q].
+        """Return an array [q, 1 + a q]: the prevalences in the first column, then each annotator's label
+        counts by class.
         """
         weighted = posterior * w[:, None]
         confusion = (weighted.T @ flat).reshape(q, n_annotators, q)
@@ -124,7 +128,7 @@ def dawid_skene_counts(counts: FloatArray, weight: FloatArray | None = None) -> 
 
     def expected(theta: FloatArray) -> tuple[FloatArray, float]:
         """Return the posterior distribution of every unit's class, and the log-likelihood."""
-        # The floor stands for log 0: such a class cannot win against one that is possible.
+        # The floor replaces log 0: an impossible class cannot win against a possible one.
         logs = np.log(np.maximum(theta, 1e-300))
         log_joint = flat @ logs[:, 1:].T + logs[:, 0]
         # With many annotators the joint probability underflows, so the largest term is taken out first (log-sum-exp).
@@ -133,7 +137,7 @@ def dawid_skene_counts(counts: FloatArray, weight: FloatArray | None = None) -> 
         total = joint.sum(axis=1, keepdims=True)
         return joint / total, float(w @ (np.log(total) + top)[:, 0])
 
-    # Started from the votes and not at random: EM finds a local maximum, and labels could change places.
+    # EM starts from the votes, not at random: it finds a local maximum, in which labels could be swapped.
     theta = shares(fitted(votes / votes.sum(axis=1, keepdims=True)))
     theta, posterior, log_likelihood, steps, converged = _converge(
         theta, expected, lambda posterior: shares(fitted(posterior)), shares
@@ -161,10 +165,11 @@ def _converge(
     fitted: Callable[[FloatArray], FloatArray],
     shares: Callable[[FloatArray], FloatArray],
 ) -> tuple[FloatArray, FloatArray, float, int, bool]:
-    """Run EM from `theta` to convergence: return theta, posterior, log-likelihood, steps taken and whether it converged.
+    """Run EM, starting from `theta`. Return theta, the posterior, the log-likelihood, the number of steps,
+    and whether EM converged.
 
-    Steps are extrapolated by SQUAREM (Varadhan and Roland 2008, scheme S3) where that does not lower the
-    likelihood. The run has converged when CYCLES extrapolated cycles in a row change no value by more than
+    Steps are extrapolated with SQUAREM (Varadhan and Roland 2008, scheme S3) unless that lowers the
+    likelihood. EM has converged when CYCLES extrapolated cycles in a row change no value by more than
     TOLERANCE.
     """
     posterior, value = expected(theta)

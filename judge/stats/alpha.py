@@ -24,10 +24,11 @@ COUNTED_LABELS = 32
 
 
 def package_alpha(counts: IntArray, numbers: FloatArray, level: str) -> float | None:
-    """Return alpha from the `krippendorff` package, or None where it would raise, return nan, or use too much memory.
+    """Return alpha from the `krippendorff` package, or None if the package would raise an error, return nan,
+    or use too much memory.
 
-    `counts` is units x labels. Labels are passed as numbers in declared order, never as strings: the package would turn a
-    missing string into a category and drop a label called "nan".
+    `counts` has the shape units x labels. Labels are passed as numbers in declared order, not as strings,
+    because the package would treat a missing string as a category, and would drop a label called "nan".
     """
     counts = counts[pairable(counts)]
     used = counts.any(axis=0)
@@ -96,7 +97,7 @@ class Alpha:
         return self.level == "interval" and len(numbers) > COUNTED_LABELS
 
     def _disagreements(self, sums: FloatArray, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return observed and expected disagreement `[B]`, both per pairable value."""
+        """Return the observed and the expected disagreement `[B]`, each per pairable value."""
         if self._by_moments(numbers):
             return moment_disagreements(sums)
         q = len(numbers)
@@ -151,10 +152,11 @@ def halved(numbers: FloatArray) -> FloatArray:
 
 
 def moment_disagreements(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return observed and expected interval disagreement from sums of (2(m q - s^2)/(m-1), m, s, q) per unit.
+    """Return the observed and the expected disagreement on the interval level, from sums of (2(m q -
+    s^2)/(m-1), m, s, q) over units.
 
-    Do = (1/n) sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). No table of distinct values is
-    needed, so continuous scores take no longer than labels.
+    Do = (1/n) sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). This needs no table of distinct
+    values, so continuous scores are computed as fast as labels.
     """
     within, n, s, squares = sums.T
     expected = 2 * (n * squares - s * s)

@@ -17,29 +17,31 @@ from judge.stats.patterns import n_present
 from judge.stats.ratings import FloatArray, IntArray, Ratings
 
 EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
-# The authors ask for at least 30 items for the t-test (here questions, or units without clusters). With fewer the
-# alt-test uses the signed-rank test, and condition (c) of the verdict stays open.
+# The authors require at least 30 items for the t-test (here questions, or units without clusters). With fewer items,
+# the alt-test uses the signed-rank test, and condition (c) of the verdict stays open.
 FEWEST_FOR_T_TEST = 30
 
 
 def epsilon_of(given: str | float) -> tuple[float, str]:
-    """Return epsilon, and the word that specified it ("" for a number). Raises UsageError for an invalid epsilon."""
+    """Return epsilon and the word that specified it ("" if a number was given). Raises UsageError for an
+    invalid epsilon.
+    """
     try:
         value = EPSILON[given] if isinstance(given, str) and given in EPSILON else float(given)
     except (TypeError, ValueError):
         value = -1.0
     if not 0 <= value <= 1:
-        raise UsageError(f"--epsilon {given}: give {', '.join(EPSILON)} or a number from 0 to 1")
+        raise UsageError(f"--epsilon {given}: must be one of {', '.join(EPSILON)}, or a number from 0 to 1")
     return value, str(given) if given in EPSILON else ""
 
 
 CLOSENESS = {
     "nominal": "the share of equal labels",
-    "ordinal": "the distance of the labels' positions (root mean square)",
-    "interval": "the distance of the numbers (root mean square)",
-    "ratio": "the distance of the numbers (root mean square)",
+    "ordinal": "the distance between the labels' positions (root mean square)",
+    "interval": "the distance between the numbers (root mean square)",
+    "ratio": "the distance between the numbers (root mean square)",
 }
-# Number of values up to which scipy, too, enumerates all choices of signs.
+# Up to this number of values, scipy also enumerates all choices of signs.
 ALL_SIGNS = 13
 
 
@@ -47,11 +49,11 @@ ALL_SIGNS = 13
 class Compared:
     """The comparison of the judge with one annotator.
 
-    `judge_wins` and `annotator_wins` are the shares of units on which one is at least as close to the
-    remaining annotators as the other (ties count for both). `adjusted` is the Benjamini-Yekutieli p-value.
-    `test` is "t" or "wilcoxon", or "none" if there is no p-value, because weighted units are not tested.
-    `error` is the standard error of annotator_wins - judge_wins. `lost` is the mirrored test, which is not in
-    the paper: the annotator wins by more than epsilon.
+    `judge_wins` is the share of units on which the judge is at least as close to the remaining annotators as
+    this annotator is. `annotator_wins` is the share for the reverse; ties count for both. `adjusted` is the
+    Benjamini-Yekutieli p-value. `test` is "t" or "wilcoxon". It is "none" for weighted units, which are not
+    tested and have no p-value. `error` is the standard error of annotator_wins - judge_wins. `lost` is the
+    result of the mirrored test, which is not in the paper: the annotator wins by more than epsilon.
     """
 
     annotator: str
@@ -71,10 +73,10 @@ class Compared:
 class AltTest:
     """The result of the test.
 
-    `winning_rate` is the share of tested annotators that the judge beats, and `advantage` the mean of
+    `winning_rate` is the share of tested annotators that the judge beats, and `advantage` is the mean of
     `judge_wins`; both are None, with a reason, if no annotator could be tested. `skipped` lists the
     annotators who were not tested, each with the reason. `least_others` is the number of other annotators
-    that a unit needs. `notes` say where this number or the test differs from the paper.
+    that a unit needs. `notes` say where `least_others` or the test differs from the paper.
     """
 
     judge: str
@@ -106,26 +108,27 @@ def alt_test(
     Closeness is the share of equal labels (nominal) or minus the root mean square distance of positions
     (ordinal) or numbers (interval). H1: judge_wins > annotator_wins - epsilon, tested with a one-sided t-test
     of the differences, or with Wilcoxon's signed-rank test of the cluster means if there are fewer than 30
-    clusters. The judge passes when, after Benjamini-Yekutieli at `q`, it wins against half of the annotators.
-    `epsilon` is the cost of a human annotator: 0.2 for experts, 0.15 for skilled annotators, 0.1 for a crowd.
-    A unit counts if the judge, the annotator and `least_others` others labelled it. Where the table has
-    clusters the t-test is cluster-robust. With `clustered` False (or without clusters) it is the authors'
-    test, which treats units as independent.
+    clusters. The judge passes if it wins against at least half of the annotators after the
+    Benjamini-Yekutieli correction at level `q`. `epsilon` is the cost of a human annotator: 0.2 for experts,
+    0.15 for skilled annotators, 0.1 for a crowd. A unit counts if the judge, the annotator and at least
+    `least_others` other annotators labelled it. The t-test is cluster-robust if the table has clusters. If
+    the table has none, or `clustered` is False, the test is the authors' own, which treats units as
+    independent.
 
-    Raises BadInput if the judge is unknown, there are fewer than two annotators, or epsilon or q is outside
-    0..1.
+    Raises BadInput if the judge is unknown, if there are fewer than two annotators, or if epsilon or q is
+    outside 0..1.
     """
     names = [name for name in (annotators or ratings.annotators) if name != judge]
     if len(names) < 2:
-        raise BadInput("the alt-test needs at least two annotators beside the judge")
+        raise BadInput("the alt-test needs at least two annotators besides the judge")
     if not 0 <= epsilon <= 1 or not 0 < q < 1:
-        raise BadInput("the alt-test needs epsilon in 0..1 and q between 0 and 1")
+        raise BadInput("the alt-test needs an epsilon from 0 to 1, and a q above 0 and below 1")
     if least_others < 1:
-        raise BadInput("the alt-test compares with at least one other annotator")
+        raise BadInput("the alt-test needs a least_others of at least 1, not {least_others}")
     humans = ratings.select(names)
     verdicts = ratings.column(judge)
     values = _values(ratings, level)
-    # Units of one question are alike: treated as independent, their copies would make the test easier to pass.
+    # Units of one question are alike. Treating them as independent would make the test easier to pass.
     by_question = ratings.clustered and clustered
     groups = ratings.clusters if by_question else np.arange(ratings.n_units)
     rows: list[Compared] = []
@@ -134,18 +137,18 @@ def alt_test(
     for name in names:
         labels = humans.column(name)
         others = (humans.codes >= 0).sum(axis=1) - (labels >= 0)
-        # The authors' code takes one other annotator, and with one all published winning rates are reproduced. The
-        # paper's text suggests two.
+        # The authors' code requires one other annotator, which reproduces all published winning rates. The paper's
+        # text suggests two.
         used = (labels >= 0) & (verdicts >= 0) & (others >= least_others)
         clusters = groups[used]
         n, g = int(used.sum()), n_present(clusters)
         if g < FEWEST_CLUSTERS:
             kind = ("question" if by_question else "unit") + ("" if g == 1 else "s")
-            who = "another" if least_others == 1 else f"{least_others} others"
-            skipped.append((name, f"only {g} {kind} with the judge and {who}"))
+            who = "another annotator" if least_others == 1 else f"{least_others} other annotators"
+            skipped.append((name, f"shares only {g} {kind} with the judge and {who}"))
             continue
         rest = humans.counts[used].astype(np.float64)
-        # An annotator must not be compared with itself: its own vote leaves the counts.
+        # Annotators must not be compared with themselves, so their own votes are subtracted from the counts.
         rest[np.arange(n), labels[used]] -= 1
         of_judge, of_person = _closeness(verdicts[used], rest, values), _closeness(labels[used], rest, values)
         # Closeness is a quotient of floats, so equal values may differ in the last digit; ties count for both sides.
@@ -164,14 +167,14 @@ def alt_test(
     untested = AltTest(judge, epsilon, q, tuple(rows), tuple(skipped), least_others)
     if not rows:
         other = "one other annotator" if least_others == 1 else f"{least_others} other annotators"
-        reason = f"nobody shares {FEWEST_CLUSTERS} units with the judge and {other}"
+        reason = f"no annotator shares {FEWEST_CLUSTERS} units with the judge and {other}"
         return replace(
             untested, reason=reason, notes=_notes(least_others, (), by_question, ratings.clustered)
         )
     if ratings.weights is not None:
         # As in the verdict: a single unit with a large weight would decide the test.
         advantage = float(np.mean([row.judge_wins for row in rows]))
-        reason = "units drawn with unequal probabilities give weighted shares, and no test"
+        reason = "units drawn with unequal probabilities have weighted shares, which are not tested"
         return replace(untested, advantage=advantage, reason=reason)
     adjusted = benjamini_yekutieli([row.p_value for row in rows if row.p_value is not None]).tolist()
     lost = benjamini_yekutieli(mirrored) <= q
@@ -214,7 +217,9 @@ def _values(ratings: Ratings, level: str) -> FloatArray | None:
         return np.arange(len(ratings.domain), dtype=np.float64)
     if level == "interval":
         return ratings.numbers(level)
-    raise BadInput(f"the alt-test is for the levels nominal, ordinal and interval, not '{level}'")
+    raise BadInput(
+        f"the alt-test does not support the level '{level}'; available: nominal, ordinal and interval"
+    )
 
 
 def _closeness(codes: IntArray, rest: FloatArray, values: FloatArray | None) -> FloatArray:
@@ -236,7 +241,7 @@ def _robust_error(difference: FloatArray, clusters: IntArray) -> float:
 
 
 def _p_value(difference: FloatArray, clusters: IntArray, error: float, epsilon: float, g: int) -> float:
-    """One-sided p-value of H1: mean difference < epsilon."""
+    """Return the one-sided p-value of H1: mean difference < epsilon."""
     if g < FEWEST_FOR_T_TEST:
         from scipy.stats import wilcoxon  # the import takes a second
 
@@ -253,7 +258,7 @@ def _p_value(difference: FloatArray, clusters: IntArray, error: float, epsilon: 
 
 
 def _p_lost(difference: FloatArray, error: float, epsilon: float, g: int) -> float:
-    """Return the one-sided p-value of H1: mean difference > epsilon, by the t-test; 1 if there are too few
+    """Return the t-test's one-sided p-value of H1: mean difference > epsilon; 1 if there are too few
     questions for the test.
     """
     # The signed-rank test rejects too often on few questions, so it must not call a judge worse.

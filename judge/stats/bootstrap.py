@@ -1,4 +1,4 @@
-"""Bootstrap intervals over units or clusters for any function of sums: BCa, or percentile.
+"""Bootstrap intervals (BCa or percentile) over units or clusters, for any function of sums.
 
 Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapters 13 and 14.
 """
@@ -26,12 +26,12 @@ MOST_REPLICATES = 1_000_000
 # Passages of one question are not independent: on TREC DL23 a kappa of .286 has an interval of .266 to .308 by item and
 # .171 to .392 by question.
 FEW_CLUSTERS = 30
-# With fewer clusters than this no verdict relies on an interval, and every plan asks for at least so many.
+# With fewer clusters than this, no verdict relies on an interval. Every plan has at least this number of clusters.
 FEWEST_CLUSTERS = 10
 FEW_UNITS = 50
-# Above this share of resamples without a value the rest no longer describes the sampling error.
+# If more than this share of resamples has no value, the others no longer describe the sampling error.
 MOST_UNDEFINED = 0.25
-# Sums of floats in another order differ by less than this; resamples are compared with the value.
+# Sums of floats in a different order differ by less than this. It matters when resamples are compared with the value.
 SAME = 1e-12
 NO_WIDTH = Note("no_width")
 _NORMAL = NormalDist()
@@ -44,7 +44,7 @@ _KEPT_CELLS = 10_000_000
 
 
 class How(TypedDict, total=False):
-    """The keyword arguments that every function with an interval takes; see IntervalSettings."""
+    """The keyword arguments of every function that computes an interval; see IntervalSettings."""
 
     interval: Method | None
     confidence: float
@@ -57,8 +57,8 @@ class IntervalSettings:
     """How intervals are computed. If `interval` is None, no intervals are computed. The same seed gives the
     same interval.
 
-    Raises BadInput for a confidence outside (0, 1), replicates outside 100..1,000,000, a negative seed or
-    an unknown method.
+    Raises BadInput for an unknown method, a confidence outside (0, 1), replicates outside 100..1,000,000, or
+    a negative seed.
     """
 
     interval: Method | None = "bca"
@@ -68,18 +68,18 @@ class IntervalSettings:
 
     def __post_init__(self) -> None:
         if self.interval not in ("bca", "percentile", None):
-            raise BadInput(f"unknown interval '{self.interval}'; there are bca and percentile")
+            raise BadInput(f"unknown interval '{self.interval}'; available: bca and percentile")
         if not 0 < self.confidence < 1:
-            raise BadInput(f"confidence must lie between 0 and 1, not {self.confidence}")
+            raise BadInput(f"confidence must be between 0 and 1, not {self.confidence}")
         if self.replicates < 100:
             raise BadInput(f"an interval needs at least 100 replicates, not {self.replicates}")
         if self.replicates > MOST_REPLICATES:
             raise BadInput(
-                f"an interval has at most {MOST_REPLICATES:,} replicates, not {self.replicates:,}: beyond ten thousand "
-                "it hardly changes"
+                f"an interval can use at most {MOST_REPLICATES:,} replicates, not {self.replicates:,}; "
+                f"above ten thousand replicates, it hardly changes"
             )
         if self.seed < 0:
-            raise BadInput(f"a seed is a whole number from 0, not {self.seed}")
+            raise BadInput(f"the seed must be a whole number of at least 0, not {self.seed}")
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,13 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
     count = tallies[0].count
     replicates = settings.replicates
     rng = np.random.default_rng(settings.seed)
-    # Each tally is put into a canonical order, by its counts first. So no interval depends on names, or on which other
-    # measures are computed with it.
+    # Each tally is put into a canonical order, by its counts first. So no interval depends on names, or on the other
+    # measures that are computed with it.
     rows = np.concatenate([t.rows[canonical(t.rows, t.count)] for t in tallies], axis=1)
     count = np.sort(count)
     dealt = 0
-    # Sums of random blocks of equal size have the law of a draw of as many clusters. They change an interval's width by
-    # about 1 %, 1 / sqrt(2 BLOCKS), which is less than the noise of 2,000 replicates.
+    # Sums of random blocks of equal size have the same distribution as a draw of that many clusters. They change an
+    # interval's width by about 1 %, 1 / sqrt(2 BLOCKS), which is less than the noise of 2,000 replicates.
     if len(count) > BLOCKS:
         dealt = int(count.sum())
         rows, count = _pooled(rows, count, rng)
@@ -129,7 +129,7 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
         if each is not None:
             weights = each[start : start + size].astype(rows.dtype)
         elif few:
-            # Drawing counts of the distinct rows has the same law as drawing N units, and is hundreds of times faster.
+            # Drawing the counts of the distinct rows is equivalent to drawing N units, and hundreds of times faster.
             weights = rng.multinomial(n, count / n, size=size).astype(rows.dtype)
         elif lots is not None:
             cells = row_of[lots[start : start + size]] + k * np.arange(size)[:, None]
@@ -149,8 +149,8 @@ def _drawn(rng: np.random.Generator, n: int) -> NDArray[np.integer]:
 
 @lru_cache(maxsize=8)
 def _lots(seed: int, n: int, replicates: int) -> NDArray[np.integer]:
-    """Return which of `n` units are in each resample: `[replicates, n]`. The result is the same for every
-    measure on `n` units.
+    """Return the positions of the units in each resample of `n` units: `[replicates, n]`. The result is the
+    same for every measure on `n` units.
     """
     rng = np.random.default_rng(seed)
     return np.stack([_drawn(rng, n) for _ in range(replicates)])
@@ -158,14 +158,14 @@ def _lots(seed: int, n: int, replicates: int) -> NDArray[np.integer]:
 
 @lru_cache(maxsize=2)
 def _each_once(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.uint16]:
-    """Return how often each of `n` clusters is in each resample. The result is the same for every measure on
-    `n` clusters.
+    """Return how often each of `n` clusters occurs in each resample. The result is the same for every measure
+    on `n` clusters.
 
     `dealt` is the number of clusters that were pooled into blocks, or 0 if they were not pooled.
     """
     # Drawing takes most of the time of a small statistic's interval, so the draws are cached.
     rng = np.random.default_rng(seed)
-    # Pooling draws a permutation first; the same draw here keeps cached and uncached resamples equal.
+    # Pooling draws a permutation first. The same draw is made here, so that cached and uncached resamples are equal.
     rng.permutation(dealt)
     times_drawn = np.empty((replicates, n), dtype=np.uint16)
     for row in times_drawn:
@@ -184,7 +184,7 @@ def _pooled(rows: FloatArray, count: IntArray, rng: np.random.Generator) -> tupl
 
 
 def _are_small_integers(rows: FloatArray, n: int) -> bool:
-    """Return whether single precision represents the sum of any n of these rows exactly."""
+    """Return whether every sum of n of these rows is exact in single precision."""
     # Single precision takes half the time, and whole numbers up to 2^24 lose no digit in it.
     largest = float(np.abs(rows).max(initial=0.0))
     return n * largest <= 2**24 and bool((rows == np.rint(rows)).all())
@@ -195,12 +195,12 @@ def bootstrap(
 ) -> Interval:
     """Return the interval of `value(sums)`, where `value` maps `[B, p]` to `[B]`, with nan for undefined values.
 
-    `sums` are resamples drawn before (by `resample`, shared with other statistics).
-    BCa: z0 = Phi^-1(share of resamples below the value, ties half), a = sum d^3 / (6 (sum d^2)^1.5)
-    with d the jackknife deviations, leaving one cluster out. Falls back to percentile, with a note,
-    when either is undefined.
+    `sums` are the resamples from `resample`, which several statistics can share. BCa: z0 = Phi^-1(share of
+    resamples below the value, where ties count half) and a = sum d^3 / (6 (sum d^2)^1.5), where d are the
+    jackknife deviations with one cluster left out. If z0 or a is undefined, the interval is a percentile
+    interval, and a note says so.
     """
-    # Every resample of a single cluster is that cluster: it shows nothing of how clusters differ.
+    # Every resample of a single cluster is that cluster, so it shows nothing about the differences between clusters.
     if tally.n_clusters < 2:
         return Interval(None, None, (Note("one_cluster"),))
     if sums is None:
@@ -216,7 +216,8 @@ def bootstrap(
     drawn = drawn[finite]
     tail = (1 - settings.confidence) / 2
     levels = (tail, 1 - tail)
-    # All resamples are equal, which BCa cannot correct. An interval without width claims too much, so it has a note.
+    # All resamples are equal, which BCa cannot correct. An interval of zero width claims too much certainty, so it
+    # has a note.
     if float(drawn.max() - drawn.min()) < SAME:
         return Interval(point, point, (*notes, NO_WIDTH))
     if settings.interval == "bca":

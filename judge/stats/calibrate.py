@@ -1,7 +1,7 @@
-"""Calibrate a judge's label probabilities: batch, bias-corrected temperature, temperature, isotonic.
+"""Calibrate a judge's label probabilities with batch calibration, temperature scaling or isotonic regression.
 
-`fit_*` takes probabilities [units, labels] and codes [units], all known. `Fit.apply` takes any
-probabilities and returns rows that sum to 1; rows of nan stay nan.
+The functions `fit_*` accept probabilities [units, labels] and codes [units] without missing values.
+`Fit.apply` accepts any probabilities, and returns rows that sum to 1; rows of nan stay nan.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from judge.stats.reliability import across, scaled, softmax, temperature
 TINY = 1e-9
 # Weight of the penalty RIDGE * |bias|^2: an unused label gets a bias near -ln(n / 0.02), not minus infinity.
 RIDGE = 0.02
-# Parameters are fitted on at most so many units, drawn at random: more would not change a printed digit.
+# Parameters are fitted on at most this number of units, drawn at random: more units would not change a printed digit.
 ENOUGH = 200_000
 
 
@@ -30,7 +30,9 @@ class Fit:
     bias: tuple[float, ...] = ()
     steps: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     why: str = ""
-    """Why no calibration could be fitted; `apply` then returns the probabilities unchanged."""
+    """The reason why no calibration could be fitted. In that case `apply` returns the probabilities
+    unchanged.
+    """
 
     def apply(self, probabilities: FloatArray) -> FloatArray:
         """Return the calibrated probabilities."""
@@ -59,7 +61,8 @@ def fit_batch(probabilities: FloatArray, prior: FloatArray) -> Fit:
     known = probabilities[~np.isnan(probabilities[:, 0])]
     if not len(known):
         raise BadInput("batch calibration needs probabilities")
-    # The paper assumes equal label shares. With a 5 % class that lowered kappa from .51 to .19, so the prior is given.
+    # The paper assumes equal label shares. With a class of 5 %, this assumption lowered kappa from .51 to .19, so the
+    # caller passes the prior.
     bias = np.log(np.maximum(prior, TINY)) - np.log(np.maximum(known.mean(axis=0), TINY))
     return Fit(bias=tuple((bias - bias.mean()).tolist()))
 
@@ -95,7 +98,7 @@ def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
         hessian[0, 0] = (q * logits**2).sum() - (mean**2).sum()
         hessian[0, 1:] = hessian[1:, 0] = cross
         hessian[1:, 1:] = np.diag(q.sum(axis=0) + 2 * RIDGE) - q.T @ q
-        # At the bound w = 0 with a gradient that leads below it, only the biases move.
+        # At the bound w = 0, if the gradient points below the bound, only the biases are updated.
         free = slice(1, None) if theta[0] <= 0 and gradient[0] > 0 else slice(None)
         step = np.zeros(k + 1)
         step[free] = np.linalg.lstsq(hessian[free, free] + 1e-9 * np.eye(k + 1)[free, free], gradient[free])[
@@ -105,7 +108,7 @@ def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
         # A full Newton step can overshoot where probabilities are near 0 or 1; halving it keeps the loss falling.
         while size > 1e-6:
             tried = theta - size * step
-            # A negative w would turn the labels of a judge that is mostly wrong round.
+            # A negative w would reverse the labels of a judge that is mostly wrong.
             tried[0] = max(tried[0], 0.0)
             if (tried_loss := loss(tried)) <= best:
                 break
@@ -136,7 +139,7 @@ def fit_isotonic(probabilities: FloatArray, codes: IntArray) -> Fit:
     Raises BadInput unless there are two labels.
     """
     if probabilities.shape[1] != 2:
-        raise BadInput(f"isotonic calibration is for two labels, not {probabilities.shape[1]}")
+        raise BadInput(f"isotonic calibration needs exactly two labels, not {probabilities.shape[1]}")
     from scipy.optimize import isotonic_regression
 
     x, inverse, count = np.unique(probabilities[:, 1], return_inverse=True, return_counts=True)
@@ -149,10 +152,11 @@ def fit_isotonic(probabilities: FloatArray, codes: IntArray) -> Fit:
 
 def _some(probabilities: FloatArray, codes: IntArray) -> tuple[FloatArray, IntArray]:
     if not len(codes):
-        raise BadInput("nothing to fit on: no unit has both probabilities and a label")
+        raise BadInput("a calibration cannot be fitted, because no unit has both probabilities and a label")
     if len(codes) <= ENOUGH:
         return probabilities, codes
-    # At random, with a fixed seed: every k-th unit could be the first passage of every question.
+    # Units are drawn at random, with a fixed seed, because every k-th unit could be the first passage of its
+    # question.
     some = np.sort(np.random.default_rng(0).choice(len(codes), ENOUGH, replace=False))
     return probabilities[some], codes[some]
 
@@ -179,7 +183,7 @@ def cross_fitted(
         if k < 0:
             fold_fit = fit_on_all
         elif not others.any():
-            raise BadInput("cross-fitting needs labels in two questions at least")
+            raise BadInput("cross-fitting needs labels in at least two questions")
         else:
             fold_fit = fit(probabilities[others], codes[others])
         calibrated[here] = fold_fit.apply(probabilities[here])
@@ -187,7 +191,7 @@ def cross_fitted(
 
 
 def information(probabilities: FloatArray, codes: IntArray, fold: IntArray) -> FloatArray:
-    """Return the information in nats that the probabilities give on each unit's label, beyond the label's
+    """Return the information, in nats, that the probabilities give about each unit's label beyond the label's
     share in the other folds.
 
     The value is nan if a probability or the label is unknown. Cross-fitted probabilities with a mean above 0
@@ -199,7 +203,8 @@ def information(probabilities: FloatArray, codes: IntArray, fold: IntArray) -> F
     total = np.bincount(codes[usable], minlength=k).astype(np.float64)
     for f in np.unique(fold[usable]).tolist():
         here = usable & (fold == f)
-        # Half a count for each label: one that the other folds lack would have a share of 0, and its log is infinite.
+        # Each label gets half a count: a label that is missing from the other folds would have a share of 0, whose
+        # log is infinite.
         shares = total - np.bincount(codes[here], minlength=k) + 0.5
         shares /= shares.sum()
         fold_codes = codes[here]

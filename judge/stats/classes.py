@@ -20,9 +20,9 @@ class Confusion:
     """A confusion matrix: `matrix[i, j]` units have `labels[i]` from `reference` and `labels[j]` from `predicted`.
 
     Rows and columns are the labels of the declared domain in order, including unused labels. `n_asked` counts
-    all units of the table; units that one of the two did not label are not in any cell. Where units were
-    drawn with unequal probabilities, `shares[i, j]` is the estimated share of all units in a cell; otherwise
-    `shares` is None.
+    all units of the table; units that either annotator did not label are in no cell. If units were drawn with
+    unequal probabilities, `shares[i, j]` is the estimated share of all units in a cell; otherwise `shares` is
+    None.
     """
 
     reference: str
@@ -44,7 +44,7 @@ def confusion(ratings: Ratings, predicted: str, reference: str) -> Confusion:
     both = (rows >= 0) & (columns >= 0)
     matrix = np.bincount(rows[both] * q + columns[both], minlength=q * q).reshape(q, q)
     shares = None
-    # The counts of a sample that was drawn with unequal probabilities mislead.
+    # The counts in a sample that was drawn with unequal probabilities are misleading.
     if ratings.weights is not None and both.any():
         w = ratings.weights[both]
         shares = np.bincount(rows[both] * q + columns[both], w, minlength=q * q).reshape(q, q) / w.sum()
@@ -54,13 +54,14 @@ def confusion(ratings: Ratings, predicted: str, reference: str) -> Confusion:
 def class_scores(
     ratings: Ratings, predicted: str, reference: str, *, field: str | None = None, **how: Unpack[How]
 ) -> list[Measure]:
-    """Return accuracy, macro F1, and for each label precision, recall and F1 of one annotator against another.
+    """Return accuracy and macro F1 of one annotator against another, and the precision, recall and F1 of each
+    label.
 
     The measures are named `accuracy`, `macro_f1`, `precision:LABEL`, `recall:LABEL`, `f1:LABEL`. Precision =
     TP / predicted, recall = TP / reference, F1 = 2 TP / (predicted + reference). n is the number of units in
     the denominator; the coverage is that of the pair. A zero denominator gives None with a reason, never 0.
     macro_f1 is the mean F1 over the labels that either annotator used. The values are those of scikit-learn
-    (`precision_recall_fscore_support`, zero_division=nan). `how` as in `measures`. Raises BadInput when an
+    (`precision_recall_fscore_support`, zero_division=nan). For `how`, see `measures`. Raises BadInput if an
     annotator is not in the table.
     """
     settings = IntervalSettings(**how)
@@ -70,7 +71,7 @@ def class_scores(
     used = cells.rows.min(axis=1) >= 0
     a, b = np.where(used[:, None], cells.rows, 0).T
     same = (a == b)[:, None]
-    # TP, predicted and reference counts, one column a label each.
+    # The TP, predicted and reference counts, each with one column per label.
     features = np.column_stack([np.eye(q)[a] * same, np.eye(q)[a], np.eye(q)[b]]) * used[:, None]
     sums = tally(features, cells, used, table)
     n_units = int(cells.count[used].sum())
@@ -103,10 +104,22 @@ def class_scores(
     ]
     for k, label in enumerate(table.domain):
         by_predicted, by_reference = sums.rows[:, q + k], sums.rows[:, 2 * q + k]
-        neither = f"neither '{predicted}' nor '{reference}' gave '{label}'"
+        neither = f"neither '{predicted}' nor '{reference}' used the label '{label}'"
         rows = (
-            ("precision", f"'{predicted}' never gave '{label}'", _quotient(k, q + k), by_predicted, a == k),
-            ("recall", f"'{reference}' never gave '{label}'", _quotient(k, 2 * q + k), by_reference, b == k),
+            (
+                "precision",
+                f"'{predicted}' never used the label '{label}'",
+                _quotient(k, q + k),
+                by_predicted,
+                a == k,
+            ),
+            (
+                "recall",
+                f"'{reference}' never used the label '{label}'",
+                _quotient(k, 2 * q + k),
+                by_reference,
+                b == k,
+            ),
             ("f1", neither, _f1(k, q), by_predicted + by_reference, (a == k) | (b == k)),
         )
         for name, why, value, denominators, mine in rows:
@@ -116,8 +129,8 @@ def class_scores(
 
 
 def _of_label(every: Measure, table: Ratings, mine: BoolArray) -> Measure:
-    """Return the measure on the units with one label, with their number as n. The coverage remains that of
-    all labels.
+    """Return the measure on the units with one label, where n is the number of these units. The coverage
+    remains that of all labels.
     """
     return replace(every, n_units=int(mine.sum()), n_clusters=n_present(table.clusters[mine]))
 
@@ -128,7 +141,7 @@ def _f1(k: int, q: int) -> Callable[[FloatArray], FloatArray]:
 
 def _macro_f1(sums: FloatArray, q: int) -> FloatArray:
     given = sums[:, q : 2 * q] + sums[:, 2 * q :]
-    # A label that neither of the two used would add an undefined F1, so the mean leaves it out.
+    # A label that neither annotator used has an undefined F1, so the mean leaves it out.
     f1 = ratio(2 * sums[:, :q], given)
     used = given > 0
     return ratio(np.where(used, f1, 0.0).sum(axis=1), used.sum(axis=1).astype(np.float64))
@@ -140,7 +153,7 @@ def _package_scores(matrix: Confusion) -> dict[str, float]:
     from sklearn.metrics import precision_recall_fscore_support
 
     q = len(matrix.labels)
-    # Codes and not labels: scikit-learn would sort strings by name, and drop items outside `labels`.
+    # Codes are passed, not labels: scikit-learn would sort strings by name, and drop items outside `labels`.
     reference, predicted = np.divmod(np.arange(q * q), q)
     scores = precision_recall_fscore_support(
         reference,
@@ -161,10 +174,10 @@ def _package_scores(matrix: Confusion) -> dict[str, float]:
 def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack[How]) -> list[Measure]:
     """Return the specific agreement of each label, over all pairs of annotators: `class_agreement:LABEL`.
 
-    sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): how often another annotator gives label k where one
-    annotator gave it. With two annotators this is 2a / (2a + b + c) (Cicchetti & Feinstein 1990); for more,
-    Fleiss 1981, section 13.1. n is the number of units with the label, and the coverage is that of all
-    labels. The value is None if no pairable unit has the label. `how` as in `measures`.
+    sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): how often a second annotator gives label k to a unit if one
+    annotator did. With two annotators this is 2a / (2a + b + c) (Cicchetti & Feinstein 1990); for more
+    annotators, see Fleiss 1981, section 13.1. n is the number of units with the label, and the coverage is
+    that of all labels. The value is None if no pairable unit has the label. For `how`, see `measures`.
     """
     settings = IntervalSettings(**how)
     patterns = collapse(ratings.counts)

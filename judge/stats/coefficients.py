@@ -1,8 +1,9 @@
 """Agreement coefficients as functions of sums: each unit contributes a row, and the value is computed from
 the sums of rows.
 
-This form makes the bootstrap cheap (`patterns.Tally`), and handles one table and thousands of resamples in
-the same way: `sums` is always `[B, p]` and the value `[B]`, nan where undefined.
+This form makes the bootstrap fast (`patterns.Tally`). One table and thousands of resamples are processed in
+the same way: `sums` has the shape `[B, p]`, and the values have the shape `[B]`, with nan for undefined
+values.
 """
 
 from abc import ABC, abstractmethod
@@ -16,11 +17,11 @@ from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
 
 class Coefficient(Protocol):
-    """One coefficient. If `pair` is true, a pattern is the two codes of a pair of annotators, otherwise the
-    counts per label.
+    """An agreement coefficient. If `pair` is true, a pattern consists of the two codes of a pair of
+    annotators; otherwise it consists of the counts per label.
 
-    `features` turns patterns `[K, w]` into rows `[K, p]`; `used` says which patterns take part, and
-    `pairable` says which of them count towards the number of units. `chance` is the disagreement expected by
+    `features` turns patterns `[K, w]` into rows `[K, p]`; `used` selects the patterns that take part, and
+    `pairable` selects those that count towards the number of units. `chance` is the disagreement expected by
     chance, scaled so that the largest disagreement is 1: value = 1 - observed / chance. `least` is a lower
     bound of the value. `TITLES`, if present, maps a measure's name to its title in reports.
     """
@@ -43,8 +44,8 @@ class Coefficient(Protocol):
 
 
 def disagreement(q: int, weights: str | None) -> FloatArray:
-    """Return the disagreement between any two of `q` ordered labels, 0..1: [i != j], |i - j| / (q - 1) or its
-    square.
+    """Return the disagreement (0 to 1) between each two of `q` ordered labels: [i != j], |i - j| / (q - 1),
+    or its square.
     """
     if weights is None:
         unequal: FloatArray = 1 - np.eye(q)
@@ -63,7 +64,7 @@ def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
 
 
 def pairable(counts: IntArray) -> BoolArray:
-    """Return which patterns belong to units that at least two annotators labelled."""
+    """Return a mask of the patterns of units that at least two annotators labelled."""
     enough: BoolArray = counts.sum(axis=1) >= 2
     return enough
 
@@ -122,10 +123,11 @@ class Pabak(Percent):
 
 @dataclass(frozen=True)
 class _SharesByUnit(ABC):
-    """Observed agreement over pairable units; label shares averaged over all labelled units.
+    """A coefficient from the observed agreement over pairable units and the mean label shares over labelled
+    units.
 
-    With the same number of labels on every unit these are Fleiss' shares; with missing labels this is
-    Gwet's generalisation (Handbook of Inter-Rater Reliability, 4th ed., section 2.3 and 3.4).
+    If every unit has the same number of labels, the shares are those of Fleiss. If labels are missing, the
+    coefficient is Gwet's generalisation (Handbook of Inter-Rater Reliability, 4th ed., section 2.3 and 3.4).
     """
 
     measure: str
@@ -154,7 +156,9 @@ class _SharesByUnit(ABC):
 
     @abstractmethod
     def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
-        """Return the disagreement expected by chance. Fleiss and Gwet differ only in this."""
+        """Return the disagreement expected by chance. The coefficients of Fleiss and Gwet differ only in this
+        term.
+        """
 
 
 @dataclass(frozen=True)
@@ -175,7 +179,7 @@ class Fleiss(_SharesByUnit):
 class Gwet(_SharesByUnit):
     """Gwet's AC1, or AC2 with weights w: p_e = T_w / (q (q - 1)) sum_k share_k (1 - share_k).
 
-    T_w is the sum of all weights; q counts the labels of the domain. Gwet 2008, Br. J. Math. Stat.
+    T_w is the sum of all weights, and q is the number of labels in the domain. Gwet 2008, Br. J. Math. Stat.
     Psychol. 61, eq. 6; Gwet 2014, Handbook, 4th ed., section 3.5.
     """
 
@@ -198,9 +202,9 @@ class Gwet(_SharesByUnit):
 class Cohen:
     """Cohen's kappa of two annotators: 1 - sum w o / sum w e over the confusion matrix.
 
-    w is the disagreement [i != j], |i - j| or (i - j)^2, over positions in the declared domain, and e the
-    product of the margins. Cohen 1960; Cohen 1968 with weights. Kappa is undefined if either annotator used
-    only one label: it would be 0 whatever the agreement.
+    w is the disagreement [i != j], |i - j| or (i - j)^2 between positions in the declared domain, and e is
+    the product of the margins. Cohen 1960; Cohen 1968 with weights. Kappa is undefined if either annotator
+    used only one label, because it would then be 0 for any agreement.
     """
 
     TITLES: ClassVar[Mapping[str, str]] = {

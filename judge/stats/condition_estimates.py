@@ -1,7 +1,9 @@
-"""The statistics behind the verdict's conditions, for many studies at once, with jackknife errors by question.
+"""The statistics behind the verdict's conditions, for many studies at once, with jackknife standard errors by
+question.
 
-Agreement is averaged within the units that the judge and two annotators labelled, and chance comes from the pooled
-shares: a mean over pairs of annotators would change when an annotator is split in two.
+Agreement is averaged within units that the judge and at least two annotators labelled. Chance agreement comes
+from the pooled label shares. A mean over pairs of annotators is not used, because it would change if one
+annotator were split into two.
 """
 
 from dataclasses import dataclass
@@ -40,11 +42,13 @@ class IntervalArrays(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """The statistics of the conditions with standard errors: arrays over studies, statistics as the last axis.
+    """The statistics of the conditions with standard errors, as arrays over studies. The last axis is the
+    statistic.
 
-    The statistics are (a) judge-human minus human-human agreement, judge-human agreement and human-human agreement. Then
-    for each label (d) the judge's recall minus another annotator's (*finds*), and the same for precision (*means*).
-    `few` is the number of questions that carry each statistic, the degrees of freedom plus 1.
+    The first three statistics are (a) judge-human minus human-human agreement, judge-human agreement, and
+    human-human agreement. They are followed by (d) for each label: the judge's recall minus another
+    annotator's recall (*finds*), and the same difference in precision (*means*). `few` is the effective
+    number of questions for each statistic, i.e. the degrees of freedom plus 1.
     """
 
     units: FloatArray
@@ -73,7 +77,9 @@ class Estimates:
         return precision
 
     def interval(self, column: int, confidence: float | FloatArray) -> IntervalArrays:
-        """Return the interval for one statistic; `confidence` is one number, or one number for each study."""
+        """Return the interval for one statistic. `confidence` is a number for all studies, or one number per
+        study.
+        """
         few, error = self.few[:, column], self.error[:, column]
         with np.errstate(divide="ignore", invalid="ignore"):
             # No question differs from another, so the standard error is 0; the exact binomial bound still applies.
@@ -84,8 +90,8 @@ class Estimates:
 
 
 def estimates(question_sums: Sums, limits: Limits, weights: IntArray | None = None) -> Estimates:
-    """Return the statistics of each study with jackknife errors by question. Only the limits of (c) in
-    `limits` are used.
+    """Return the statistics of each study with jackknife standard errors by question. Only the limits of (c)
+    are used from `limits`.
     """
     w = np.ones(question_sums.units.shape) if weights is None else weights.astype(np.float64)
     # A question without a unit that counts is no question for the degrees of freedom.
@@ -147,8 +153,8 @@ def estimates(question_sums: Sums, limits: Limits, weights: IntArray | None = No
 
 
 def _statistics(total: FloatArray, agreement: FloatArray) -> FloatArray:
-    """Return the statistics: (a), judge-human and human-human agreement; (d), recall and precision by label;
-    and human-human chance agreement.
+    """Return the statistics: (a) with judge-human and human-human agreement, (d) with recall and precision by
+    label, and the human-human chance agreement.
     """
     n = len(agreement)
     units = total[..., :1]
@@ -176,13 +182,17 @@ def _statistics(total: FloatArray, agreement: FloatArray) -> FloatArray:
 
 
 def _effective(parts: FloatArray, w: FloatArray) -> FloatArray:
-    """Return the effective number of questions that a sum is spread over, [studies, labels]: (sum x)^2 / sum x^2 (Kish 1965)."""
+    """Return the effective number of questions over which a sum is spread, [studies, labels]: (sum x)^2 / sum
+    x^2 (Kish 1965).
+    """
     total, squares = _over_questions(w, parts), _over_questions(w, parts**2)
     return np.where(squares > 0, total**2 / np.where(squares > 0, squares, 1.0), 0.0)
 
 
 def _over_questions(w: FloatArray, parts: FloatArray) -> FloatArray:
-    """Return sums over the questions, [studies, columns]. Each question counts w [studies, questions] times."""
+    """Return sums over the questions, [studies, columns]. The questions have the weights w [studies,
+    questions].
+    """
     # A plan weights one study in many ways, so `parts` has the questions of that study once.
     return np.asarray(w @ parts[0] if len(parts) != len(w) else np.einsum("sg,sgf->sf", w, parts))
 
@@ -195,15 +205,17 @@ def _interval(value: FloatArray, reach: FloatArray) -> IntervalArrays:
 
 
 def _unseen(questions: FloatArray, confidence: float | FloatArray) -> FloatArray:
-    """Return the exact binomial upper bound on the share of questions with another value, if no such question
-    was observed.
+    """Return the exact binomial upper bound on the share of questions with a different value, if none was
+    observed.
     """
     bound: FloatArray = 1 - ((1 - confidence) / 2) ** (1 / np.maximum(questions, 1))
     return bound
 
 
 def _quantile(questions: FloatArray, confidence: float | FloatArray) -> FloatArray:
-    """Return the quantile of Student's t with `questions` - 1 whole degrees of freedom; infinite below two questions."""
+    """Return the quantile of Student's t with `questions` - 1 degrees of freedom, rounded down. It is
+    infinite for fewer than two questions.
+    """
     from scipy.special import stdtrit
 
     at_most = np.floor(np.clip(np.nan_to_num(questions), 0, 2000))
@@ -214,11 +226,13 @@ def _quantile(questions: FloatArray, confidence: float | FloatArray) -> FloatArr
 
 
 def alt_state(question_sums: Sums, limits: Limits, weights: IntArray | None) -> IntArray:
-    """Return the state of (c): HOLDS when the judge wins against half of the annotators tested, FAILS when it loses to half.
+    """Return the state of (c): HOLDS if the judge wins against at least half of the tested annotators, FAILS
+    if it loses to at least half.
 
-    Both use t-tests against epsilon with Benjamini and Yekutieli's limits, for annotators who share thirty
-    questions with the judge. Three annotators must be tested. With fewer, the state is OPEN if three share
-    ten questions, else HOLDS: the condition does not apply.
+    Wins and losses come from t-tests against epsilon with Benjamini and Yekutieli's limits, for annotators
+    who share at least thirty questions with the judge. At least three annotators must be tested. With fewer,
+    the state is OPEN if three annotators share at least ten questions. Otherwise the condition does not
+    apply, and the state is HOLDS.
     """
     studies = len(question_sums.units) if weights is None else len(weights)
     k = question_sums.apart.shape[2]

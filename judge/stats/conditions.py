@@ -1,10 +1,11 @@
-"""The conditions of the verdict, for many studies at once. The input is sums by question; the output is
-intervals and decisions.
+"""Compute the conditions of the verdict for many studies at once: from sums by question to intervals and
+decisions.
 
-Everything is a function of sums over questions: agreement is averaged within the units that the judge and two annotators
-labelled, chance comes from the pooled shares, and the intervals are jackknife intervals by question with quantiles of
-Student's t (Efron & Tibshirani 1993, chapter 11). Nothing is drawn at random, so the order of rows and the names of
-labels cannot matter. docs/verdict.md explains the rule, benchmarks/verdict.py measures its error rates.
+Everything is a function of sums over questions. Agreement is averaged within units that the judge and at
+least two annotators labelled. Chance agreement comes from the pooled label shares. The intervals are
+jackknife intervals by question with quantiles of Student's t (Efron & Tibshirani 1993, chapter 11). Nothing
+is drawn at random, so the order of rows and the names of labels cannot change the result. docs/verdict.md
+explains the rule, and benchmarks/verdict.py measures its error rates.
 """
 
 from dataclasses import dataclass
@@ -30,11 +31,12 @@ from judge.stats.verdict_inputs import (
 
 @dataclass(frozen=True, eq=False)
 class ConditionArrays:
-    """The result of the conditions, arrays over studies (labels as a second axis).
+    """The results of the conditions, as arrays over studies, with labels as a second axis.
 
-    `difference` (a) is None if there is only one source of labels; `skill` (b) has its own confidence;
-    `agreement` is the judge's agreement with the annotators at the usual confidence; `ceiling` (e); `finds`
-    and `means` (d) by label, with `recall_states` and `precision_states`. States are HOLDS, OPEN, FAILS.
+    `difference` is condition (a), or None if there is only one source of labels. `skill` is (b), which has a
+    separate confidence. `agreement` is the judge's agreement with the annotators at the usual confidence.
+    `ceiling` is (e). `finds` and `means` are (d) by label, and `recall_states` and `precision_states` are the
+    corresponding states. A state is HOLDS, OPEN or FAILS.
     """
 
     of: Estimates
@@ -51,12 +53,16 @@ class ConditionArrays:
 
 
 def rule(question_sums: Sums, limits: Limits, weights: IntArray | None = None) -> ConditionArrays:
-    """Decide each study. `weights` [studies, questions] say how often each question counts, for plans."""
+    """Decide each study. Plans pass `weights` [studies, questions], the number of times that each question
+    counts.
+    """
     return decide(estimates(question_sums, limits, weights), limits)
 
 
 def decide(of: Estimates, limits: Limits, confidence: FloatArray | None = None) -> ConditionArrays:
-    """Decide each study from its estimates; `confidence` [studies] replaces the confidence of the limits."""
+    """Decide each study from its estimates; `confidence` [studies], if given, replaces the confidence in the
+    limits.
+    """
     sure: float | FloatArray = limits.confidence if confidence is None else confidence
     n = of.by_label.shape[1]
     difference = None if of.alone else of.interval(0, sure)
@@ -81,8 +87,8 @@ def decide(of: Estimates, limits: Limits, confidence: FloatArray | None = None) 
     if not of.alone:
         finds = _together([of.interval(LABELS + i, sure) for i in range(n)])
         means = _together([of.interval(LABELS + n + i, sure) for i in range(n)])
-        # The judge must give a label more often where an annotator gives it than elsewhere. Else a label that annotators
-        # rarely find themselves would count as shown for a judge that guesses.
+        # The judge must give a label more often on units where an annotator gives it than on other units. Otherwise,
+        # a judge that guesses would pass for a label that annotators rarely find themselves.
         units = np.maximum(of.units, 1)[:, None]
         recall_states = _shown(
             finds, of.by_label, of.judge_finds > np.round(of.judge_labels / units, DIGITS), limits
@@ -115,7 +121,7 @@ def _together(intervals: list[IntervalArrays]) -> IntervalArrays:
 
 
 def _shown(difference: IntervalArrays, units: FloatArray, better: BoolArray, limits: Limits) -> IntArray:
-    """Return HOLDS if a label is shown, FAILS if it is missed, and OPEN otherwise."""
+    """Return HOLDS if the interval of a label is above the limit, FAILS if it is below, and OPEN otherwise."""
     counted = units >= FEWEST_OTHER - 1e-9
     with np.errstate(invalid="ignore"):
         shown = counted & better & (difference.low > limits.label_margin)

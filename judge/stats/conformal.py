@@ -1,8 +1,8 @@
-"""Conformal label sets: sets of labels that contain the true label with a promised probability.
+"""Conformal label sets: sets of labels that contain the true label with a guaranteed probability.
 
-Calibrate on one half (`thresholds`), form sets of {k: score(k) <= threshold} on the other (`members`); `judge.scores.urag`
-measures them. The caller splits by question, so that no question is in both halves: the promise holds for exchangeable
-questions. `exact` may leave sets empty.
+`thresholds` calibrates on one half of the questions. `members` forms the sets {k: score(k) <= threshold} on
+the other half, and `judge.scores.urag` measures these sets. The caller splits by question, so that no
+question is in both halves. The guarantee holds for exchangeable questions. With `exact`, sets can be empty.
 
 LAC: Sadinle, Lei & Wasserman 2019. APS: Romano, Sesia & Candes 2020 (arXiv 2006.02544), not randomised.
 `urag_repo` reproduces the code of URAG (arXiv 2603.19281), for comparison with its tables.
@@ -20,7 +20,7 @@ from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
 Score = Literal["lac", "aps"]
 Convention = Literal["exact", "urag_repo"]
-# A threshold is one of the scores: rounding must not decide whether a score reaches itself.
+# A threshold is one of the scores, and rounding must not decide whether that score reaches it.
 TOLERANCE = 1e-12
 # With fewer calibration questions the realised coverage may lie far from the requested one.
 ENOUGH_CALIBRATION = 100
@@ -32,7 +32,8 @@ def few_questions(
     """Return notes on calibration with fewer than ENOUGH_CALIBRATION questions: one note for each of the
     `labels` that are calibrated separately.
 
-    The coverage of sets from n calibration questions is Beta(k, n + 1 - k) over calibrations (Vovk 2012).
+    Over repeated calibrations with n questions, the coverage of the sets is distributed as Beta(k, n + 1 - k)
+    (Vovk 2012).
     """
     groups: list[tuple[str, BoolArray]] = [("", np.ones(len(codes), dtype=bool))]
     if len(labels):
@@ -45,18 +46,18 @@ def few_questions(
         counted = f"only {n} calibration question{'' if n == 1 else 's'}{suffix}"
         if _rank(units, alpha) > units:
             full = "the label is in every set" if suffix else "every set is full"
-            notes.append(f"{counted}: too few for any threshold, {full}")
+            notes.append(f"{counted}: too few for any threshold, so {full}")
             continue
         k = _rank(n, alpha)
         # The units give a threshold, but there are too few questions for a statement about its coverage.
         if k > n:
-            notes.append(f"{counted}: what coverage such sets have cannot be said")
+            notes.append(f"{counted}: too few to state the coverage of such sets")
             continue
         from scipy.special import betaincinv
 
         low, high = (float(betaincinv(k, n + 1 - k, level)) for level in (0.05, 0.95))
         notes.append(
-            f"{counted}: the coverage of such sets lies between {low:.0%} and {high:.0%} in nine of ten calibrations"
+            f"{counted}: the coverage of such sets is between {low:.0%} and {high:.0%} in nine of ten calibrations"
         )
     return tuple(notes)
 
@@ -76,22 +77,23 @@ def thresholds(
     *,
     by_class: bool = False,
 ) -> FloatArray:
-    """Return the threshold for each label, `[labels]`: the same for all, or with `by_class` computed
-    separately from the units with each label.
+    """Return the threshold for each label, `[labels]`. With `by_class`, each threshold is computed only from
+    the units with that label; otherwise all labels share one threshold.
 
-    Probabilities are `[units, labels]`, codes the true labels. With `by_class` the promise holds for each
-    label, not only on average (Vovk 2012, arXiv 1209.2673); a label with too few calibration units is in
-    every set. Raises BadInput as `threshold` does, and for `by_class` with a convention other than exact.
+    `probabilities` has the shape [units, labels], and `codes` are the true labels. With `by_class`, the
+    guarantee holds for each label, not only on average (Vovk 2012, arXiv 1209.2673). A label with too few
+    calibration units is in every set. Raises the same errors as `threshold`, and BadInput for `by_class` with
+    a convention other than exact.
     """
     n_labels = probabilities.shape[1]
     if not by_class:
         return np.full(n_labels, calibrated(probabilities, codes, score, alpha, convention))
     if convention != "exact":
-        raise BadInput("sets calibrated label by label follow the exact rule: the repository has none")
+        raise BadInput("sets that are calibrated label by label need the convention exact, not {convention}")
     return np.array(
         [
             calibrated(probabilities[codes == k], codes[codes == k], score, alpha)
-            # A label without calibration units has no threshold that could promise anything, so it is in every set.
+            # Without calibration units, no threshold can guarantee a coverage, so the label is in every set.
             if (codes == k).any()
             else np.inf
             for k in range(n_labels)
@@ -106,7 +108,9 @@ def calibrated(
     alpha: float = 0.1,
     convention: Convention = "exact",
 ) -> float:
-    """Return the `threshold` from calibration units with these true labels. Raises BadInput as `threshold` does."""
+    """Return the `threshold` computed from the scores of the calibration units' true labels. Raises the same
+    errors as `threshold`.
+    """
     true = np.take_along_axis(nonconformity(probabilities, score, convention), codes[:, None], axis=1)[:, 0]
     return threshold(true, alpha, convention)
 
@@ -131,15 +135,15 @@ def nonconformity(
 ) -> FloatArray:
     """Return the nonconformity score of each label, `[units, labels]`: the larger, the worse the label fits.
 
-    LAC: 1 - p_k. APS: the total probability of the labels at least as likely as k, k included. Labels of
-    equal probability share a score under `exact`; under `urag_repo` a reversed argsort orders them.
+    LAC: 1 - p_k. APS: the total probability of the labels at least as likely as k, k included. Under `exact`,
+    labels of equal probability have equal scores. Under `urag_repo`, they are ordered by a reversed argsort.
     """
     p = np.asarray(probabilities, dtype=np.float64)
     if score == "lac":
         lac: FloatArray = 1 - p
         return lac
     if score != "aps":
-        raise BadInput(f"unknown score '{score}'; there are lac and aps")
+        raise BadInput(f"unknown score '{score}'; available: lac and aps")
     if convention == "exact":
         at_least: FloatArray = np.where(p[:, None, :] >= p[:, :, None], p[:, None, :], 0.0).sum(axis=2)
         return at_least
@@ -149,25 +153,25 @@ def nonconformity(
 
 
 def threshold(scores: ArrayLike, alpha: float = 0.1, convention: Convention = "exact") -> float:
-    """Return the largest score with which a label enters the set, computed from the calibration scores of the
-    true labels.
+    """Return the largest score at which a label is still in the set, computed from the calibration scores of
+    the true labels.
 
-    `exact`: the k-th smallest, k = ceil((n + 1)(1 - alpha)); inf (the full set) when k > n, that is when n <
-    1/alpha - 1. `urag_repo`: numpy's quantile(ceil((n + 1)(1 - alpha)) / n, method="higher"), one rank
-    higher; if that exceeds the number of scores, the largest score is used. Raises BadInput if there are no
-    scores, alpha is outside (0, 1), or the convention is unknown.
+    `exact`: the k-th smallest, k = ceil((n + 1)(1 - alpha)); inf (the full set) if k > n, i.e. if n < 1/alpha
+    - 1. `urag_repo`: numpy's quantile(ceil((n + 1)(1 - alpha)) / n, method="higher"), one rank higher; if
+    that exceeds the number of scores, the largest score is used. Raises BadInput if there are no scores,
+    alpha is outside (0, 1), or the convention is unknown.
     """
     s = np.sort(np.asarray(scores, dtype=np.float64))
     n = len(s)
     if not n:
         raise BadInput("conformal sets need at least one calibration unit")
     if not 0 < alpha < 1:
-        raise BadInput(f"alpha must lie between 0 and 1, not {alpha}")
+        raise BadInput(f"alpha must be between 0 and 1, not {alpha}")
     k = _rank(n, alpha)
     if convention == "exact":
         return float(s[k - 1]) if k <= n else float("inf")
     if convention != "urag_repo":
-        raise BadInput(f"unknown convention '{convention}'; there are exact and urag_repo")
+        raise BadInput(f"unknown convention '{convention}'; available: exact and urag_repo")
     # The repository's rule is one rank higher; it is repeated so that results can be compared with its tables.
     return float(np.quantile(s, min(1.0, float(np.ceil((n + 1) * (1 - alpha))) / n), method="higher"))
 

@@ -26,9 +26,9 @@ def scores_alpha(
 ) -> Measure:
     """Return Krippendorff's interval alpha of `scores` `[units, annotators]`, with nan for missing scores.
 
-    It is computed from m (the number of scores), the sum and the sum of squares of each unit: Do = (1/n)
-    sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). `clusters` has one value per unit; `how` as in
-    `measures`. Raises BadInput for anything but a two-dimensional table of finite numbers and nan.
+    It is computed from the number of scores m, the sum s and the sum of squares q of each unit: Do = (1/n)
+    sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). `clusters` has one value per unit. For `how`,
+    see `measures`. Raises BadInput unless `scores` is a two-dimensional table of finite numbers and nan.
     """
     settings = IntervalSettings(**how)
     table = numbers(scores, "scores", dimensions=2)
@@ -48,7 +48,7 @@ def scores_alpha(
     rows = np.column_stack([2 * (m * squares - s * s) / (m - 1), m, s, squares])
     sums = unit_sums(rows, groups[used], clustered)
     n_clusters = n_present(groups[used])
-    why = "all scores are equal: agreement and chance cannot be distinguished"
+    why = "all scores are equal, so agreement cannot be distinguished from chance"
     base = about("krippendorff_alpha", n_units, len(table), n_clusters, annotators, field)
 
     def value(drawn: FloatArray) -> FloatArray:
@@ -74,11 +74,12 @@ def mean(
     weights: FloatArray | None = None,
     **how: Unpack[How],
 ) -> Measure:
-    """Return the mean of one value per unit, with an interval by cluster. The value is nan for units without one.
+    """Return the mean of one value per unit, with an interval by cluster. Pass nan for a unit without a
+    value.
 
-    For per-unit means such as accuracy or a class share: pass 0 / 1. `n_units` counts the values. `weights` are design
-    weights, one for each value.
-    Raises BadInput for anything but one row of finite numbers and nan. `how` as in `measures`.
+    For a share such as accuracy, the values are 0 or 1. `n_units` counts the values. `weights` are design
+    weights, one for each value. For `how`, see `measures`. Raises BadInput unless `values` is one row of
+    finite numbers and nan.
     """
     settings = IntervalSettings(**how)
     row = numbers(values, "values", dimensions=1)
@@ -110,9 +111,9 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> FloatArray:
     """
     array = np.asarray(values)
     if array.dtype.kind not in "iufb":
-        raise BadInput(f"{name} must be numbers with nan for missing, not {array.dtype}")
+        raise BadInput(f"{name} must be numbers, with nan for missing values, not {array.dtype}")
     if array.ndim != dimensions:
-        raise BadInput(f"{name} must have {dimensions} dimension(s), the shape is {array.shape}")
+        raise BadInput(f"{name} must have {dimensions} dimension(s), but the shape is {array.shape}")
     floats = array.astype(np.float64)
     if np.isinf(floats).any():
         raise BadInput(f"{name} must be finite")

@@ -1,4 +1,6 @@
-"""Correct the mean of a judge's values with a sample of human labels: prediction-powered inference (PPI++)."""
+"""Correct the mean of a judge's values with a sample of human labels, using prediction-powered inference
+(PPI++).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ class Corrected:
     lam: float | None
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape; lambda is the weight of the judge."""
+        """Return the documented JSON object, in which lambda is the weight of the judge."""
         three = {name: getattr(self, name).as_json() for name in ("judge_only", "human_only", "ppi")}
         return {**three, "lambda": self.lam}
 
@@ -46,31 +48,32 @@ def corrected_mean(
     confidence: float = 0.95,
     field: str | None = None,
 ) -> Corrected:
-    """Return the prediction-powered mean: the judge on all units, corrected by the units with human labels.
+    """Return the prediction-powered mean: the judge's mean over all units, corrected with the human labels.
 
     theta = lam mean_N(judge) + mean_n(human - lam judge), over n units with a human label and N without. If
-    `lam` is None, it is Cov_n(human, judge) / ((1 + n/N) Var_n+N(judge)), cut to 0..1, which minimises the
-    variance. For a constant judge it is 0: human labels only. Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv
-    2311.01453, section 6. Standard errors are robust to clusters, with quantiles of t(g - 1), g clusters with
-    human labels. With lam=1 the interval can be wider than without the judge. The sample must be random among
-    the judged units.
+    `lam` is None, lambda is Cov_n(human, judge) / ((1 + n/N) Var_n+N(judge)), clipped to 0..1, which
+    minimises the variance. For a constant judge lambda is 0, so only human labels are used. Angelopoulos,
+    Duchi & Zrnic 2023, PPI++, arXiv 2311.01453, section 6. Standard errors are cluster-robust, and intervals
+    use quantiles of t(g - 1), where g is the number of clusters with human labels. With lam=1 the interval
+    can be wider than that of the human labels alone. The labelled units must be a random sample of the judged
+    units.
 
-    `weights`, one per unit: the number of judged units that a labelled one represents, where units were drawn with
-    unequal probabilities. Means over labelled units are then weighted (Hajek), and mean_N(judge) - mean_n(judge)
-    becomes (n+N)/N (mean_n+N(judge) - weighted mean_n(judge)), which is the same for equal weights. The intervals
-    ignore stratification, so they are conservative.
-    `bounds` are the least and the greatest possible value; estimates and intervals are cut to them.
+    `weights` are for units that were drawn with unequal probabilities: the weight of a labelled unit is the
+    number of judged units that it represents. Means over labelled units are then weighted (Hajek), and
+    mean_N(judge) - mean_n(judge) becomes (n+N)/N (mean_n+N(judge) - weighted mean_n(judge)), which is the
+    same for equal weights. The intervals ignore stratification, so they are conservative. `bounds` are the
+    least and the greatest possible value; estimates and intervals are clipped to this range.
 
-    The judge was asked about every unit of the arrays. Where it gave no value (refused, unparsed), `ppi` uses
-    the mean of its other values. `judge_only` covers only units for which the judge gave a value. `judge` and
-    `human` have one number per unit, or nan. Raises BadInput for a wrong shape, infinities, lam outside 0..1,
-    or a labelled unit whose weight is not above 0.
+    The arrays contain every unit that the judge was asked about. For a unit without a judge value (refused,
+    unparsed), `ppi` uses the mean of the judge's other values. `judge_only` covers only units with a judge
+    value. `judge` and `human` have one number per unit, or nan. Raises BadInput for a wrong shape,
+    infinities, lam outside 0..1, or a labelled unit whose weight is not above 0.
     """
     f, y = numbers(judge, "judge", dimensions=1), numbers(human, "human", dimensions=1)
     if f.shape != y.shape:
-        raise BadInput(f"{len(f)} judge values, {len(y)} human values")
+        raise BadInput(f"there are {len(f)} judge values, but {len(y)} human values")
     if lam is not None and not 0 <= lam <= 1:
-        raise BadInput(f"lambda lies between 0 and 1, not {lam}")
+        raise BadInput(f"lambda must be from 0 to 1, not {lam}")
     settings, tuned = IntervalSettings(interval=None, confidence=confidence), lam is None
     groups, clustered = cluster_numbers(clusters, len(f))
     judged, labelled = ~np.isnan(f), ~np.isnan(y)
@@ -97,7 +100,7 @@ def corrected_mean(
         lam, notes = 0.0, (Note("human_only", why="constant"),)
     elif lam is None:
         covariance = float(np.cov(y[labelled], filled[labelled], ddof=0, aweights=w[labelled])[0, 1])
-        # The optimum can lie outside 0..1 by chance; there the estimate would extrapolate, so it is cut.
+        # By chance the optimum can be outside 0..1, where the estimate would extrapolate, so it is clipped.
         best = covariance / ((1 + n / (len(f) - n)) * float(filled.var(ddof=1)))
         lam = min(1.0, max(0.0, best))
         if best <= 0:
@@ -107,7 +110,8 @@ def corrected_mean(
     value = float(np.average(y[labelled], weights=w[labelled])) + lam * shift
     ppi = sample.with_interval(base, value, sample.influence(y, labelled, w) - lam * judge_part, g, n)
     if not lam or (tuned and _wider(ppi, human_only)):
-        # Never wider than human labels alone: with few labels of a rare class, tuning lambda can widen the interval.
+        # With few labels of a rare class, tuning lambda can make the interval wider than that of the human labels
+        # alone.
         if lam:
             notes, lam, value = (Note("human_only", why="wider"),), 0.0, human_only.value or 0.0
         ppi = replace(ppi, value=value if not lam else ppi.value, low=human_only.low, high=human_only.high)
@@ -126,7 +130,7 @@ def design_weights(given: ArrayLike | None, labelled: BoolArray) -> FloatArray:
         return np.ones(len(labelled))
     weights = numbers(given, "weights", dimensions=1)
     if weights.shape != labelled.shape:
-        raise BadInput(f"{len(weights)} weights, {len(labelled)} units")
+        raise BadInput(f"there are {len(weights)} weights for {len(labelled)} units")
     if not (weights[labelled] > 0).all():
         raise BadInput("every labelled unit needs a weight above 0: the number of units that it represents")
     return np.where(labelled, weights, 1.0)
@@ -135,8 +139,8 @@ def design_weights(given: ArrayLike | None, labelled: BoolArray) -> FloatArray:
 def _shift(
     sample: _Sample, f: FloatArray, labelled: BoolArray, weights: FloatArray | None
 ) -> tuple[float, FloatArray]:
-    """Return the judge's mean on the other units minus its mean on the labelled units, and minus each
-    cluster's influence on it.
+    """Return the judge's mean on the unlabelled units minus its mean on the labelled units, and the negative
+    of each cluster's influence on this difference.
     """
     ones = np.ones(len(f))
     if labelled.all():
@@ -152,7 +156,7 @@ def _shift(
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Means with cluster-robust errors over one set of units."""
+    """Means over one set of units, with cluster-robust standard errors."""
 
     groups: IntArray
     clustered: bool
@@ -186,8 +190,8 @@ class _Sample:
         return replace(with_t_interval, low=low, high=high)
 
     def _wilson(self, values: FloatArray, weights: FloatArray, g: int) -> tuple[float, float]:
-        """Return Wilson's bounds for a share, with its effective number of independent units and quantiles of
-        t(g - 1).
+        """Return Wilson's bounds for a share, computed with its effective number of independent units and
+        quantiles of t(g - 1).
         """
         from scipy.special import stdtrit
 
@@ -204,7 +208,8 @@ class _Sample:
     ) -> Measure:
         """Return the measure with the given value and a t interval.
 
-        `residuals` labelled units with values in `bounds` get two pseudo-residuals, one error in each direction.
+        `residuals` is the number of labelled units. If it is above 0 and there are `bounds`, two
+        pseudo-residuals are added, one error in each direction.
         """
         base = replace(base, confidence=self.confidence)
         least, most = self.bounds or (-np.inf, np.inf)
@@ -216,9 +221,9 @@ class _Sample:
             return replace(base, notes=(*cut, Note("one_cluster")))
         noun = "question" if self.clustered else "unit"
         few = (Note("few_labelled", n=g, noun=noun, least=30),) if g < 30 else ()
-        # With a rare label no error may be seen, and the standard error is too small exactly where the estimate is too low.
-        # With 2 to 5 % of a label and 50 to 300 labels, coverage was .86 to .94 without pseudo-residuals. With them it was
-        # .94 to 1.00.
+        # With a rare label, the sample may contain no error. The standard error is then too small exactly when the
+        # estimate is too low. With 2 to 5 % of a label and 50 to 300 labels, coverage was .86 to .94 without
+        # pseudo-residuals. With them it was .94 to 1.00.
         pseudo = 2 * ((most - least) / residuals) ** 2 if residuals and self.bounds else 0.0
         error = float(np.sqrt(g / (g - 1) * (influence**2).sum() + pseudo))
         if error < SAME:
@@ -234,12 +239,12 @@ class _Sample:
         )
 
     def _constant(self, base: Measure, value: float, g: int, notes: tuple[str, ...]) -> Measure:
-        """Bound a mean whose values are all equal: their standard error is zero, although the next value may
-        differ.
+        """Add bounds to a mean whose values are all equal. Its standard error is zero, although the next
+        value may differ.
         """
         if self.bounds is None or min(abs(value - bound) for bound in self.bounds) > SAME:
             return replace(base, notes=(*notes, Note("all_same", bounded=False)))
-        # No cluster has another value: the bound is the exact binomial one on the share of clusters that do.
+        # No cluster has a different value, so the bound is the exact binomial bound on the share of clusters that do.
         unseen = unseen_share(g, self.confidence) * (self.bounds[1] - self.bounds[0])
         note = Note("all_same", bounded=True)
         if abs(value - self.bounds[0]) <= SAME:

@@ -1,7 +1,8 @@
-"""Decide whether a judge can be trusted: one rule, whose conditions are tested in both directions.
+"""Decide whether a judge can be trusted, by a rule whose conditions are tested in both directions.
 
-docs/verdict.md explains the rule. `conditions` computes it, `looks` sets how strict each look is, `outlook`
-estimates how many labels are still needed. `curve` applies the rule to the same labels with other limits.
+docs/verdict.md explains the rule. `conditions` computes its conditions, `looks` sets the significance level
+of each look, and `outlook` estimates how many labels are still needed. `curve` applies the rule to the same
+labels with other limits.
 """
 
 from collections.abc import Sequence
@@ -33,13 +34,13 @@ DECISIONS: tuple[Decision, ...] = ("undecided", "trust", "trust in part", "do no
 class Verdict:
     """A verdict with the numbers on which it is based.
 
-    `rule` is the rule in words, and `because` the numbers behind the decision. `more_clusters` and
-    `more_units` are the questions and units still needed (None if decided, or if no number suffices:
-    `outlook` has the reason). `people` are the annotators who took part; `source` is the single source of
-    labels. `draw` describes how the labelled units were selected; `of` and `limits` are the input of the
-    rule. `copies` are annotators with nearly the judge's labels: with them no judge is trusted. `held_up` is
-    the reason why the sample cannot support trust, if there is one. `refused`: the numbers are estimates, and
-    no verdict rests on them.
+    `rule` is the rule in words, and `because` states the numbers behind the decision. `more_clusters` and
+    `more_units` are the questions and units still needed. They are None if the verdict is decided, or if no
+    number suffices; `outlook` then has the reason. `people` are the annotators who took part, and `source` is
+    the single source of labels, if there is only one. `draw` describes how the labelled units were selected.
+    `of` and `limits` are the input of the rule. `copies` are annotators whose labels are nearly identical to
+    the judge's; if there are any, the judge is not trusted. `held_up` is the reason why the sample cannot
+    support trust, if there is one.
     """
 
     judge: str
@@ -65,7 +66,7 @@ class Verdict:
 
     @property
     def refused(self) -> str:
-        """Why no verdict can rest on these units; empty if a verdict can."""
+        """The reason why the numbers are only estimates and support no verdict; empty if they support one."""
         return self.draw.refused
 
 
@@ -88,21 +89,22 @@ def verdict(
     power: float | None = 0.8,
     **how: Unpack[How],
 ) -> Verdict:
-    """Decide whether a judge can be trusted, compared with `people`, or with `reference` (one person, gold, decided) alone.
+    """Decide whether a judge can be trusted, compared with `people`, or only with `reference` (one person,
+    gold or decided).
 
     Agreement is pooled: averaged within the units that the judge and two annotators labelled, with chance
-    from the pooled shares; `name` and `level` determine the weights of near labels. `draw` is how the units
-    were drawn. If it has looks, the verdict is on the units of the last look, at the confidence that the
-    boundary requires; otherwise it is a single look at all units. `gold` is a column of gold labels: if
-    annotators contradict it, the verdict is undecided. With `power` None the number of labels still needed is
-    not computed. Of `how` only `confidence` is used, as the intervals are jackknife intervals; above .95, (b)
-    and (c) become stricter to the same extent. Raises BadInput if there is no annotator or reference to
-    compare with, for unknown names, for limits out of range, and for interval=None.
+    from the pooled shares; `name` and `level` determine how much near labels agree. `draw` describes how the
+    units were drawn. If it has looks, the verdict uses the units of the last look, at the confidence that the
+    boundary requires. Otherwise the verdict is a single look at all units. `gold` is a column of gold labels:
+    if annotators contradict it, the verdict is undecided. If `power` is None, the number of labels still
+    needed is not computed. Only `confidence` is used from `how`, because the intervals are jackknife
+    intervals. Above .95, (b) and (c) become stricter to the same extent. Raises BadInput if there is no
+    annotator or reference to compare with, for unknown names, for limits out of range, and for interval=None.
     """
     if how.get("interval", "bca") is None:
-        raise BadInput("a verdict needs intervals")
+        raise BadInput("a verdict needs intervals, so interval must not be None")
     if not 0 <= epsilon <= 1 or not -1 <= margin <= 1 or not -1 <= threshold <= 1:
-        raise BadInput("epsilon lies in 0..1, the margin and the threshold in -1..1")
+        raise BadInput("epsilon must be from 0 to 1, and the margin and the threshold from -1 to 1")
     draw = draw or Draw()
     limits = Limits(
         margin=margin,
@@ -130,7 +132,7 @@ def verdict(
     used = ratings.subset(draw.looks.masks[-1]) if draw.looks and draw.looks.masks else ratings
     about_it = sides(used)
     if draw.looks and draw.looks.masks:
-        # The table lacks units that everybody skipped, so the number of drawn units comes from the sequence.
+        # The table lacks units that every annotator skipped, so the number of drawn units comes from the sequence.
         about_it = replace(about_it, n_asked=draw.looks.places[-1])
     information = [
         estimates(sides(ratings.subset(mask)).sums, limits).information
@@ -147,7 +149,7 @@ def verdict(
             about_it.people,
             epsilon=epsilon,
             q=limits.q,
-            # Equal ratios hardly occur, so by equality alone all would be ties: their distance counts.
+            # Two ratios are rarely equal, so a test of equality would find only ties. Their distance is used instead.
             level="interval" if level == "ratio" else level,
             least_others=least_others,
             clustered=clustered,
@@ -168,7 +170,7 @@ def verdict(
         conditions = tuple(replace(c, state="not asked") for c in conditions)
         if used.weights is not None:
             conditions, labels = verdict_rows.without_intervals(conditions, labels)
-    # An objection can only prevent trust: a judge that fails does so with copied labels, too.
+    # An objection can only prevent trust: a judge that fails also fails with copied labels.
     elif decision != "do not trust":
         of_gold = None
         if gold is not None and voices and gold not in voices and gold != about_it.source:
@@ -179,7 +181,7 @@ def verdict(
         decision = "undecided"
     ahead = None
     if draw.no_labels:
-        # More units would not help a judge that labels none.
+        # More units would not help a judge that has labelled none.
         power = None
     if objection:
         ahead = Outlook(power or 0.0, why=objection)
@@ -221,17 +223,19 @@ def _objections(
     limits: Limits,
     questions: int,
 ) -> tuple[tuple[Condition, ...], str]:
-    """Return what rules out trust regardless of the judge's agreement: the conditions to add, and the first
-    reason or "".
+    """Return the conditions that rule out trust regardless of the judge's agreement, and the first reason (""
+    if there is none).
 
-    The reasons are, in this order: annotators who copied the judge, gold labels that annotators contradict, and a sample
-    that somebody may have chosen.
+    The possible reasons are, in this order: annotators who copied the judge, gold labels that annotators
+    contradict, and a sample that somebody may have chosen.
     """
     added: list[Condition] = []
     objection = ""
     if copies:
         added.append(verdict_rows.independence(copies, questions))
-        objection = f"the labels of {few([copy.person for copy in copies])} are nearly the judge's own"
+        objection = (
+            f"the labels of {few([copy.person for copy in copies])} are nearly identical to the judge's"
+        )
     if of_gold is not None:
         gold, against = of_gold
         if against.states["evidence"][0] == HOLDS and against.states["non_inferiority"][0] == FAILS:
@@ -239,15 +243,15 @@ def _objections(
             objection = objection or f"people contradict '{gold}'"
     if draw.looks and draw.looks.chosen > MOST_MISSING:
         objection = objection or (
-            f"{draw.looks.chosen:.0%} of these units were skipped, labelled before the draw, or by people who were stopped; "
-            "the others may be easier"
+            f"{draw.looks.chosen:.0%} of these units were skipped, labelled before the draw, or labelled by people who were "
+            f"stopped; the remaining units may be easier"
         )
     return tuple(added), objection or draw.unlabelled
 
 
 def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float) -> float:
-    """Return the confidence of the deciding intervals: the boundary's for interim looks, and the usual one
-    for a single look.
+    """Return the confidence of the deciding intervals: that of the boundary for interim looks, or the usual
+    confidence for a single look.
     """
     if draw.looks is None or not information:
         return 1 - (1 - confidence) * draw.share
@@ -290,7 +294,7 @@ def _more(ahead: Outlook | None, outcome: ConditionArrays) -> tuple[int | None, 
     questions = int(outcome.of.questions[0])
     if questions >= FEWEST_QUESTIONS:
         return ahead.more_clusters, ahead.more_units
-    # Too few questions for a plan: ask for thirty, which are enough for one.
+    # There are too few questions for a plan, so thirty are requested, which are enough for one.
     missing = FEWEST_FOR_T_TEST - questions
     per = float(outcome.of.units[0]) / questions if questions else 1.0
     return missing, max(missing, round(missing * per))
@@ -303,7 +307,7 @@ THRESHOLDS = (0.2, 0.4, 0.5, 0.6, 0.667, 0.7, 0.8, 0.9)
 
 @dataclass(frozen=True)
 class Point:
-    """The decision at these limits; None for a limit that has no effect in this study."""
+    """The decision at these limits. A limit without effect in this study is None."""
 
     margin: float | None
     epsilon: float | None
@@ -314,15 +318,15 @@ class Point:
 def curve(computed: Verdict) -> tuple[Point, ...]:
     """Apply the rule to the same labels with other limits, including those of the verdict itself.
 
-    Epsilon has an effect where the alt-test applies (three annotators who share ten questions), the threshold
-    where there is one source of labels. With a limit that was chosen after looking at this curve, the rule is
-    no longer a test: the caller says so.
+    Epsilon has an effect if the alt-test applies, i.e. if three annotators share ten questions. The threshold
+    has an effect if there is one source of labels. If a limit is chosen after looking at this curve, the rule
+    is no longer a test, and the caller must say so.
     """
     limits = computed.limits
 
     def at(**given: Any) -> Decision:
         decision = DECISIONS[int(rule(computed.of.sums, replace(limits, **given)).decision[0])]
-        # No limit turns copied labels into a check on the judge, or an unequal draw into an equal one.
+        # No limit makes copied labels independent of the judge, or an unequal draw equal.
         return (
             "undecided" if computed.refused or (computed.held_up and decision != "do not trust") else decision
         )

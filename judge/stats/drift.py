@@ -1,15 +1,15 @@
-"""Test whether a judge still answers as it did at the beginning: an exact permutation test by unit.
+"""Test whether a judge still answers as it did at the beginning, with an exact permutation test by unit.
 
-Each anchor has replies from the beginning and replies from today. If the judge has not changed, the replies
-of one anchor come from one distribution, however noisy: which of them are from today is random. The statistic
-is the number of pairs (one reply from the beginning, one from today) that differ, summed over the anchors.
-Its distribution under random assignment is known exactly, so the test keeps its level for every judge and
-every noise, and needs no estimate of the noise (a permutation test with blocks: Pesarin and Salmaso,
-Permutation Tests for Complex Data, 2010).
+Each anchor has replies from the beginning and replies from today. If the judge has not changed, all replies
+for one anchor come from the same distribution, however noisy. Which of the replies are from today is then
+random. The statistic is the number of pairs (one reply from the beginning, one from today) that differ,
+summed over the anchors. Its distribution under random assignment is known exactly, so the test keeps its
+level for any judge and any amount of noise, without an estimate of the noise (a permutation test with blocks:
+Pesarin and Salmaso, Permutation Tests for Complex Data, 2010).
 
-A set of anchors is checked many times. `LEVEL` of one check is .05 / 52: by Bonferroni's inequality all 52
-weekly checks of a year together raise a false alarm in at most 5 %, although they share the replies from the
-beginning, and the checks need not be counted.
+A set of anchors is checked many times. The level of one check, `LEVEL`, is .05 / 52. By Bonferroni's
+inequality, the probability of a false alarm in the 52 weekly checks of a year is at most 5 %, although the
+checks share the replies from the beginning. Nobody has to count the checks.
 """
 
 from collections import Counter
@@ -27,10 +27,11 @@ LEVEL = 0.05 / CHECKS
 
 
 def drift_p(first: IntArray, now: IntArray) -> float:
-    """Return the p value of "the judge has not changed", one-sided towards more difference.
+    """Return the one-sided p value of the hypothesis that the judge has not changed; a small value means that
+    it has.
 
     `first` [units, replies] and `now` [units, replies] are codes of labels; a reply without a label has a
-    code of its own.
+    separate code.
     """
     seen = 0
     null: FloatArray = np.ones(1)
@@ -96,15 +97,15 @@ def _replies(
 
 
 def _others(random: np.random.Generator, codes: IntArray, labels: int) -> IntArray:
-    """Return another label for each code, at random."""
+    """Return a random different label for each code."""
     return (codes + random.integers(1, labels, size=codes.shape)) % labels
 
 
 def noise_of(first: IntArray) -> float:
     """Return the share of replies that are not their anchor's usual label, estimated from pairs of replies that differ.
 
-    Two replies differ with probability 2 p (1 - p), where p is that share and a unit has one other label. More
-    noise than that allows gives p = .5.
+    If p is that share and each unit has only one other label, two replies differ with probability 2 p (1 -
+    p). If more pairs differ than this allows, p is .5.
     """
     pairs = list(combinations(range(first.shape[1]), 2))
     apart = float(np.mean([first[:, a] != first[:, b] for a, b in pairs])) if pairs and len(first) else 0.0

@@ -16,8 +16,8 @@ class Estimand:
     the unit's question.
 
     `weights`: how many units each labelled unit represents (see `corrected_mean`), or None for equal weights.
-    `rate`: the values are 0 and 1. `bounds`: the least and the greatest possible value. `refused`: why the
-    existing human labels give no value.
+    `rate`: the values are 0 and 1. `bounds`: the least and the greatest possible value. `refused`: the reason
+    why the existing human labels give no value.
     """
 
     measure: str

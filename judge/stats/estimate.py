@@ -1,4 +1,6 @@
-"""Turn sums into a Measure: the value, its interval, the bounds that resampling cannot give, and the notes."""
+"""Turn sums into a Measure: the value, its interval, the bounds that resampling cannot compute, and the
+notes.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,22 +13,22 @@ from judge.stats.patterns import Tally
 from judge.stats.ratings import FloatArray
 from judge.types import Measure
 
-# Smallest effective number of questions for an interval of a weighted estimate: with fewer it covered as little as .59
-# where a label is rare (benchmarks/weighted.py).
+# Smallest effective number of questions for an interval of a weighted estimate. With fewer, its coverage was as low
+# as .59 for a rare label (benchmarks/weighted.py).
 LEAST_EFFECTIVE = 250
-# Values closer than this to an end of their scale lie on it.
+# Values closer than this to an end of their scale count as equal to it.
 SAME_END = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A statistic of sums, before it becomes a Measure.
+    """A statistic of sums, from which a Measure is computed.
 
     `about` has the fields that do not depend on the value: name, annotators, n_units, n_clusters, coverage.
-    `undefined` returns the reason when the value is nan. value = 1 - share / scale, where `share` is the
-    share of failures in `trials` independent trials: the value is 1 if no failure was seen, and 1 - 1 / scale
-    if only failures were seen. These fields are None if the statistic has no such form. `least` is the
-    smallest possible value.
+    `undefined` returns the reason if the value is nan. value = 1 - share / scale, where `share` is the share
+    of failures in `trials` independent trials: the value is 1 if no failure was seen, and 1 - 1 / scale if
+    only failures were seen. These fields are None if the statistic has no such form. `least` is the smallest
+    possible value.
     """
 
     about: Measure
@@ -42,7 +44,7 @@ class Estimate:
 
     @property
     def point(self) -> float | None:
-        """The value, or None if it is undefined. If a package computed the value, it replaces ours."""
+        """The value, or None if it is undefined. A value that a package computed takes precedence."""
         if not self.tally.n_clusters or not self.about.n_units:
             return None
         value = float(self.value(self.tally.total[None, :])[0])
@@ -52,7 +54,7 @@ class Estimate:
         return value if self.by_package is None or weighted else self.by_package
 
     def measure(self, settings: IntervalSettings, sums: FloatArray | None = None) -> Measure:
-        """Return the finished Measure; `sums` are resamples drawn before, shared with other statistics."""
+        """Return the finished Measure. `sums` are existing resamples, which several statistics can share."""
         about = replace(self.about, confidence=settings.confidence)
         point = self.point
         if point is None:
@@ -83,7 +85,7 @@ class Estimate:
             return None
         n = len(left_out)
         error = np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())
-        # No cluster differs from another: an interval without width would claim certainty.
+        # All clusters are equal: an interval of zero width would claim certainty.
         if error < SAME_END:
             return None
         reach = float(stdtrit(self.tally.carrying - 1, 1 - (1 - confidence) / 2) * error)
@@ -100,7 +102,8 @@ class Estimate:
             note = Note("nothing_wrong_seen", cut=self.least if point - reach < self.least else None)
             return Interval(max(self.least, point - reach), point, (*notes, note))
         if point < 1 - 1 / self.scale + SAME_END:
-            # Varying margins may give such a value a width, but no resample contains a unit with agreement.
+            # The resamples of such a value may differ because their margins differ, but none contains a unit with
+            # agreement.
             note = Note("none_seen", cut=point + reach > 1)
             return Interval(interval.low, max(interval.high, min(1.0, point + reach)), (*notes, note))
         return interval

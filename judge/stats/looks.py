@@ -1,8 +1,8 @@
 """The schedule of interim looks at a growing sample, and the significance level of each look.
 
-The verdict is computed at fixed places only. All looks of one sequence of units share one level: each place
-has a share of it (an alpha-spending function, Lan & DeMets 1983, Biometrika 70(3)), and the boundary takes
-into account how many labels two places share. docs/verdict.md explains the rule.
+The verdict is computed only at fixed places. All looks at one sequence of units share one significance level.
+Each place has a share of that level (an alpha-spending function, Lan & DeMets 1983, Biometrika 70(3)), and
+the boundary takes into account how many labels two places share. docs/verdict.md explains the rule.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +12,8 @@ import numpy as np
 
 from judge.stats.ratings import BoolArray, FloatArray
 
-# With the fixed-sample rule a judge exactly at the margin is ever trusted in 13 to 15 % of studies with a look every 25
-# units up to 300.
+# With the fixed-sample rule and a look every 25 units up to 300, a judge exactly at the margin is trusted at some
+# look in 13 to 15 % of studies.
 PLACES = (100, 200, 300, 450, 650, 1000)
 """Numbers of units after which the verdict is computed."""
 # Most of the level is spent by 300 units: O'Brien and Fleming's boundary for 1,000 would lose .58 of the power there.
@@ -24,10 +24,11 @@ SPENT = (0.10, 0.35, 0.65, 0.85, 0.95, 1.0)
 LEVEL = 0.0225
 ONE_LOOK = 0.025
 """The one-sided level of a verdict that is computed once: the level of a 95 % interval."""
-# Largest share of drawn units that annotators may skip or have labelled before the draw, or that the judge leaves
-# unlabelled: somebody may have chosen them, and the remaining units may be easier.
+# Largest allowed share of drawn units that annotators skipped or labelled before the draw, or that the judge left
+# unlabelled. Somebody may have chosen these units, and the remaining units may be easier.
 MOST_MISSING = 0.2
-# Smallest share of information that a look adds: by chance the later of two standard errors may be the larger one.
+# Smallest share of information that a look adds, because by chance the later of two standard errors may be the larger
+# one.
 _LEAST_NEW = 0.02
 _NODES = 48
 _LOWEST = -8.0
@@ -35,13 +36,14 @@ _LOWEST = -8.0
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """The interim looks at one sequence of units: the looks so far, the last of which decides, and the looks
-    that may follow.
+    """The interim looks at one sequence of units: the completed looks, the last of which decides, and the
+    possible later looks.
 
-    `masks` are over the units of a table, each within the next; `places` are the units drawn up to each,
-    labelled or not. `spent[k]` is the one-sided level that is spent up to look k, continued over `ahead`, the
-    remaining places. `size` is the number of units drawn so far, `chosen` the share of units up to the last
-    place that annotators skipped or had labelled before the draw.
+    `masks` select the units of a table at each look; each mask includes the previous one. `places` are the
+    numbers of units drawn up to each look, labelled or not. `ahead` are the remaining places. `spent[k]` is
+    the one-sided level that is spent up to look k, including the looks at `ahead`. `size` is the number of
+    units drawn up to now. `chosen` is the share of units up to the last place that annotators skipped or had
+    labelled before the draw.
     """
 
     masks: tuple[BoolArray, ...]
@@ -54,23 +56,25 @@ class Looks:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """How the labelled units were selected, as far as it matters for a verdict.
+    """How the labelled units were selected, to the extent that it matters for a verdict.
 
-    `words` end the sentence "on 300 units ..."; `refused` says why no verdict can rest on these units and
-    what to do; it is empty if a verdict can. Without `looks` there is a single look.
+    `words` complete the sentence "on 300 units ...". `refused` says why these units cannot support a verdict,
+    and what to do; it is empty if they can. Without `looks` there is a single look.
     """
 
-    words: str = "as they are in the table; how they were chosen is not recorded: one look"
+    words: str = "as they are in the table, in one look; how they were chosen is not recorded"
     refused: str = ""
     looks: Looks | None = None
     unlabelled: str = ""
-    """Why these units cannot support trust: too many have no label by the judge. Empty if enough of them have one."""
+    """The reason why these units cannot support trust: too many lack a label by the judge. Empty if enough
+    have one.
+    """
     share: float = 1.0
     """The share of the level at which this judge is tested, if a family of judges shares the level (Holm)."""
     family: tuple[str, ...] = ()
     """The judges that share the level."""
     no_labels: bool = False
-    """Whether the judge has no label on any of these units; `refused` says so."""
+    """Whether the judge labelled none of these units. In that case `refused` says so."""
 
     @property
     def next_place(self) -> int | None:

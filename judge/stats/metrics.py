@@ -1,4 +1,4 @@
-"""The dict of coefficients, and `measures`, which takes a table and returns values with intervals or reasons."""
+"""The dict of coefficients, and the function `measures`, which computes them for a table, with intervals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -76,9 +76,9 @@ ORDERED = (
 # On interval and ratio levels the numbers themselves give the distances, so weights by position have no meaning.
 NUMBERS = ("percent", "krippendorff_alpha")
 _USUAL = {"nominal": NOMINAL, "ordinal": ORDERED, "interval": NUMBERS, "ratio": NUMBERS}
-# The share of a label on fewer units is erratic in the resamples.
+# The share of a label on fewer units varies widely between resamples.
 RARE = 10
-# Ordinal alpha keeps one sum per pair of labels; beyond this many labels they are scores.
+# Ordinal alpha stores one sum per pair of labels. If there are more labels than this, they are scores.
 MOST_ORDINAL_LABELS = 64
 
 
@@ -107,13 +107,13 @@ def measures(
     """Return the agreement among all annotators in the table. Coefficients for two annotators are returned
     for every pair.
 
-    `names` are keys of METRICS; `krippendorff_alpha` takes its level from `level`, and `gwet_ac2` is
-    quadratic. None selects the usual measures for the level. `pairwise=False` leaves out the coefficients for
-    pairs if there are more than two annotators. `how`: interval="bca" | "percentile" | None, confidence=0.95,
-    replicates=2000, seed=0. Clusters are resampled if the table has them, otherwise units.
+    `names` are keys of METRICS, or None for the usual measures at this level. `krippendorff_alpha` is
+    computed at `level`, and `gwet_ac2` has quadratic weights. `pairwise=False` leaves out the coefficients
+    for pairs if there are more than two annotators. `how`: interval="bca" | "percentile" | None,
+    confidence=0.95, replicates=2000, seed=0. Clusters are resampled if the table has them, otherwise units.
 
-    `value` is None exactly when `reason` is set; `n_units` counts the units that at least two annotators
-    labelled (for a pair: both), and `coverage` is their share of all units of the table.
+    If `value` is None, `reason` is set, and only then. `n_units` counts the units that at least two
+    annotators labelled (for a pair: both), and `coverage` is their share of all units of the table.
 
     Raises BadInput for an unknown name, labels that are not numbers on an interval or ratio level, more than
     64 labels on an ordinal level, and settings out of range.
@@ -201,7 +201,7 @@ def domain_numbers(coefficient: Coefficient, ratings: Ratings) -> FloatArray:
         return halved(np.where(used, numbers, float(numbers[used].min()) if used.any() else 0.0))
     if level == "ordinal" and q > MOST_ORDINAL_LABELS:
         raise BadInput(
-            f"ordinal alpha takes at most {MOST_ORDINAL_LABELS} labels, not {q}: bin them, or use interval"
+            f"ordinal alpha supports at most {MOST_ORDINAL_LABELS} labels, not {q}: bin them, or use the level interval"
         )
     return np.arange(q, dtype=np.float64)
 
@@ -231,17 +231,17 @@ def _why_undefined(coefficient: Coefficient, ratings: Ratings, n_units: int) -> 
             return f"no unit is labelled by both '{names[0]}' and '{names[1]}'"
         return "no unit is labelled by two annotators"
     if len(ratings.domain) < 2:
-        return f"the only label, declared or found, is '{ratings.domain[0]}'"
+        return f"'{ratings.domain[0]}' is the only label in the domain"
     shared = ratings.codes[(ratings.codes >= 0).sum(axis=1) >= 2]
     used = np.unique(shared[shared >= 0])
     if len(used) == 1:
-        return f"every label is '{ratings.domain[used[0]]}': agreement and chance cannot be distinguished"
+        return f"every label is '{ratings.domain[used[0]]}', so agreement cannot be distinguished from chance"
     if coefficient.pair:
         for name, column in zip(names, shared.T, strict=True):
             given = np.unique(column)
             if len(given) == 1:
                 label = ratings.domain[given[0]]
-                return f"'{name}' gave only the label '{label}': kappa would be 0 whatever the agreement"
+                return f"'{name}' used only the label '{label}', so kappa would be 0 for any agreement"
     return "the disagreement expected by chance is zero"
 
 

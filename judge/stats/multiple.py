@@ -22,8 +22,9 @@ def holm(p_values: ArrayLike) -> FloatArray:
     return _restored(np.minimum(stepped, 1.0), order)
 
 
-# The best of 10 prompts on the same labels would be trusted in 25 to 32 % of studies without a correction. A judge at the
-# margin passes a test at a small level a more often than a: in simulation in proportion to a^(1 / 1.75).
+# The best of 10 prompts on the same labels would be trusted in 25 to 32 % of studies without a correction. A judge at
+# the margin passes a test at a small level a with a probability above a: in simulations, it is proportional to a^(1 /
+# 1.75).
 TAIL = 1.75
 
 
@@ -40,8 +41,8 @@ def share_of(size: int) -> float:
 def holm_steps(names: Sequence[str], size: int, decided: Callable[[str, float], bool]) -> dict[str, float]:
     """Return the share of the level at which each judge in a family of `size` judges is decided, by Holm's procedure.
 
-    `decided(name, share)` tests one judge at a share. All judges begin with `share_of(size)`; decided judges
-    leave their part of the level to the others.
+    `decided(name, share)` tests one judge at a share. All judges begin with `share_of(size)`. When a judge is
+    decided, its part of the level passes to the others.
     """
     left, shares, open_size = list(names), dict.fromkeys(names, share_of(size)), size
     while left:
@@ -72,7 +73,7 @@ def benjamini_yekutieli(p_values: ArrayLike) -> FloatArray:
 def _checked(p_values: ArrayLike) -> FloatArray:
     p = np.asarray(p_values, dtype=np.float64)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
-        raise BadInput("p-values are one row of numbers from 0 to 1")
+        raise BadInput("p-values must be one row of numbers from 0 to 1")
     return p
 
 

@@ -1,9 +1,10 @@
 """Plan a verdict: compute the probability that it is decided as a function of the number of added questions.
 
-The truth is drawn from what the pilot leaves open (the Bayesian bootstrap, Rubin 1981: shares of the pilot's questions
-from a flat Dirichlet distribution). New questions are drawn from that truth, and the verdict's own rule
-is applied to the pilot and the new questions together. So a probability of 80 % is the share of studies that are decided,
-over all truths that the pilot allows. At a single fixed truth near the limit any plan decides in 26 to 64 % of studies.
+The truth is drawn from all truths that the pilot allows (the Bayesian bootstrap, Rubin 1981: shares of the
+pilot's questions from a flat Dirichlet distribution). New questions are drawn from that truth, and the
+verdict's own rule is applied to the pilot and the new questions together. So a probability of 80 % means that
+80 % of studies are decided, over all truths that the pilot allows. If the truth is fixed near the limit, any
+plan decides only 26 to 64 % of studies.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,8 @@ from judge.stats.ratings import FloatArray, IntArray
 from judge.stats.verdict_inputs import DISTRUST, FEWEST_QUESTIONS, IN_PART, TRUST, UNDECIDED, Limits, Sums
 
 DRAWS = 200
-# Multiples of the pilot. Studies that are undecided at the last one have a truth too near to the limit for any plan.
+# Multiples of the pilot. If a study is undecided at the last multiple, the truth is too close to the limit for any
+# plan.
 TIMES = (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0, 14.0, 20.0)
 MOST_UNITS = 20_000
 # Number of cells in one batch of the rule, which keeps several arrays of this size in memory.
@@ -38,11 +40,12 @@ class Chance:
 
 @dataclass(frozen=True)
 class Outlook:
-    """The probability of a decision as the study grows (`curve`), and the size at which it is `power`.
+    """The probability of a decision as the study grows (`curve`), and the size at which this probability is
+    `power`.
 
-    `more_clusters` and `more_units` are the smallest numbers with that probability, None if no number on the
-    curve suffices. `half` and `most` are the units for 50 % and 90 %. `why` is the reason if there is no
-    number.
+    `more_clusters` and `more_units` are the smallest numbers of questions and units with that probability, or
+    None if no number on the curve suffices. `half` and `most` are the units needed for 50 % and 90 %. If a
+    number is missing, `why` is the reason.
     """
 
     power: float
@@ -56,8 +59,8 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class LookAhead:
-    """A future look: the pilot with `growth` times its units added, of which `more_units` are not drawn yet,
-    at this confidence.
+    """A future look, decided at `confidence`, after `growth` times the pilot's units have been added. Of
+    these, `more_units` have not been drawn yet.
     """
 
     growth: float
@@ -77,25 +80,25 @@ def outlook(
 ) -> Outlook:
     """Return the curve for one study (arrays with one study). The caller handles studies that are already decided.
 
-    With `looks` a study is decided at the first look that decides it, and the curve has only the looks.
-    `anew`: the pilot's units were drawn with unequal probabilities and weighted. They then only show what
-    units are like, and the planned sample does not include them. With fewer than ten questions there is no
-    pilot: `why` says so, and no number is returned.
+    With `looks`, a study is decided at the first look that reaches a decision, and the curve contains only
+    the looks. `anew` is true if the pilot's units were drawn with unequal probabilities and weighted. They
+    then only show the distribution of units, and the planned sample does not include them. If the pilot has
+    fewer than ten questions, `why` says so, and no number is returned.
     """
     questions, units = int((sums.units[0] > 0).sum()), float(sums.units.sum())
     if questions < FEWEST_QUESTIONS:
         return Outlook(power, why=f"{questions} questions are too few to plan from")
     if float(sums.shares.sum(axis=(0, 1)).max()) > units - 1e-9:
-        return Outlook(power, why="people gave one label only, so the rate of other labels is unknown")
+        return Outlook(power, why="people gave only one label, so the rate of other labels is unknown")
     pilot, count, share = _patterns(sums)
     rng = np.random.default_rng(seed)
     truths = rng.dirichlet(share, size=draws)
-    # No verdict rests on an unequal draw, so its units cannot count towards one.
+    # An unequal draw supports no verdict, so its units cannot count towards one.
     kept = np.zeros_like(count) if anew else count
     decided = _Grown(pilot, kept, truths, limits, units / questions)
 
     def smallest(chance: float) -> Chance | None:
-        # Between two looks nothing is decided, so there the curve itself has the smallest number.
+        # Nothing is decided between two looks, so the smallest number is a point of the curve itself.
         if looks:
             return next((point for point in curve if point.decided >= chance - 1e-9), None)
         return decided.crossing(curve, chance)
@@ -113,9 +116,13 @@ def outlook(
     why = ""
     if first is None:
         last = curve[-1]
-        # The looks to come can be at units that are drawn already and wait for labels.
-        which = f"even {last.more_units:,} more units" if last.more_units > 0 else "the units drawn already"
-        why = f"{which} have a chance of {last.decided:.0%} only"
+        # The remaining looks can be at units that are already drawn and wait for labels.
+        which = (
+            f"even {last.more_units:,} more units"
+            if last.more_units > 0
+            else "the units that are already drawn"
+        )
+        why = f"{which} have a chance of only {last.decided:.0%}"
     return Outlook(
         power,
         tuple(curve),
@@ -145,7 +152,7 @@ class _Grown:
         return _chance(more, max(1, round(more * self.units_per_question)), decision)
 
     def at_looks(self, looks: Sequence[LookAhead], questions: int, seed: int) -> list[Chance]:
-        """Return the probabilities of a decision by each look, for the same studies as they grow."""
+        """Return the probability of a decision up to each look, following the same studies as they grow."""
         rng = np.random.default_rng(seed + 1)
         drawn, before = np.zeros(self.truths.shape, dtype=np.int64), 0
         decision = np.full(len(self.truths), UNDECIDED)
@@ -160,8 +167,10 @@ class _Grown:
         return curve
 
     def crossing(self, curve: Sequence[Chance], power: float) -> Chance | None:
-        """Return the smallest number of questions with this probability, searched between two points on the curve."""
-        # Found by trying, not by interpolating: a condition that needs ten units of a kind makes a step in the curve.
+        """Return the smallest number of questions with this probability, by a search between two points on
+        the curve.
+        """
+        # Interpolation would fail, because a condition that needs ten units of a kind makes a step in the curve.
         over = next((i for i, point in enumerate(curve) if point.decided >= power - 1e-9), None)
         if over is None:
             return None

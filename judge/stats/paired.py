@@ -1,4 +1,4 @@
-"""Compare annotators with one reference, by the paired test that every command uses.
+"""Compare annotators with one reference, using the same paired test in every command.
 
 Agreement is a function of sums over questions (or units, where there are no questions). A question's
 pseudo-value is its contribution to the estimate (Tukey 1958; Efron and Tibshirani, An Introduction to the
@@ -79,21 +79,29 @@ def paired_difference(
     n = len(apart)
     difference = second[0] - first[0]
     if n < FEWEST:
-        return Paired(None, None, None, None, n, f"{n} shared questions: a test needs {FEWEST}")
+        return Paired(
+            None, None, None, None, n, f"the number of shared questions is {n}, and a test needs {FEWEST}"
+        )
     if not (np.isfinite(apart).all() and np.isfinite(difference)):
         return Paired(
-            None, None, None, None, n, "undefined on the shared questions, or on all but one of them"
+            None,
+            None,
+            None,
+            None,
+            n,
+            "the measure is undefined on the shared questions, or if one of them is left out",
         )
     error = float(apart.std(ddof=1) / np.sqrt(n))
-    # A difference that is the same on every question has no spread, so it has no interval, and the p value of the sign
-    # test: 2^(1 - G).
+    # A difference that is the same on every question has no spread. So it has no interval, and its p value is that of
+    # the sign test, 2^(1 - G).
     if error < 1e-12 * max(1.0, abs(difference)):
         same = abs(difference) < 1e-12
         return Paired(difference, None, None, 1.0 if same else 2.0 ** (1 - n), n)
     # The difference itself is the plain estimate: the mean of pseudo-values differs from it by the jackknife's bias.
     t = difference / error
     width = float(stdtrit(n - 1, (1 + confidence) / 2)) * error
-    # With few questions that differ the t-test is too liberal: five wins in twelve questions have a p of .017, not .0625.
+    # If few questions differ, the t-test is too liberal: for five wins in twelve questions its p is .017 instead of
+    # .0625.
     p = _mcnemar(first[1], second[1]) if exact else None
     p = float(2 * stdtr(n - 1, -abs(t))) if p is None else p
     # A t interval is unbounded, but a difference of two shares lies in -1..1.
@@ -144,20 +152,22 @@ def compare(
     """Compare each pair of annotators by agreement with the reference, on the units that all annotators and
     the reference labelled.
 
-    `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. Of `how` only `confidence`
-    is used, and interval=None, which leaves out the bounds. Nothing is drawn at random. An annotator who used
-    only one label counts with a kappa of 0 (no skill). `coverage` is the share of the table's units that are
-    shared. Raises BadInput for other measures, for fewer than two annotators, and for names that are not in
+    `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. Only `confidence` and
+    interval=None (no bounds) are used from `how`. Nothing is drawn at random. An annotator who used only one
+    label counts with a kappa of 0 (no skill). `coverage` is the share of shared units among the table's
+    units. Raises BadInput for other measures, for fewer than two annotators, and for names that are not in
     the table.
     """
     settings = IntervalSettings(**how)
     key = metric_key(name, level)
     if not key.startswith(("percent", "cohen_kappa", "krippendorff_alpha")):
-        raise BadInput(f"judges are compared by percent, cohen_kappa or krippendorff_alpha, not '{name}'")
+        raise BadInput(
+            f"judges can be compared by percent, cohen_kappa or krippendorff_alpha, not by '{name}'"
+        )
     if len(annotators) < 2:
         raise BadInput("a comparison needs at least two annotators")
     table = ratings.select([reference, *annotators])
-    # All judges are compared on one set of units; otherwise each pair would have a reference of its own.
+    # All judges are compared on one set of units. Otherwise each pair would have different reference labels.
     table = table.subset((table.codes != MISSING).all(axis=1))
     n = n_present(table.clusters)
     base = replace(
@@ -166,7 +176,7 @@ def compare(
         weights=METRICS[key].weights,
         confidence=settings.confidence,
     )
-    # Two shares differ by 1 at most, two coefficients from -1 to 1 by 2.
+    # Two shares differ by at most 1. Two coefficients between -1 and 1 differ by at most 2.
     most = 1.0 if key == "percent" else 2.0
     each = [_pseudo(table, who, reference, key) for who in annotators] if table.n_units else []
     comparisons = []
@@ -179,7 +189,7 @@ def compare(
             continue
         test = paired_difference(each[i], each[j], settings.confidence, most=most)
         if table.weights is not None:
-            # The test is too liberal where a rare label depends on a few units with large weights.
+            # The test is too liberal if a rare label depends on a few units with large weights.
             weighted = Note("weighted", n_eff=effective_size(table.weights))
             measure = replace(named, value=test.difference, reason=test.reason, notes=(weighted,))
             comparisons.append(Comparison(first, second, measure, None))
@@ -236,11 +246,11 @@ def kappa_sums(
     weights: str | None = None,
     design: FloatArray | None = None,
 ) -> FloatArray:
-    """Return for each cluster the agreement, the label counts of the first and the second annotator, and the
-    units [G, 2 + 2 q].
+    """Return sums for each cluster [G, 2 + 2 q]: the agreement, the label counts of both annotators, and the
+    units.
 
-    `design` [units] are the weights of units drawn with unequal probabilities. `weights` as in
-    `disagreement`. All units count: the caller leaves out units that one of the two did not label.
+    `design` [units] are the weights of units drawn with unequal probabilities. For `weights`, see
+    `disagreement`. All units count, so the caller must leave out units that either annotator did not label.
     """
     n = int(clusters.max()) + 1 if len(clusters) else 0
     alike = (1 - disagreement(n_labels, weights))[first, second]
@@ -262,12 +272,12 @@ def kappa_of(sums: FloatArray, weights: str | None = None) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         agree = sums[:, 0] / n
         chance = ((first @ (1 - disagreement(q, weights))) * second).sum(axis=1) / n**2
-        # A single label on one side gives 0 and not nan, which would leave a judge without skill out of comparisons.
+        # A single label on one side gives 0, not nan: nan would exclude a judge without skill from comparisons.
         return np.where(chance < 1 - 1e-12, (agree - chance) / (1 - chance), np.nan)
 
 
 def agreement_of(sums: FloatArray) -> FloatArray:
-    """Return the share of equal labels, or with weights the mean similarity."""
+    """Return the share of equal labels or, if there are weights, the mean similarity."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share: FloatArray = sums[:, 0] / sums[:, -1]
     return share
@@ -290,8 +300,8 @@ def difference_spread(first: FloatArray, second: FloatArray) -> float | None:
 class Duel:
     """The comparison of two judges, identified by their positions: `kappa` and `agreement` are second - first.
 
-    `both`, `only_first`, `only_second` and `neither` count the units on which they are right, by the
-    reference's label [q].
+    `both`, `only_first`, `only_second` and `neither` count the units on which both judges, only one judge or
+    neither judge is right, by the reference's label [q].
     """
 
     first: int
@@ -312,8 +322,8 @@ def contest(
     level: str = "nominal",
     confidence: float = 0.95,
 ) -> list[Duel]:
-    """Compare each pair of the other annotators with `reference`. Every unit must be fully labelled; `name`
-    as in `compare`.
+    """Compare each pair of the other annotators with `reference`. All annotators must have labelled every
+    unit. For `name`, see `compare`.
     """
     judges = [who for who in table.annotators if who != reference]
     truth, q = table.column(reference), len(table.domain)

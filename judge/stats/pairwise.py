@@ -1,5 +1,5 @@
-"""Compare all pairs of annotators at once: find annotators who agree with nobody, or have the same labels as
-somebody else.
+"""Compare all pairs of annotators at once, to find annotators who agree with nobody, or whose labels equal
+those of another annotator.
 """
 
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ SHOWN = 3
 # Labels that differ from the judge's on at most this share of the units are nearly identical. A careful annotator and a good
 # judge differ on more than this, even where one label is rare.
 NEARLY = 0.02
-# Labels count as copied when they are less probable than this for an annotator who agrees with the judge as often as the
-# others do. A single annotator's labels must all be identical, and improbable at an agreement of ALIKE.
+# Labels count as copied if they are less probable than this for an annotator who agrees with the judge as often as
+# the other annotators do. A single annotator's labels must all be identical, and improbable at an agreement of ALIKE.
 BY_CHANCE = 0.001
 ALIKE = 0.9
 
 
 def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return (units shared, share of equal labels, Cohen's kappa), each [people, people]; undefined values
-    are nan.
+    """Return the number of shared units, the share of equal labels and Cohen's kappa, each [people, people].
+    Undefined values are nan.
     """
     codes = people.codes
     there = (codes != MISSING).astype(np.float64)
@@ -39,8 +39,8 @@ def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def lone(people: Ratings, least: float) -> tuple[str, ...]:
-    """Return the annotators who share ten units with somebody, but have a kappa above `least` with none of
-    these people.
+    """Return the annotators who share ten units with other annotators, but whose kappa is above `least` with
+    none of them.
     """
     shared, _, kappa = pair_tables(people)
     known: BoolArray = (shared >= FEWEST) & ~np.eye(len(shared), dtype=bool)
@@ -57,7 +57,7 @@ def identical(people: Ratings) -> tuple[str, ...]:
     duplicate lowers the result of a good judge by .11.
     """
     shared, share, _ = pair_tables(people)
-    # Two annotators who each used one label only are not suspicious: nothing in their labels could differ.
+    # Two annotators who each used only one label are not suspicious, because their labels could not differ.
     several = np.array([len(np.unique(c[c != MISSING])) > 1 for c in people.codes.T])
     same = (shared >= FEWEST) & (share >= 1) & several[:, None] & several[None, :]
     pairs = [(i, j) for i, j in np.argwhere(same).tolist() if i < j]
@@ -69,15 +69,15 @@ def identical(people: Ratings) -> tuple[str, ...]:
     )
     more = f"; and {len(pairs) - SHOWN} more pairs" if len(pairs) > SHOWN else ""
     return (
-        f"The same labels throughout: {listed}{more}. If that is one person twice, leave one out: a duplicate raises "
-        "the agreement among people, and a good judge looks worse than it is.",
+        f"These pairs gave identical labels throughout: {listed}{more}. If a pair is one person, leave out one "
+        f"of the two: a duplicate raises the agreement among people, which makes a good judge look worse than it is.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A person whose labels are nearly the judge's: on `apart` of the `units` that both labelled, the labels
-    differ.
+    """A person whose labels are nearly identical to the judge's: they differ on `apart` of the `units` that
+    both labelled.
     """
 
     person: str
@@ -86,13 +86,13 @@ class Copy:
 
 
 def copied(people: Ratings, labels: IntArray) -> tuple[Copy, ...]:
-    """Return the annotators whose labels are nearly the judge's and so cannot serve as a check on it.
-    `labels` [units] are the judge's codes.
+    """Return the annotators whose labels are nearly identical to the judge's, so that they cannot serve as a
+    check on it. `labels` [units] are the judge's codes.
 
-    An annotator is returned under two conditions. They share at least ten units with the judge and differ on
-    at most a share of NEARLY of them (a single annotator: on none). And an annotator who agrees with the
-    judge as often as the others do (a single annotator: on a share of ALIKE) would differ that rarely with a
-    probability below BY_CHANCE.
+    An annotator is returned if two conditions are met. First, the annotator shares at least ten units with
+    the judge, and differs on at most a share of NEARLY of them (a single annotator: on none). Second, if an
+    annotator agreed with the judge as often as the other annotators do (a single annotator: on a share of
+    ALIKE), so few differences would have a probability below BY_CHANCE.
     """
     from scipy.special import bdtr
 

@@ -11,8 +11,8 @@ from judge.errors import BadInput
 from judge.stats.ratings import IntArray
 
 _GOLDEN = (5**0.5 - 1) / 2
-# What is assumed of two judges that nobody has compared yet: they differ on a quarter of the units, and units of one
-# question have this intraclass correlation.
+# The assumption for two judges that have not been compared yet: they differ on a quarter of the units, and the units
+# of one question have this intraclass correlation.
 _DIFFER, _ICC = 0.25, 0.1
 # The usual power of a planned test (Cohen 1988).
 _POWER = 0.8
@@ -22,22 +22,22 @@ def spread_parts(strata: Sequence[tuple[float, ...]], shares: Sequence[float], s
     """Return a random part for each item `[N]`, 0 .. len(shares) - 1, with about the requested shares in
     every stratum.
 
-    Items are ordered by stratum and shuffled within it. Item i in that order goes to the part in which frac(u
-    + i (sqrt 5 - 1) / 2) falls, where u is uniform. Each item's probability of a part is exactly the part's
-    share, and any stretch of the order contains the parts as evenly as a sequence can (the golden ratio's has
-    the least discrepancy; Niederreiter, Random Number Generation and Quasi-Monte Carlo Methods, 1992, section
-    3.1).
+    Items are ordered by stratum and shuffled within each stratum. Item i in that order goes to the part that
+    contains frac(u + i (sqrt 5 - 1) / 2), where u is uniform. The probability that an item is in a part is
+    exactly the part's share. Any stretch of the order contains the parts as evenly as possible, because the
+    golden ratio's sequence has the least discrepancy (Niederreiter, Random Number Generation and Quasi-Monte
+    Carlo Methods, 1992, section 3.1).
 
     Raises BadInput for shares that are not positive or do not sum to one.
     """
     if min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
-        raise BadInput("shares are numbers above 0 that sum to 1")
+        raise BadInput("shares must be numbers above 0 that sum to 1")
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(len(strata))
     order = sorted(shuffled.tolist(), key=lambda i: strata[i])
     at = (rng.random() + _GOLDEN * np.arange(len(order))) % 1
     parts = np.empty(len(order), dtype=np.int64)
-    # The shares may sum to slightly less than 1 in floats, which would index one part too many.
+    # In floats, the shares may sum to slightly less than 1, which would give an index after the last part.
     parts[order] = np.minimum(np.searchsorted(np.cumsum(shares), at, side="right"), len(shares) - 1)
     return parts
 

@@ -1,4 +1,4 @@
-"""Collapse equal rows: many units have few distinct patterns, and all fast statistics rely on this.
+"""Collapse equal rows, because many units have few distinct patterns. All fast statistics rely on this.
 
 100,000 x 5 ratings with 1,000 replicates take 0.07 s this way, against 185 s for a loop over units.
 """
@@ -60,7 +60,7 @@ def collapse(table: IntArray) -> Patterns:
 class Tally:
     """Contributions of resampled clusters to the sums that a statistic is computed from.
 
-    `rows[k]` is the contribution of one cluster, and `count[k]` the number of clusters with exactly that
+    `rows[k]` is the contribution of one cluster, and `count[k]` is the number of clusters with exactly that
     contribution. A statistic is a function of `count @ rows`, so resampling clusters means drawing the
     counts. Tallies with the same `key` count the same clusters in the same order. If units are weighted,
     `effective` is Kish's effective sample size of the units, and `carrying` that of the clusters.
@@ -99,10 +99,12 @@ def tally(features: FloatArray, patterns: Patterns, used: BoolArray, ratings: Ra
 
 
 def tally_units(features: FloatArray, of_unit: IntArray, clusters: IntArray) -> Tally:
-    """Sum as `tally` does if all units count: `features[of_unit[u]]` belongs to `clusters[u]`."""
+    """Return the Tally of the features by cluster if all units take part: unit u adds `features[of_unit[u]]`
+    to `clusters[u]`.
+    """
     n = int(clusters.max()) + 1 if len(clusters) else 0
     k = len(features)
-    # Counting how often each cluster has each pattern takes one pass instead of one per column.
+    # Counting how often each cluster has each pattern takes one pass, instead of one pass per column.
     if n * k <= 4 * len(of_unit):
         rows = np.bincount(clusters * k + of_unit, minlength=n * k).reshape(n, k) @ features
     else:
@@ -125,8 +127,8 @@ def weighted_sums(rows: FloatArray, clusters: IntArray, weights: FloatArray) -> 
 
 
 def of_clusters(rows: FloatArray, clusters: IntArray) -> Tally:
-    """Return sums by cluster number as a Tally, without cluster numbers that no unit has. `clusters` [U] are
-    the units' cluster numbers.
+    """Return sums by cluster number as a Tally that leaves out unused cluster numbers. `clusters` [U] are the
+    units' cluster numbers.
     """
     present = np.bincount(clusters, minlength=len(rows)) > 0
     each = np.ones(int(present.sum()), dtype=np.int64)
@@ -134,12 +136,13 @@ def of_clusters(rows: FloatArray, clusters: IntArray) -> Tally:
 
 
 def canonical(rows: FloatArray, count: IntArray) -> IntArray:
-    """Return an order of `rows` [K, p] with multiplicities `count`, smallest multiplicity first, that depends
-    only on their contents.
+    """Return an order of `rows` [K, p] that depends only on their contents and their multiplicities `count`,
+    with the smallest multiplicity first.
 
-    The names of questions, labels and annotators decide the order of rows and columns. They must not influence what is drawn.
-    Colours are refined in turn: a column's colour is the sum of its rows' colours, a row's that of its columns' (Weisfeiler
-    and Leman 1968, with sums for colours).
+    The names of questions, labels and annotators determine the order of rows and columns, but must not
+    influence the random draws. Colours are refined in turn: a column's colour is the sum of the colours of
+    its rows, and a row's colour is the sum of the colours of its columns (Weisfeiler and Leman 1968, with
+    sums as colours).
     """
     scaled = rows / np.maximum(np.abs(rows).max(axis=0, initial=1.0), 1.0)
     colour = np.zeros(len(rows))

@@ -21,7 +21,7 @@ from judge.stats.patterns import collapse
 from judge.stats.ratings import FloatArray, IntArray, Ratings
 
 _NORMAL = NormalDist()
-# A plan beyond this many units means a mistyped goal.
+# A plan for more units than this usually means that the goal was mistyped.
 MOST_UNITS = 10**12
 
 
@@ -29,10 +29,10 @@ MOST_UNITS = 10**12
 class Design:
     """The input of a plan: the value, the spread of one unit, and the correlation of units within a question.
 
-    `n_units` and `n_clusters` are already labelled (0 without a pilot), and `effect` is their variance
-    divided by that of the same number of independent units, sd^2 / n_units (None: 1 + (m - 1) icc, questions
-    of one size m). `least` is the smallest possible value; the largest is 1. `sd_at` returns the spread at
-    another value, if a model gives it.
+    `n_units` and `n_clusters` are the units and questions that are already labelled (0 without a pilot).
+    `effect` is their variance divided by that of the same number of independent units, sd^2 / n_units. If it
+    is None, it is 1 + (m - 1) icc, for questions of equal size m. `least` is the smallest possible value; the
+    largest is 1. `sd_at` returns the spread at another value, if there is a model for it.
     """
 
     value: float
@@ -49,8 +49,8 @@ class Design:
 class SampleSize:
     """A plan: without a pilot, label `n_clusters` questions with `per_cluster` units each.
 
-    `more_*` are the labels still needed in addition to the pilot, in questions of that size; `notes` explain
-    the numbers.
+    `more_*` are the questions and units still needed in addition to the pilot, in questions of that size.
+    `notes` explain the numbers.
     """
 
     per_cluster: int
@@ -72,7 +72,9 @@ def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal"
     """
     coefficient = METRICS[metric_key(name, level)]
     if coefficient.pair and len(ratings.annotators) != 2:
-        raise BadInput(f"{name} is planned for two annotators, not {len(ratings.annotators)}: select them")
+        raise BadInput(
+            f"{name} can only be planned for two annotators, not {len(ratings.annotators)}: select two"
+        )
     patterns = collapse(ratings.codes if coefficient.pair else ratings.counts)
     values = domain_numbers(coefficient, ratings)
     used = coefficient.used(patterns.rows)
@@ -81,7 +83,7 @@ def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal"
     n = int(count.sum())
     total = count @ rows
     if ratings.weights is not None and n:
-        # The totals of n units with the shares of the frame; the spread stays that of the units as drawn.
+        # The totals of n units with the shares of the frame. The spread remains that of the units as drawn.
         weight = np.bincount(patterns.of_unit, weights=ratings.weights, minlength=len(patterns.rows))[used]
         total = (weight @ rows) * n / weight.sum()
     point = float(coefficient.value(total[None, :], values)[0]) if n else np.nan
@@ -98,7 +100,7 @@ def expected_rate(rate: float, *, icc: float = 0.0) -> Design:
     """Return the design for a share of units, without a pilot. Raises BadInput for a rate or icc outside 0..1."""
     _check_icc(icc)
     if not 0 < rate < 1:
-        raise BadInput(f"a rate to plan for lies between 0 and 1, not {rate}")
+        raise BadInput(f"the rate to plan for must be between 0 and 1, not {rate}")
 
     def sd(at: float) -> float:
         return sqrt(at * (1 - at)) if 0 < at < 1 else sqrt(rate * (1 - rate))
@@ -119,9 +121,9 @@ def expected_kappa(
     _check_icc(icc)
     p = np.asarray(shares, dtype=np.float64)
     if len(p) < 2 or not (p > 0).all() or abs(float(p.sum()) - 1) > 1e-6:
-        raise BadInput("shares are two or more positive numbers that sum to 1")
+        raise BadInput("shares must be two or more positive numbers that sum to 1")
     if not 0 <= kappa < 1:
-        raise BadInput(f"a kappa to plan for lies in 0..1, not {kappa}")
+        raise BadInput(f"the kappa to plan for must be at least 0 and below 1, not {kappa}")
     chance = np.outer(p, p)
     w = disagreement(len(p), weights)
     expected, margin = float((w * chance).sum()), w @ p
@@ -143,10 +145,10 @@ def plan_width(
 ) -> list[SampleSize]:
     """Return the labels needed for an interval of this full width, for several numbers of units per question."""
     if not 0 < width < inf:
-        raise BadInput(f"a width is above 0, not {width}")
+        raise BadInput(f"the width must be above 0, not {width}")
     if width >= 1 - design.least:
         raise BadInput(
-            f"values lie between {design.least:g} and 1, so no interval is as wide as {width:g}: ask for less"
+            f"values are between {design.least:g} and 1, so no interval is as wide as {width:g}: choose a smaller width"
         )
     tail = (1 - confidence) / 2
 
@@ -168,18 +170,21 @@ def plan_decision(
     """Return the labels needed for the interval to clear `threshold` with this probability, if the value does
     not change.
 
-    n = ((z_confidence sd_threshold + z_power sd) / (value - threshold))^2, with the spread at the threshold
-    where the design has one: the interval is wider on the side of smaller values. The plan never has fewer
-    than the ten questions that a verdict needs. If the pilot's own interval includes the threshold, a note
-    says that the probability does not cover all values that the pilot leaves open. Raises BadInput if the
-    threshold is outside the scale, or equals the value, because no number of labels decides that case.
+    n = ((z_confidence sd_threshold + z_power sd) / (value - threshold))^2, where sd_threshold is the spread
+    at the threshold if the design has one, because the interval is wider on the side of smaller values. A
+    plan has at least the ten questions that a verdict needs. If the pilot's own interval includes the
+    threshold, a note says that the probability does not cover all values that the pilot leaves open. Raises
+    BadInput if the threshold is outside the scale, or if it equals the value, because then no number of
+    labels decides.
     """
     if not isfinite(threshold) or not design.least <= threshold <= 1:
         lowest = f"between {design.least:g} and 1" if isfinite(design.least) else "below 1"
-        raise BadInput(f"a threshold lies {lowest}, where the values lie, not at {threshold:g}")
+        raise BadInput(f"the threshold must be {lowest}, as the values are, not {threshold:g}")
     distance = abs(design.value - threshold)
     if distance < 1e-9:
-        raise BadInput(f"the value is the threshold {threshold}: no number of labels decides that")
+        raise BadInput(
+            f"the value equals the threshold {threshold}, so no number of labels decides between them"
+        )
     tail, z_power = (1 - confidence) / 2, _NORMAL.inv_cdf(power)
     sd_there = design.sd_at(threshold) if design.sd_at else design.sd
 
@@ -208,17 +213,19 @@ def _quantile(level: float, clusters: int) -> float:
 
 
 def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: int) -> SampleSize:
-    """Return the plan for questions with m units each; `independent(g)` is the number of independent units
-    needed with g clusters.
+    """Return the plan for questions with m units each. `independent(g)` is the number of independent units
+    that g clusters need.
     """
     if m < 1:
-        raise BadInput(f"a question has at least one unit, not {m}")
+        raise BadInput(f"each question must have at least one unit, not {m}")
     # A pilot without any disagreement would plan for no labels at all.
     if design.sd == 0:
-        raise BadInput("the pilot shows no spread at all: label more of it, or plan from assumptions")
+        raise BadInput(
+            "all values of the pilot are equal, so there is no spread to plan from: label more units, or plan from assumptions"
+        )
     effect = 1 + (m - 1) * design.icc
     if not independent(FEW_CLUSTERS) * effect < MOST_UNITS:
-        raise BadInput(f"that takes more than {MOST_UNITS:,} units: ask for less")
+        raise BadInput(f"the plan needs more than {MOST_UNITS:,} units: choose a less ambitious goal")
 
     def missing(there: int, units: int, pilot_effect: float, fewest: int) -> int:
         """Return the number of questions to add to the `there` existing clusters, which have `units` units in
@@ -234,7 +241,8 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
             x = (excess + sqrt(excess**2 + 4 * left)) / 2 if left >= 0 else 0.0
             if ceil(x / m) <= more:
                 return more
-            # With few clusters Student's t is wide, and each further cluster lowers the need: add them one by one.
+            # With few clusters Student's t is wide, and each added cluster lowers the number needed, so they are
+            # added one by one.
             more = ceil(x / m) if there + more >= FEW_CLUSTERS else more + 1
 
     clusters = missing(0, 0, 0.0, fewest)
@@ -265,7 +273,7 @@ def _design(value: float, unit_values: FloatArray, clusters: IntArray, least: fl
     sd = float(unit_values.std(ddof=1))
     icc = intraclass(unit_values, clusters)
     if g < 2:
-        # Units of a single question say nothing about other questions: together they count as one unit.
+        # Units of a single question carry no information about other questions, so together they count as one unit.
         effect = float(n)
     else:
         totals = np.bincount(clusters, weights=unit_values - unit_values.mean())
@@ -274,7 +282,8 @@ def _design(value: float, unit_values: FloatArray, clusters: IntArray, least: fl
 
 
 def intraclass(values: FloatArray, clusters: IntArray) -> float:
-    """Return the analysis-of-variance estimate of the intraclass correlation, cut to 0..1; 0 without groups.
+    """Return the analysis-of-variance estimate of the intraclass correlation, clipped to 0..1. It is 0
+    without groups.
 
     (MSB - MSW) / (MSB + (m0 - 1) MSW). Donner & Koval 1980, Biometrics 36.
     """
@@ -295,4 +304,4 @@ def intraclass(values: FloatArray, clusters: IntArray) -> float:
 
 def _check_icc(icc: float) -> None:
     if not 0 <= icc <= 1:
-        raise BadInput(f"an intraclass correlation lies in 0..1, not {icc}")
+        raise BadInput(f"the intraclass correlation must be from 0 to 1, not {icc}")

@@ -32,22 +32,22 @@ def rogan_gladen(
     """Return a rate corrected for the judge's sensitivity and specificity: (p + spec - 1) / (sens + spec - 1).
 
     p is the judge's rate on all units that it judged; sens and spec come from the units with a human label.
-    Rogan & Gladen 1978; for judges Lee et al. 2025, arXiv 2511.21140, section 3. The value is cut to 0..1.
-    The interval is Lang and Reiczigel's (2014, Preventive Veterinary Medicine 113(1), 13-22). Each of the
-    three shares counts with its effective number of independent units. The value is None if a class has no
-    human label, or if sens + spec <= 1. `weights` as in `corrected_mean`: sens and spec are then weighted
-    shares.
+    Rogan & Gladen 1978; for judges Lee et al. 2025, arXiv 2511.21140, section 3. The value is clipped to
+    0..1. The interval is Lang and Reiczigel's (2014, Preventive Veterinary Medicine 113(1), 13-22). Each of
+    the three shares counts with its effective number of independent units. The value is None if a class has
+    no human label, or if sens + spec <= 1. For `weights`, see `corrected_mean`; with weights, sens and spec
+    are weighted shares.
 
-    `judge` and `human` are 0, 1 or nan. Raises BadInput for other values. `how` as in `measures`; only
+    `judge` and `human` are 0, 1 or nan. Raises BadInput for other values. For `how`, see `measures`; only
     `interval` (None for no interval) and `confidence` are used.
     """
     settings = IntervalSettings(**how)
     f, y = numbers(judge, "judge", dimensions=1), numbers(human, "human", dimensions=1)
     if f.shape != y.shape:
-        raise BadInput(f"{len(f)} judge values, {len(y)} human values")
+        raise BadInput(f"there are {len(f)} judge values, but {len(y)} human values")
     for name, values in (("judge", f), ("human", y)):
         if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
-            raise BadInput(f"{name} must be 0, 1 or nan for a rate")
+            raise BadInput(f"{name} must contain only 0, 1 and nan, because it is a rate")
     groups, _ = cluster_numbers(clusters, len(f))
     judged = ~np.isnan(f)
     w = design_weights(weights, ~np.isnan(y))[judged]
@@ -77,7 +77,7 @@ def rogan_gladen(
         effective_share(f, ones, used_groups),
         effective_share(1 - f, zeros, used_groups),
     )
-    # This interval covered .98 to .99 where a bootstrap covered .67 to .86.
+    # The coverage of this interval was .98 to .99 where that of a bootstrap was .67 to .86.
     low, high = lang_reiczigel(*shares, confidence=settings.confidence)
     # The bounds rest on shares with added successes and failures, so they may lie on one side of the plain estimate.
     return replace(base, low=min(low, base.value or 0.0), high=max(high, base.value or 0.0))
@@ -122,7 +122,7 @@ def _why_no_rate(total: FloatArray) -> str:
     if not n:
         return "the judge labelled no unit"
     if not ones or not zeros:
-        return f"no unit has the human label {0 if ones else 1}: " + (
+        return f"no unit has the human label {0 if ones else 1}, so " + (
             "the specificity is unknown" if ones else "the sensitivity is unknown"
         )
     return "sensitivity + specificity is not above 1: the judge carries no information about this rate"

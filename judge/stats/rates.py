@@ -50,8 +50,8 @@ def table() -> Mapping[World, Mapping[str, tuple[int, float, float]]]:
 
 
 def nearest(verdict: Verdict) -> World | None:
-    """Return the cell nearest to the study among those with no more evidence; None if the study is smaller
-    than every cell.
+    """Return the cell that is most like the study, among the cells with at most as much evidence. Return None
+    if every cell has more evidence.
     """
     evidence = verdict.conditions[0]
     units, questions = evidence.n_units, evidence.n_clusters
@@ -63,7 +63,7 @@ def nearest(verdict: Verdict) -> World | None:
         agree = next(c.value for c in verdict.conditions if c.name == "people_agree")
         kappa = _below(KAPPA, agree if agree is not None else 0.0)
     counts = verdict.of.sums.shares[0].sum(axis=0)
-    # A declared label that nobody uses does not count: such a study has two labels in the simulation.
+    # A declared label that nobody uses does not count, as in the simulation.
     counts = counts[counts > 0]
     labels = 2 if len(counts) == 2 else 3
     share = float(counts.min() / counts.sum()) if len(counts) > 1 else 0.0
@@ -79,12 +79,14 @@ def nearest(verdict: Verdict) -> World | None:
 
 
 def rarest(labels: int, minority: float) -> float:
-    """Return the share of the rarest label in a cell: one label has `minority`, the others share the rest equally."""
+    """Return the share of the rarest label in a cell: one label has the share `minority`, and the other
+    labels have equal shares.
+    """
     return min(minority, (1 - minority) / (labels - 1))
 
 
 def like_this(verdict: Verdict) -> str:
-    """Return a sentence with the error rates of the nearest cell; empty if there is no such cell."""
+    """Return a sentence with the error rates of the cell that is most like the study; empty if there is none."""
     cell = nearest(verdict)
     if cell is None or cell not in table():
         return ""
@@ -93,16 +95,17 @@ def like_this(verdict: Verdict) -> str:
         return ""
     studies = rates["good"][0]
     guessing = max(rates[judge][1] for judge in GUESSING)
-    people = "1 person" if cell.people == 1 else f"{cell.people} people of kappa {cell.kappa:g}"
+    people = "1 person" if cell.people == 1 else f"{cell.people} people with kappa {cell.kappa:g}"
     limit = "the threshold" if cell.people == 1 else "the margin"
     return (
-        f"How often this rule errs, in {studies:,} simulated studies of the nearest kind with no more evidence ({people}, "
-        f"{cell.units:,} units, {cell.per_question} a question, {cell.labels} labels, the rarest {100 * rarest(cell.labels, cell.minority):g} %): a judge as good as a "
-        f"person is trusted in {rates['good'][1]:.0%} and not trusted in {rates['good'][2]:.0%}, one at {limit} is trusted in "
-        f"{rates['margin'][1]:.1%}, one that guesses or gives one label in {guessing:.1%}."
+        f"Error rates of this rule in {studies:,} simulated studies of the most similar kind, with no more evidence "
+        f"({people}, {cell.units:,} units, {cell.per_question} per question, {cell.labels} labels, the rarest with "
+        f"{100 * rarest(cell.labels, cell.minority):g} %): a judge as good as a person is trusted in "
+        f"{rates['good'][1]:.0%} and not trusted in {rates['good'][2]:.0%}; a judge at {limit} is trusted in "
+        f"{rates['margin'][1]:.1%}; a judge that guesses or gives only one label is trusted in {guessing:.1%}."
     )
 
 
 def _below(steps: tuple[float, ...], value: float) -> float:
-    """Return the largest step that is not above the value, or the first step."""
+    """Return the largest step that is not above the value, or the first step if all are above it."""
     return max((step for step in steps if step <= value + 1e-9), default=steps[0])

@@ -26,15 +26,15 @@ class Ratings:
 
     `codes[u, a]` is the position in `domain` of the label that annotator `a` gave to unit `u`, or -1.
     `domain` is the task's declared list of labels, in order, including labels that nobody used. `clusters[u]`
-    numbers the question that unit `u` belongs to; `clustered` is False when every unit is its own cluster.
-    Build it with `from_rows` or `from_codes`, which check everything.
+    numbers the question that unit `u` belongs to; `clustered` is False if every unit is its own cluster.
+    Build a table with `from_rows` or `from_codes`, which validate their input.
 
     `weights[u]` is the design weight of unit `u`, if units were drawn with unequal probabilities; only
     proportions matter. None means equal weights. The method `weighted` adds weights.
     """
 
     codes: IntArray
-    # Unused labels stay in the domain: weights and chance corrections depend on them.
+    # Unused labels stay in the domain, because weights and chance corrections depend on them.
     domain: tuple[str, ...]
     annotators: tuple[str, ...]
     units: tuple[str, ...]
@@ -98,11 +98,11 @@ class Ratings:
         array = np.asarray(codes)
         # Floats and objects may contain nan or None, which other packages count as a category of its own.
         if array.dtype.kind not in "iu":
-            raise BadInput(f"codes must be integers with -1 for missing, not {array.dtype}")
+            raise BadInput(f"codes must be integers, with -1 for missing labels, not {array.dtype}")
         # The number of names exposes a transposed table, which the `krippendorff` package would accept silently.
         if array.ndim != 2 or array.shape[1] != len(names):
             raise BadInput(
-                f"codes must be units x annotators: {len(names)} annotators, but the shape is {array.shape}"
+                f"codes must have the shape units x annotators; there are {len(names)} annotators, but the shape is {array.shape}"
             )
         checked = array.astype(np.int64)
         bad = np.argwhere((checked < MISSING) | (checked >= len(labels)))
@@ -112,7 +112,7 @@ class Ratings:
             raise BadInput(f"code {checked[u, a]} of '{names[a]}' on {where} is outside 0..{len(labels) - 1}")
         ids = tuple(units) if units is not None else tuple(str(i) for i in range(len(array)))
         if len(ids) != len(array):
-            raise BadInput(f"{len(ids)} unit ids for {len(array)} rows")
+            raise BadInput(f"there are {len(ids)} unit ids for {len(array)} rows")
         groups = np.asarray(clusters) if clusters is not None else np.arange(len(array))
         if groups.shape != (len(array),):
             raise BadInput(f"clusters must have one value for each of {len(array)} units, not {groups.shape}")
@@ -129,7 +129,7 @@ class Ratings:
         weights: FloatArray | None = None,
     ) -> Ratings:
         distinct, numbered = np.unique(np.asarray(clusters), return_inverse=True)
-        # Everything below reads whole columns, so columns are contiguous in memory.
+        # Columns are contiguous in memory, because all later code reads whole columns.
         codes = np.asfortranarray(codes)
         clustered = len(distinct) < len(codes)
         return cls(codes, domain, annotators, units, numbered.astype(np.int64), clustered, weights)
@@ -139,7 +139,7 @@ class Ratings:
         a weight is not above 0.
         """
         if weights.shape != (self.n_units,) or not (np.isfinite(weights) & (weights > 0)).all():
-            raise BadInput(f"weights are one number above 0 for each of {self.n_units} units")
+            raise BadInput(f"weights must be one number above 0 for each of {self.n_units} units")
         return replace(self, weights=weights)
 
     @property
@@ -185,7 +185,7 @@ class Ratings:
     def with_annotator(self, name: str, codes: IntArray) -> Ratings:
         """Return the table with one more column, for example the majority vote."""
         if name in self.annotators:
-            raise BadInput(f"there is an annotator '{name}' already")
+            raise BadInput(f"the table already has an annotator '{name}'")
         made = Ratings.from_codes(
             np.column_stack([self.codes, codes]),
             self.domain,
@@ -205,13 +205,15 @@ class Ratings:
             try:
                 numbers[i] = float(label)
             except ValueError:
-                raise BadInput(f"level {level} needs numbers; the label '{label}' is not one") from None
+                raise BadInput(
+                    f"level {level} needs numbers, but the label '{label}' is not a number"
+                ) from None
         if not np.isfinite(numbers).all():
             raise BadInput(f"level {level} needs finite numbers")
         if len(set(numbers.tolist())) < len(numbers):
-            raise BadInput(f"level {level}: two labels stand for the same number")
+            raise BadInput(f"level {level}: two labels are the same number")
         if level == "ratio" and (numbers < 0).any():
-            raise BadInput("level ratio needs numbers that are not negative")
+            raise BadInput("level ratio needs non-negative numbers")
         return numbers
 
 
@@ -223,7 +225,7 @@ def effective_size(weights: FloatArray) -> float:
 def _domain(domain: Sequence[str]) -> tuple[str, ...]:
     # A string is a sequence of letters, and each letter would silently become a label.
     if isinstance(domain, str) or not domain:
-        raise BadInput("the domain is a list of at least one label")
+        raise BadInput("the domain must be a list of at least one label")
     for label in domain:
         if not isinstance(label, str):
             raise BadInput(f"the label {label!r} in the domain is not a string: quote it")

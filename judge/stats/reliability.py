@@ -42,7 +42,8 @@ class Calibration:
     @cached_property
     def brier(self) -> Measure:
         """The mean squared error of the probabilities."""
-        # Computed on demand: not every command shows it, and its interval takes as long as the others together.
+        # Computed on demand, because not every command shows it, and its interval takes as long as all others
+        # together.
         return self._brier()
 
 
@@ -62,14 +63,14 @@ def calibration(
     al. 2017, arXiv 1706.04599, section 2); Brier = mean sum_k (p_k - [k = true])^2; log loss = mean -ln
     p_true (None with a reason if some true label has probability 0). Rows that are nan, or whose code is -1,
     are left out and lower the coverage. The ECE of a finite sample is biased upwards; its interval has the
-    same bias. `weights` [units] are design weights: with them no measure has an interval. Raises BadInput for
-    rows that do not sum to 1 within 1e-3, codes out of range, bins < 1.
+    same bias. `weights` [units] are design weights; with weights, no measure has an interval. Raises BadInput
+    for rows that do not sum to 1 within 1e-3, codes out of range, or bins < 1.
     """
     p, y = checked(probabilities, codes)
     if bins < 1:
         raise BadInput(f"calibration needs at least one bin, not {bins}")
     if weights is not None:
-        # No interval of a weighted calibration error was validated (benchmarks/weighted.py).
+        # No interval for a weighted calibration error has been validated (benchmarks/weighted.py).
         how["interval"] = None
     settings = IntervalSettings(**how)
     groups, clustered = cluster_numbers(clusters, len(p))
@@ -108,7 +109,7 @@ def calibration(
     log_loss = mean(loss, measure="log_loss", clusters=clusters, field=field, weights=weights, **how)
     impossible = int((true <= 0).sum())
     if impossible:
-        reason = f"{impossible} units have a true label of probability 0: the log loss is infinite"
+        reason = f"the true label has probability 0 on {impossible} units, so the log loss is infinite"
         log_loss = Measure("log_loss", None, n, reason=reason, field=field, coverage=ece.coverage)
     return Calibration(
         tuple(_bin(i, bins, total, int((which == i).sum())) for i in range(bins)),
@@ -121,11 +122,12 @@ def calibration(
 def temperature(
     probabilities: ArrayLike, codes: ArrayLike, weights: FloatArray | None = None
 ) -> tuple[float | None, str | None]:
-    """Return the temperature T that makes `scaled(probabilities, T)` most likely, and a reason if there is no such T.
+    """Return the temperature T that maximises the likelihood of `scaled(probabilities, T)`, and a reason if
+    there is no such T.
 
     Minimises the log loss of softmax(ln p / T) (Guo et al. 2017, section 4.2); T > 1 means overconfident. T
-    is None if there is no minimum between 1/1000 and 1000: every true label is the most probable, or the
-    probabilities carry no information. `weights` [units] are design weights.
+    is None if there is no minimum between 1/1000 and 1000, i.e. if every true label is the most probable
+    label, or if the probabilities carry no information. `weights` [units] are design weights.
     """
     p, y = checked(probabilities, codes)
     used = _usable(p, y)
@@ -142,9 +144,9 @@ def temperature(
 
     low, high = np.log(1e-3), np.log(1e3)
     if slope(float(np.exp(high))) <= 0:
-        return None, "every true label is the most probable one: the best temperature is 0"
+        return None, "every true label is the most probable label, so the best temperature is 0"
     if slope(float(np.exp(low))) >= 0:
-        return None, "the probabilities do not favour the true labels: the best temperature is infinite"
+        return None, "the probabilities do not favour the true labels, so the best temperature is infinite"
     # The derivative in 1 / T increases, so bisection finds its root.
     for _ in range(100):
         middle = (low + high) / 2
@@ -158,7 +160,7 @@ def temperature(
 def scaled(probabilities: ArrayLike, temperature: float) -> FloatArray:
     """Return softmax(ln p / T) row by row. Raises BadInput unless T > 0."""
     if not temperature > 0:
-        raise BadInput(f"a temperature is above 0, not {temperature}")
+        raise BadInput(f"the temperature must be above 0, not {temperature}")
     p = numbers(probabilities, "probabilities", dimensions=2)
     return softmax(np.log(np.maximum(p, 1e-12)) / temperature)
 
@@ -182,7 +184,7 @@ def checked(probabilities: ArrayLike, codes: ArrayLike) -> tuple[FloatArray, Int
     if y.dtype.kind not in "iu" or y.shape != (len(p),):
         raise BadInput(f"codes must be {len(p)} integers, not {y.dtype} of shape {y.shape}")
     if ((y < -1) | (y >= p.shape[1])).any():
-        raise BadInput(f"codes must lie in 0..{p.shape[1] - 1}, or be -1 for unknown")
+        raise BadInput(f"codes must be in 0..{p.shape[1] - 1}, or -1 for unknown labels")
     known = p[~np.isnan(across(np.add, p))]
     if (known < 0).any() or (np.abs(across(np.add, known) - 1) > 1e-3).any():
         raise BadInput("probabilities must not be negative and must sum to 1 in each row")

@@ -1,11 +1,12 @@
-"""Selective labelling with a guarantee: select the units that a judge may label alone, so that it agrees with
-people often enough.
+"""Selective labelling with a guarantee: select the units that a judge may label alone, such that its
+agreement with people is high enough.
 
 A path of thresholds, from few accepted units to all units, is fixed without using the labels that test it.
-Each step is a test of "the judge disagrees on at least a = 1 - agree of what it accepts here". The path is
-followed as long as the tests reject, all at the same level (fixed-sequence testing: Angelopoulos, Bates,
-Candès, Jordan & Lei, Learn then Test, arXiv 2110.01052, section 4). So the probability that the last passed
-step breaks the promise is at most that level.
+Each step tests the hypothesis that the judge disagrees with people on a share of at least a = 1 - agree of
+the units that this step accepts. The path is followed as long as the tests reject the hypothesis, all at the
+same level (fixed-sequence testing: Angelopoulos, Bates, Candès, Jordan & Lei, Learn then Test, arXiv
+2110.01052, section 4). So the probability that the last passed step violates the guarantee is at most that
+level.
 """
 
 from collections.abc import Sequence
@@ -16,11 +17,13 @@ from scipy.special import bdtr, logsumexp
 
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
-# Errors allowed at the start of the path: 61 units for 90 % at 95 %. With fewer units a single error would end it.
+# Errors allowed at the start of the path, which is 61 units for 90 % at 95 %. With fewer units, a single error would
+# end the path.
 ERRORS = 2
 STEPS = 24
-# Bets as shares of the largest one, which can lose the whole stake and no more, and the part of the stake on each. For a
-# judge that is wrong on a share e of single units the best bet is 1 - e / a; with several units per question, larger bets.
+# Bets as shares of the largest bet, which can lose the whole stake but no more, and the part of the stake on each.
+# For a judge that is wrong on a share e of single units, the best bet is 1 - e / a. With several units per question,
+# larger bets are better.
 _BETS = np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05])
 _STAKES = np.array([0.24, 0.12, 0.12, 0.1, 0.1, 0.08, 0.08, 0.06, 0.05, 0.03, 0.02])
 
@@ -29,8 +32,8 @@ _STAKES = np.array([0.24, 0.12, 0.12, 0.1, 0.1, 0.08, 0.08, 0.06, 0.05, 0.03, 0.
 class PathStep:
     """One step of the path on the tested units: the accepted units, their questions, and the units on which the judge is wrong.
 
-    `agreement` is weighted if units are. `p` is the p value of the test that the judge is wrong too often.
-    `holds`: this step and all earlier steps passed.
+    `agreement` is weighted if the units are weighted. `p` is the p value of the test that the judge is wrong
+    too often. `holds`: this step and all earlier steps passed.
     """
 
     accepted: int
@@ -42,8 +45,8 @@ class PathStep:
 
 
 def first_units(agree: float, level: float) -> int:
-    """Return the number of single-unit questions that show an agreement of `agree` at a level although ERRORS
-    of them are wrong.
+    """Return the number of single-unit questions that are enough to show an agreement of `agree` at a level
+    if the judge is wrong on ERRORS of them.
     """
     n = ERRORS + 1
     while bdtr(ERRORS, n, 1 - agree) > level:
@@ -57,13 +60,12 @@ def first_share(
     questions: IntArray,
     tested: int,
 ) -> float:
-    """Return the share of units that the first step accepts, computed from units that do not test it but were
-    drawn in the same way.
+    """Return the share of units that the first step accepts, computed from units that were drawn in the same
+    way but do not test the step.
 
-    It is the smallest share whose accepted units are worth `first` of `tested` questions. Their worth is
-    their number divided by the largest number in one question, as in the test (with one unit per question:
-    just their number). One standard deviation is added. `sure` and `questions` [N] describe the units that do
-    not test the step.
+    It is the smallest share whose accepted units are worth `first` of `tested` questions, plus one standard
+    deviation. As in the test, units are worth their number divided by the largest number in one question.
+    `sure` and `questions` [N] describe the units that do not test the step.
     """
     n = len(np.unique(questions))
     if not n:
@@ -74,7 +76,8 @@ def first_share(
         some = order[: max(1, round(share * len(order)))]
         per_question = np.bincount(numbers[some])
         if per_question.sum() / per_question.max() * tested / n >= first:
-            # The share varies between the two sets of questions. With one standard deviation more, too few units are rare.
+            # The share varies between the two sets of questions. With one standard deviation added, there are rarely
+            # too few units.
             return float(min(1.0, share + np.sqrt(share * (1 - share) * (1 / tested + 1 / n))))
     return 1.0
 
@@ -104,7 +107,7 @@ def follow(
     no step does).
 
     All units have equal weights, because the guarantee needs a draw with equal probability. Steps after the
-    first failure are computed for the curve, and never hold.
+    first failure are computed for the curve, but never hold.
     """
     path: list[PathStep] = []
     going = True
@@ -120,29 +123,29 @@ def follow(
 
 
 def disagreement_p(wrong: BoolArray, clusters: IntArray, a: float) -> float:
-    """Return the p value of "the judge is wrong on a share of at least `a`", which is small if it is wrong on
-    clearly fewer units.
+    """Return the p value of the hypothesis that the judge is wrong on a share of at least `a`. It is small if
+    the judge is wrong on clearly fewer units.
 
-    With one unit per question, this is the exact binomial p value. Otherwise it is a bet on the sums S_g of
-    (wrong - a) by question, which lie in [-a m, (1 - a) m], where m is the largest number of units in a
-    question. If the mean of the sums is not below 0, the mean over bets b of prod_g (1 - b S_g) has an
-    expectation of at most 1, so by Markov's inequality its inverse is a p value (Waudby-Smith & Ramdas 2024,
-    Estimating means of bounded random variables by betting, JRSS B 86(1), section 4, with constant bets: the
-    order of the questions does not matter).
+    With one unit per question, this is the exact binomial p value. Otherwise it comes from bets on the sums
+    S_g of (wrong - a) by question. These sums are in [-a m, (1 - a) m], where m is the largest number of
+    units in a question. If the mean of the sums is not below 0, the mean over bets b of prod_g (1 - b S_g)
+    has an expectation of at most 1, so by Markov's inequality its inverse is a p value (Waudby-Smith & Ramdas
+    2024, Estimating means of bounded random variables by betting, JRSS B 86(1), section 4). The bets are
+    constant, so the order of the questions does not matter.
     """
     n = len(wrong)
     if not n:
         return 1.0
-    # An exact binomial test on units of shared questions broke its promise in 11 to 14 % of studies.
+    # An exact binomial test on units that share questions violated its guarantee in 11 to 14 % of studies.
     if np.bincount(clusters).max() <= 1:
         return float(bdtr(int(wrong.sum()), n, a))
     _, question_of = np.unique(clusters, return_inverse=True)
     sums = np.bincount(question_of, weights=wrong - a)
     most = float(np.bincount(question_of).max())
-    # A promise of full agreement allows no disagreement, and no number of units can show that.
+    # A guarantee of full agreement allows no disagreement, and no number of units can show that.
     if a <= 0:
         return 1.0
-    # Rounding must not make the loss larger than the stake: its logarithm would be nan.
+    # Rounding must not make the loss larger than the stake, because the logarithm would be nan.
     losses = np.minimum(sums / ((1 - a) * most), 1.0)
     with np.errstate(divide="ignore"):
         capital = np.log1p(-np.outer(_BETS, losses)).sum(axis=1)
@@ -151,7 +154,7 @@ def disagreement_p(wrong: BoolArray, clusters: IntArray, a: float) -> float:
 
 def reached_by(sure: FloatArray, path: Sequence[float]) -> IntArray:
     """Return the first step of the path that accepts each unit; len(path) for a unit without a confidence (nan)."""
-    # Thresholds fall: the first that is not above the confidence.
+    # The thresholds decrease, so this finds the first one that is not above the confidence.
     at = np.searchsorted(-np.asarray(path), -np.where(np.isnan(sure), -np.inf, sure), side="left")
     at[np.isnan(sure)] = len(path)
     return at.astype(np.int64)

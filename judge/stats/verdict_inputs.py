@@ -28,8 +28,8 @@ class Limits:
     """The limits of the conditions: `margin` (a), `epsilon` and `q` (c), `label_margin` (d), `ceiling` (e).
 
     `threshold` replaces (a) if there is only one source of labels. If `clustered` is False, (c) treats each
-    unit as a question of its own, as its authors' code does. `near_labels`: near labels agree in part, and
-    (b) and (c) also take part in the decision.
+    unit as a question of its own, as its authors' code does. If `near_labels` is true, near labels agree in
+    part, and (b) and (c) also take part in the decision.
     """
 
     margin: float = -0.1
@@ -46,8 +46,8 @@ class Limits:
     skill_confidence: float = 0.99
 
     def at(self, confidence: float) -> Limits:
-        """Return the limits at another confidence of (a), (d) and (e). If it is stricter, (b) and (c) become
-        stricter to the same extent.
+        """Return the limits with another confidence for (a), (d) and (e). If this confidence is stricter, (b)
+        and (c) become stricter to the same extent.
         """
         stricter = min(1.0, (1 - confidence) / (1 - Limits.confidence))
         return replace(
@@ -62,10 +62,10 @@ class Limits:
 class Sums:
     """Sums over the units of each question, [studies, questions, ...].
 
-    The columns of `rows` are units, judge-human and human-human agreement, and then, with a column for each
-    label, the units with the label by annotators, by the judge, by both, and by two annotators. `apart` and
-    `apart_units`, [..., people], are for the alt-test: the sum of (person wins - judge wins) and the units.
-    `apart_squares` is the sum of the squared differences.
+    The first columns of `rows` are the units, the judge-human agreement and the human-human agreement. Then,
+    with one column per label, follow the units to which annotators, the judge, both, and two annotators gave
+    the label. `apart` and `apart_units`, [..., people], are for the alt-test: the sum of (person wins - judge
+    wins) and the units. `apart_squares` is the sum of the squared differences.
     """
 
     rows: FloatArray
@@ -83,12 +83,12 @@ class Sums:
 
     @property
     def shares(self) -> FloatArray:
-        """The annotators' labels, in units."""
+        """The number of units to which annotators gave each label."""
         return self.rows[..., 3 : 3 + len(self.agreement)]
 
     @property
     def judge_shares(self) -> FloatArray:
-        """The judge's labels, in units."""
+        """The number of units to which the judge gave each label."""
         n = len(self.agreement)
         return self.rows[..., 3 + n : 3 + 2 * n]
 
@@ -108,11 +108,11 @@ def sums(
 
     `agreement[i, j]` is how much two labels agree, 0 to 1, and `distance` the distance between them in the
     alt-test. A unit counts if two people labelled it; with one person (or gold), if that person and the judge
-    labelled it, and `people` is then 0. `weights` [units] apply to every sum but those of the alt-test, which
-    uses the units unweighted.
+    labelled it, and `people` is then 0. `weights` [units] apply to every sum except those of the alt-test,
+    which does not weight units.
     """
     if not len(clusters):
-        # No unit is shared. An unlabelled unit gives the same sums, and every array then has the shape that it needs.
+        # No unit is shared. One unlabelled unit gives the same sums, and keeps the arrays from being empty.
         judge, people = np.full((len(judge), 1), MISSING), np.full((len(people), 1, people.shape[2]), MISSING)
         clusters, weights = np.zeros(1, dtype=np.int64), None
     # `np.add.reduceat` below sums consecutive rows, so units of one question must be adjacent.
@@ -185,7 +185,7 @@ Regime = Literal["people", "threshold"]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """The arrays of one study behind a verdict; `plan` and curves start from them.
+    """The arrays of one study from which a verdict, its plan and its curves are computed.
 
     `n_units` of `n_asked` units count; `n_effective` is Kish's effective sample size, (sum w)^2 / sum w^2, which equals
     `n_units` for equal weights.
@@ -218,7 +218,7 @@ def case(
     """
     people = [person for person in people if person != judge]
     if not people and reference is None:
-        raise BadInput(f"there is nobody to compare '{judge}' with")
+        raise BadInput(f"there are no annotators to compare '{judge}' with")
     judge_codes = ratings.column(judge)
     together = 0
     if len(people) > 1:

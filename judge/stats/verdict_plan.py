@@ -1,5 +1,5 @@
-"""Plan the labels that a verdict on a judge still needs: how many questions, with what probability, and
-labelled by whom.
+"""Plan the labels that a verdict on a judge still needs: the number of questions, the probability, and the
+annotators.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ MOST_NAMED = 5
 class VerdictPlan:
     """The labels that a verdict still needs.
 
-    `more_*` are the questions and units that people (or the one source) and the judge still have to label: 0
-    if the verdict is decided, None if no number suffices (`why`). `half` and `most` are units for a
-    probability of 50 % and 90 %, and `curve` is the probability by size.
+    `more_*` are the questions and units that people (or the single source) and the judge still have to label.
+    They are 0 if the verdict is decided, or None if no number suffices; `why` is then the reason. `half` and
+    `most` are the units needed for a probability of 50 % and 90 %, and `curve` is the probability by size.
     """
 
     verdict: Verdict
@@ -40,9 +40,10 @@ class VerdictPlan:
 
 
 def plan_of(computed: Verdict, power: float) -> VerdictPlan:
-    """Return the labels that a verdict computed with this `power` still needs, to be decided with that probability.
+    """Return the labels that are still needed to decide the verdict with the probability `power`, with which
+    it was computed.
 
-    The probability covers all truths that the existing labels leave open, not only the value that they show.
+    The probability covers all truths that the existing labels allow, not only the value that they show.
     """
     who = computed.people or ((computed.source,) if computed.source else ())
     ahead = computed.outlook
@@ -50,15 +51,15 @@ def plan_of(computed: Verdict, power: float) -> VerdictPlan:
         return VerdictPlan(computed, power, who, 0, 0, 0, 0, (), "decided", ())
     n, g = computed.conditions[0].n_units, computed.conditions[0].n_clusters
     assumed = (
-        f"new questions are drawn as the {g:,} questions ({n:,} units) were that {_names(who)} and {computed.judge} labelled, and by the "
-        "same people",
-        "the truth may be any that these labels leave open (Bayesian bootstrap of the questions); the chance is over all of "
-        "them",
-        f"the chance of a decision, for or against, then is {100 * power:g} %; up to {MOST_UNITS:,} units are looked at",
+        f"new questions are drawn in the same way as the {g:,} questions ({n:,} units) that {_names(who)} and "
+        f"{computed.judge} labelled, and the same people label them",
+        "the chance of a decision is computed over all truths that these labels allow (Bayesian bootstrap of the questions)",
+        f"the chance of a decision, for or against, is then {100 * power:g} %; "
+        f"plans of up to {MOST_UNITS:,} units are considered",
     )
     why = ahead.why
     if not ahead.curve and computed.more_units is not None:
-        why = f"too few for a plan: label {FEWEST_FOR_T_TEST} questions and plan again"
+        why = f"there are too few questions for a plan: label {FEWEST_FOR_T_TEST} questions and plan again"
     return VerdictPlan(
         computed,
         power,

@@ -26,11 +26,12 @@ _SHOWN: dict[int, Literal["shown", "missed", "not shown"]] = {1: "shown", 0: "no
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition: `value` with its interval (at `confidence`) against `limit`; `why` is the reason in words.
+    """One condition: `value`, with its interval at `confidence`, is compared with `limit`. `why` is the
+    reason in words.
 
-    `name` is evidence, non_inferiority (a) or threshold in its place, skill (b), alt_test (c) or people_agree
-    (e). It is independence if people gave nearly the judge's labels, and gold if gold labels contradict
-    people.
+    `name` is evidence, non_inferiority (a), threshold (which replaces (a) for a single source), skill (b),
+    alt_test (c), people_agree (e), independence (people's labels are nearly identical to the judge's) or gold
+    (people contradict the gold labels).
     """
 
     name: str
@@ -52,7 +53,8 @@ class LabelRow:
     `finds`: how often the judge gives the label when a person does (recall), compared with how often another
     person does. `means`: how often a person gives the label when the judge does (precision), compared with
     when another person does. `n_units` counts the units with the label by people or by the judge; a unit
-    counts by the share of its people who gave the label. `why` says why the condition is not shown.
+    counts in proportion to the share of its people who gave the label. `why` says why the condition is not
+    shown.
     """
 
     label: str
@@ -107,36 +109,46 @@ def conditions(
         return Condition(name, states[state or name], *numbers, limit, confidence, n, g, why)
 
     why = (
-        f"{g:,} questions and {other:.4g} units with a label other than the commonest one; both have to be "
-        f"{FEWEST_QUESTIONS} or more"
-        + ("; the judge gives one label only" if bool(outcome.of.one_label[0]) else "")
+        f"{g:,} questions and {other:.4g} units with a label other than the most common label; "
+        f"both numbers must be at least {FEWEST_QUESTIONS}"
+        + ("; the judge gives only one label" if bool(outcome.of.one_label[0]) else "")
     )
     evidence = Condition("evidence", states["evidence"], other, None, None, FEWEST_OTHER, None, n, g, why)
-    why = f"the {100 * limits.skill_confidence:g} % interval of the judge's agreement, {_span(outcome.skill)}, against 0, which is guessing"
+    why = (
+        f"the {100 * limits.skill_confidence:g} % interval of the judge's agreement, {_span(outcome.skill)}, "
+        "compared with 0, the value for guessing"
+    )
     skill = condition("skill", outcome.skill, 0.0, limits.skill_confidence, why)
     if of.regime == "threshold":
-        why = f"the judge's agreement with '{of.source}', chance-corrected, is {_span(outcome.agreement)} against {limits.threshold:g}"
+        why = (
+            f"the judge's chance-corrected agreement with '{of.source}' is {_span(outcome.agreement)}, "
+            f"and the threshold is {limits.threshold:g}"
+        )
         first = condition("threshold", outcome.agreement, limits.threshold, usual, why, "non_inferiority")
         return evidence, first, skill
     assert outcome.difference is not None and outcome.ceiling is not None
     why = (
-        f"the judge's agreement with people, {_span(outcome.agreement)}, minus people's with each other, "
-        f"{_span(outcome.ceiling)}, is {_span(outcome.difference, 2.0)} against the margin {limits.margin:g}"
+        f"the judge's agreement with people, {_span(outcome.agreement)}, minus their agreement with each other, "
+        f"{_span(outcome.ceiling)}, is {_span(outcome.difference, 2.0)}, and the margin is {limits.margin:g}"
     )
     first = condition("non_inferiority", outcome.difference, limits.margin, usual, why)
     alone = lone(table, limits.ceiling) if table is not None else ()
     names = " and ".join([*([", ".join(alone[:-1])] if alone[1:] else []), *alone[-1:]])
     who = f"; {names} agree{'s' if len(alone) == 1 else ''} with nobody" if alone else ""
-    why = f"people's agreement with each other is {_span(outcome.ceiling)} against {limits.ceiling:g}{who}"
+    why = f"people's agreement with each other is {_span(outcome.ceiling)}, and must be above {limits.ceiling:g}{who}"
     agree = condition("people_agree", outcome.ceiling, limits.ceiling, usual, why)
     return evidence, first, skill, _alt_condition(of, states["alt_test"], limits, test, n, g), agree
 
 
 def independence(copies: Sequence[Copy], questions: int) -> Condition:
-    """Return the condition on people who gave nearly the judge's labels. It is always open."""
-    who = "; ".join(f"{copy.person} differs on {copy.apart:,} of {copy.units:,} units" for copy in copies)
+    """Return the condition on people whose labels are nearly identical to the judge's. Its state is always
+    open.
+    """
+    who = "; ".join(
+        f"{copy.person} differs from the judge on {copy.apart:,} of {copy.units:,} units" for copy in copies
+    )
     n = max(copy.units for copy in copies)
-    why = f"independent labels hardly agree so often: {who}"
+    why = f"independent labels rarely agree this often: {who}"
     return Condition("independence", "open", None, None, None, 1.0, None, n, questions, why)
 
 
@@ -147,7 +159,7 @@ def gold_agrees(gold: ConditionArrays, name: str, limits: Limits) -> Condition:
     limit = limits.threshold
     if gold.difference is not None and gold.ceiling is not None:
         limit = limits.margin
-        why += f", with each other {_span(gold.ceiling)}: the difference, {_span(gold.difference, 2.0)}, is below {limit:g}"
+        why += f", and with each other {_span(gold.ceiling)}: the difference, {_span(gold.difference, 2.0)}, is below {limit:g}"
     else:
         why += f", below {limit:g}"
     numbers = _numbers(gold.difference or gold.agreement, 2.0)
@@ -158,20 +170,23 @@ def gold_agrees(gold: ConditionArrays, name: str, limits: Limits) -> Condition:
 
 def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None, n: int, g: int) -> Condition:
     if test is None or len(test.compared) < 3:
-        why = "the alt-test needs three people who share ten questions with the judge and others"
+        why = "the alt-test needs three people who share ten questions with the judge and with other people"
         return Condition("alt_test", "not asked", None, None, None, limits.epsilon, None, n, g, why)
     sure = [row for row in test.compared if row.n_clusters >= FEWEST_FOR_T_TEST]
     lost, won = sum(row.lost for row in sure), sum(row.won for row in sure)
     why = f"the alt-test at epsilon {limits.epsilon:g}"
     left = len(test.compared) - len(sure)
     if not sure:
-        why += f" tests none of the {left} people: each shares fewer than {FEWEST_FOR_T_TEST} questions with the judge and others"
+        why += (
+            f" tests none of the {left} people, because each shares fewer than {FEWEST_FOR_T_TEST} questions "
+            "with the judge and with other people"
+        )
     else:
         why += (
             f": the judge wins against {won} of {len(sure)} people and loses to {lost} by more than epsilon"
         )
         if left:
-            why += f" ({left} more share fewer than the {FEWEST_FOR_T_TEST} questions that count here)"
+            why += f" ({left} more people are not tested, because they share fewer than {FEWEST_FOR_T_TEST} questions)"
     return Condition("alt_test", state, test.winning_rate, None, None, 0.5, None, n, g, why)
 
 
@@ -188,7 +203,7 @@ def labels(ratings: Ratings, outcome: ConditionArrays, limits: Limits) -> tuple[
         )
         for direction, units, judge, difference, states in sides:
             n, state = float(units[0, i]), _SHOWN[int(states[0, i])]
-            # A difference of two shares lies in -1..1, whatever the t interval says.
+            # A difference of two shares is in -1..1, even if the t interval is wider.
             value, low, high = (_number(np.clip(x, -1.0, 1.0), i) for x in difference)
             why = ""
             if state == "not shown":
@@ -205,16 +220,16 @@ def _number(values: FloatArray, i: int) -> float | None:
 
 def _not_shown(direction: Direction, n: float, low: float, limits: Limits) -> str:
     if n < 1e-9:
-        return f"{'no person' if direction == 'finds' else 'the judge never'} gave it"
+        return f"{'no person' if direction == 'finds' else 'the judge never'} gave the label"
     if n < FEWEST_OTHER - 1e-9:
         return f"{units_text(n)}, fewer than {FEWEST_OTHER}"
     if low > limits.label_margin:
-        return f"{units_text(n)}; the judge gives it no more often where people do than elsewhere"
+        return f"{units_text(n)}; the judge gives the label no more often where people give it than on other units"
     return f"{units_text(n)}; the interval includes {limits.label_margin:g}"
 
 
 def units_text(n: float) -> str:
-    """Return a number of units in words, rounded down. If people disagree on a unit, it counts in part."""
+    """Return a number of units in words, rounded down. A unit on which people disagree counts in part."""
     whole = math.floor(n + 1e-9)
     return f"{whole:,} unit" if whole == 1 else f"{whole:,} units"
 
@@ -222,7 +237,9 @@ def units_text(n: float) -> str:
 def without_intervals(
     conditions: Sequence[Condition], labels: Sequence[LabelRow]
 ) -> tuple[tuple[Condition, ...], tuple[LabelRow, ...]]:
-    """Return the rows without intervals: under unequal probabilities jackknife intervals are too narrow."""
+    """Return the rows without intervals, because jackknife intervals are too narrow under unequal
+    probabilities.
+    """
     return (
         tuple(replace(c, low=None, high=None) for c in conditions),
         tuple(replace(r, low=None, high=None, state="not shown", why="weighted estimate") for r in labels),
@@ -238,7 +255,9 @@ def measures(
     level: str,
     field: str | None,
 ) -> tuple[Measure, ...]:
-    """Return (a), or the agreement with the one source, followed by the agreements from which it is computed."""
+    """Return (a), or the agreement with the single source, followed by the agreements from which it is
+    computed.
+    """
     n, g = of.n_units, int(outcome.of.questions[0])
     who = (judge, of.source) if of.source is not None else (judge, *of.people)
     weights = name.partition(":")[2] or None
@@ -253,9 +272,9 @@ def measures(
         )
         if value is None:
             reason = (
-                "no unit is labelled by the judge and enough people"
+                "no unit is labelled by the judge and by enough people"
                 if not n
-                else "one label only: chance agreement is complete"
+                else "there is only one label, so chance agreement is complete"
             )
             return replace(base, reason=reason)
         if of.sums.weighted:

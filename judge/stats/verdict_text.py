@@ -6,7 +6,7 @@ from judge.stats.conditions import ConditionArrays
 from judge.stats.verdict_inputs import FEWEST_OTHER, FEWEST_QUESTIONS, Case, Limits
 from judge.stats.verdict_rows import Condition, Decision, LabelRow, units_text
 
-UNKNOWN_CEILING = "against a threshold; how well people would agree is unknown"
+UNKNOWN_CEILING = "a comparison with a threshold; how well people would agree is unknown"
 
 
 def by_state(rows: Sequence[LabelRow]) -> dict[str, list[str]]:
@@ -28,8 +28,8 @@ table names them.
 
 
 def labels_text(rows: Sequence[LabelRow]) -> str:
-    """Return the uses that a verdict allows by label: "for 'A'; to find 'B'; where it says 'C'; not for 'D';
-    open for 'E'".
+    """Return the uses of each label that a verdict allows: "for 'A'; to find 'B'; where it says 'C'; not for
+    'D'; open for 'E'".
     """
     kinds = ("for", "to find", "where it says", "not for", "open for")
     groups: dict[str, list[str]] = {kind: [] for kind in kinds}
@@ -58,7 +58,7 @@ def is_used(finds: LabelRow, means: LabelRow) -> bool:
 
 
 def _label_numbers(rows: Sequence[LabelRow]) -> str:
-    """Return the units of each label in both directions, with the reason why a label is not shown."""
+    """Return the number of units of each label in both directions, or the reason why a label is not shown."""
     parts = []
     for finds, means in zip(rows[::2], rows[1::2], strict=True):
         if is_used(finds, means):
@@ -77,7 +77,7 @@ def because(
 ) -> str:
     """Return the numbers of the conditions that determined the decision."""
     if decision == "do not trust" and bool(outcome.of.one_label[0]):
-        return "the judge gives one label only"
+        return "the judge gives only one label"
     wanted = {"do not trust": ("fails",), "undecided": ("open", "fails")}.get(decision, ("holds",))
     shown_only = () if limits.near_labels else ("skill", "alt_test")
     telling = [
@@ -98,24 +98,26 @@ def rule(of: Case, limits: Limits) -> str:
     """Return the rule in words; docs/verdict.md explains it in detail."""
     sure = f"{100 * limits.confidence:.4g} %"
     evidence = (
-        f"Undecided with fewer than {FEWEST_QUESTIONS} questions or {FEWEST_OTHER} units with a label other than the "
-        "commonest; a judge that gives one label only is not trusted. "
+        f"The verdict is undecided with fewer than {FEWEST_QUESTIONS} questions, or fewer than {FEWEST_OTHER} units with a "
+        f"label other than the most common label. A judge that gives only one label is not trusted. "
     )
     if of.regime == "threshold":
         return (
-            f"One source of labels ('{of.source}'). {evidence}Trust when the judge's agreement with it, chance-corrected, lies "
-            f"with its {sure} interval above {limits.threshold:g}; do not trust when the interval lies below; else undecided. "
-            f"This is {UNKNOWN_CEILING}."
+            f"There is one source of labels ('{of.source}'). {evidence}The judge is trusted if the {sure} interval of its "
+            f"chance-corrected agreement with this source is above {limits.threshold:g}, and not trusted if the interval is "
+            f"below it. Otherwise the verdict is undecided. This is {UNKNOWN_CEILING}."
         )
     near = (
-        f" Near labels count in part, so (b) skill and (c) the alt-test at epsilon {limits.epsilon:g} decide, too."
+        f" Near labels agree in part, so (b) skill and (c) the alt-test at epsilon {limits.epsilon:g} also take part "
+        "in the decision."
         if limits.near_labels
         else ""
     )
     return (
-        f"{len(of.people)} people. {evidence}Trust when (a) the judge's agreement with people, chance-corrected, minus "
-        f"theirs with each other lies with its {sure} interval above {limits.margin:g} and (e) people's own agreement above "
-        f"{limits.ceiling:g}; (d) says for which labels: what the judge finds and what it means by each, less than "
-        f"{-limits.label_margin:g} below another person. Do not trust when (a) lies below {limits.margin:g}. Else "
-        f"undecided.{near} Questions are the units of the intervals."
+        f"The judge is compared with {len(of.people)} people. {evidence}It is trusted if two {sure} intervals are high "
+        f"enough: (a) that of its chance-corrected agreement with people minus their agreement with each other is above "
+        f"{limits.margin:g}, and (e) that of people's agreement with each other is above {limits.ceiling:g}. Trust applies to "
+        f"the labels for which (d) the judge's recall and precision are less than {-limits.label_margin:g} below those of "
+        f"another person. The judge is not trusted if (a) is below {limits.margin:g}. Otherwise the verdict is "
+        f"undecided.{near} Intervals are computed by question."
     )

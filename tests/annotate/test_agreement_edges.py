@@ -115,7 +115,7 @@ def test_the_only_label_is_called_found(tmp_path: Path) -> None:
     rows = [("unit", "who", "label"), *((str(i), who, "yes") for i in range(3) for who in "ab")]
     result = document("agreement", str(write_csv(tmp_path / "t.csv", rows)))["measures"]
     reasons = {m["reason"] for m in result if m["measure"] == "cohen_kappa"}
-    assert reasons == {"the only label, declared or found, is 'yes'"}
+    assert reasons == {"'yes' is the only label in the domain"}
 
 
 def test_complaints_about_a_whole_table_name_the_file(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_weighted_measure_and_a_pair(table: tuple[str, ...]) -> None:
     assert result["why"].startswith("cohen_kappa (quadratic) between gpt and gold"), (
         "and not the plain one's name"
     )
-    assert "weighs by the order" in annotate("agreement", *table, "--fail-under", limit, code=2).stderr
+    assert "needs ordered labels" in annotate("agreement", *table, "--fail-under", limit, code=2).stderr
 
 
 def test_json_says_what_was_compared(table: tuple[str, ...]) -> None:

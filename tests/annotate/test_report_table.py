@@ -126,7 +126,7 @@ def test_a_wide_table_takes_the_probabilities_of_its_one_judge(tmp_path: Path) -
         ('{"yes": 0.9}', "the probabilities sum to 0.9, not to 1"),
         (
             '{"yes": 0.5, "maybe": 0.5}',
-            "a probability of 'maybe', which is not a label; the labels are no, yes",
+            "'maybe' has a probability, but is not a label; the labels are no, yes",
         ),
         ('{"yes": 1.5, "no": 0}', "1.5 of 'yes' is not a probability"),
         ("0.9", "must be an object of labels and probabilities"),
@@ -191,7 +191,7 @@ def test_a_person_who_copied_the_judge_is_named(elsewhere: Path) -> None:
         (verdict,) = as_json(write_csv(Path("v.csv"), kept), *CLUSTER)["verdicts"]
         # With people the judge agrees (0 + 0 + 1) / 3 beyond chance, they with each other (.92 + 0 + 0) / 3: (a) would hold.
         assert verdict["decision"] == ("undecided" if is_there else "do not trust")
-        assert ("the labels of copy are nearly the judge's own" in verdict["sentence"]) == is_there
+        assert ("the labels of copy are nearly identical to the judge's" in verdict["sentence"]) == is_there
         seen[is_there] = {c["name"]: c["state"] for c in verdict["conditions"]}
         if is_there:
             (why,) = [c["why"] for c in verdict["conditions"] if c["name"] == "independence"]
@@ -219,6 +219,6 @@ def test_a_person_alone_who_copied_a_judge_that_guesses_lets_nothing_pass(
         if code:
             (plan,) = document("plan", *args, "--verdict")["judges"]
             assert plan["decision"] == "undecided" and plan["more_units"] is None
-            assert plan["why"] == "the labels of ann are nearly the judge's own"
+            assert plan["why"] == "the labels of ann are nearly identical to the judge's"
             (curve,) = as_json(*args, "--curve")["verdicts"]
             assert {point["decision"] for point in curve["curve"]} == {"undecided"}

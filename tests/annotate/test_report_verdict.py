@@ -125,7 +125,7 @@ def test_gold_only_trust(tmp_path: Path) -> None:
         "It agrees above the threshold 0.667; how well people would agree is unknown. Trust it on 'stance'."
     )
     assert ruling.draw in ruling.sentence and ruling.next_place is None
-    assert ruling.because.startswith("The judge's agreement with 'gold', chance-corrected, is 0.900 (0.8")
+    assert ruling.because.startswith("The judge's chance-corrected agreement with 'gold' is 0.900 (0.8")
     assert "how well people would agree is unknown." in ruling.rule and "0.667" in ruling.rule
     (kappa,) = ruling.measures
     assert (kappa.n_units, kappa.coverage) == (200, 1.0)

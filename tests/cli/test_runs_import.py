@@ -137,7 +137,7 @@ BAD = [
     ((0, 2, '{"support": 0.7}'), r"l.csv:2: field 'probabilities': the probabilities sum to 0.7, not to 1"),
     (
         (0, 2, '{"maybe": 1}'),
-        r"l.csv:2: field 'probabilities': a probability of 'maybe', which is not a label",
+        r"l.csv:2: field 'probabilities': 'maybe' has a probability, but is not a label",
     ),
     (
         (0, 2, '{"support": -1, "refute": 2}'),

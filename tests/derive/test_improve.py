@@ -400,4 +400,4 @@ def test_a_file_that_is_no_recipe_is_named(text: str, told: str, tmp_path: Path)
 def test_a_task_that_is_not_split_says_how(tmp_path: Path) -> None:
     store = worlds.study(tmp_path / "w.db", worlds.draw(50))
     done = judge("improve", "stance", "-m", "scripted/hash", "-d", store.path, code=2)
-    assert "stance is not split; split it: judge split stance -d " in done.stderr
+    assert "stance has not been split; split it: judge split stance -d " in done.stderr

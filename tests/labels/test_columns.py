@@ -47,9 +47,9 @@ def test_the_cluster_is_named_or_declared_to_be_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("head", "told"),
     [
-        ("name,who,label", "no column with the unit's id: call it unit, unit_id"),
-        ("unit,person,label", "no column that says who labelled (or list one column an annotator"),
-        ("unit,who,opinion", "no column with the label: call it label"),
+        ("name,who,label", "no column with the unit's id; name it unit, unit_id"),
+        ("unit,person,label", "no column for the annotator (or list one column per annotator"),
+        ("unit,who,opinion", "no column with the label; name it label"),
     ],
 )
 def test_a_role_without_a_column_is_named_with_what_is_there(tmp_path: Path, head: str, told: str) -> None:

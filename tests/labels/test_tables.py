@@ -188,7 +188,7 @@ BAD = {
     "empty file": ("", r"t.csv: the file is empty"),
     "no rows": ("unit,who,label\n", r"t.csv: the file has a header but no rows"),
     "no labels": ("unit,who,label\nu,a,\n", r"t.csv: the table has no labels"),
-    "ragged": ("unit,who,label\nu,a,x\nu,b\n", r"t.csv:3: this row has 2 cells, the header 3"),
+    "ragged": ("unit,who,label\nu,a,x\nu,b\n", r"t.csv:3: this row has 2 cells, but the header has 3"),
     "no unit": ("unit,who,label\n,a,x\n", r"t.csv:2: field 'unit': this cell is empty"),
     "no annotator": ("unit,who,label\nu,,x\n", r"t.csv:2: field 'who': this cell is empty"),
     "twice": ("unit,who,label,label\nu,a,x,x\n", r"t.csv:1: field 'label': two columns"),
@@ -217,7 +217,7 @@ def test_a_unit_in_two_clusters(tmp_path: Path) -> None:
     path = write_csv(
         tmp_path / "t.csv", [("unit", "who", "label", "q"), ("u", "a", "x", "1"), ("u", "b", "x", "2")]
     )
-    with pytest.raises(BadInput, match=r"t.csv:3: field 'q': unit 'u' is in '2' here and in '1' on line 2"):
+    with pytest.raises(BadInput, match=r"t.csv:3: field 'q': unit 'u' is in '2' here, but in '1' on line 2"):
         read_table(path, Layout("unit", "who", "label", cluster="q"))
 
 
@@ -225,7 +225,7 @@ def test_an_unknown_label_and_a_word_among_numbers(tmp_path: Path) -> None:
     path = write_csv(
         tmp_path / "t.csv", [("unit", "who", "label"), ("u", "a", "1"), ("v", "a", "high"), ("w", "a", "-1")]
     )
-    with pytest.raises(BadInput, match=r"t.csv:3: unknown label 'high'; --level has 1, -1"):
+    with pytest.raises(BadInput, match=r"t.csv:3: unknown label 'high'; the labels of --level are 1, -1"):
         read_table(path, LONG, order=["1", "-1"])
     with pytest.raises(BadInput, match=r"t.csv:3: 'high' is not a number"):
         read_table(path, LONG, level="interval")
@@ -274,7 +274,7 @@ def test_columns_that_do_not_go_together(layout: dict[str, object], complaint: s
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"level": "ordinal"}, "names the labels in order"),
+        ({"level": "ordinal"}, "--level ordinal must list the labels in order"),
         ({"order": ["a", "a"]}, "given twice"),
         ({"order": ["a", ""]}, "empty or given twice"),
         ({"level": "interval", "order": ["1", "2"]}, "omit the labels"),

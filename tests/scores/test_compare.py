@@ -25,7 +25,7 @@ def test_a_difference_is_on_the_units_that_both_have() -> None:
     assert (result.first.value, result.second.value, result.difference.value) == (0.5, 0.5, 0.0)
     assert (result.difference.n_units, result.difference.coverage) == (2, pytest.approx(2 / 3))
     # a and e are in one run only.
-    assert "2 units are in only one of the two" in result.difference.notes
+    assert "2 units are in only one of the two scores" in result.difference.notes
 
 
 def test_scores_of_the_same_units_are_compared_row_by_row() -> None:

@@ -104,7 +104,7 @@ def test_biased_answers() -> None:
     # p1 biased; p2 valid and not (Others does not support); p3 has an answer that is not valid.
     result = points(confirmation.answer_bias(PAIRS, ANSWERS))
     assert (result["cbr"].value, result["cbr"].n_units) == (0.5, 2)
-    assert result["cbr"].notes == ("1 of 3 units have no value: 1 an answer is not valid",)
+    assert result["cbr"].notes == ("1 of 3 units have no value: 1 one of the answers is not valid",)
     assert result["valid_pairs"].value == pytest.approx(2 / 3)
 
 

@@ -169,7 +169,9 @@ def test_a_judges_refusal_is_no_answer_that_is_not_valid() -> None:
     assert (result["cbr"].value, result["cbr"].n_units) == (1.0, 1)
     valid = result["valid_pairs"]
     assert (valid.value, valid.n_units, valid.coverage) == (pytest.approx(1 / 3), 3, 0.75)
-    assert result["cbr"].notes == ("3 of 4 units have no value: 2 an answer is not valid, 1 refused",)
+    assert result["cbr"].notes == (
+        "3 of 4 units have no value: 2 one of the answers is not valid, 1 refused",
+    )
 
 
 def test_no_answer_at_all_is_wrong() -> None:

@@ -55,7 +55,7 @@ def test_factscore() -> None:
 
 def test_everybody_abstains() -> None:
     result = points(faithfulness.factscore(ANSWERS.assign(abstained=True), claims()))
-    assert result["factscore"].reason == "there is no such unit"
+    assert result["factscore"].reason == "there are no units"
     assert result["respond_ratio"].value == 0.0
 
 

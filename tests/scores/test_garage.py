@@ -69,7 +69,7 @@ def test_all_deflected_and_no_insufficient_row() -> None:
     result = points(garage.deflection(answers))
     assert result["deflection_false_positive_rate"].value == 1.0
     none = result["deflection_true_positive_rate"]
-    assert (none.value, none.n_units, none.reason) == (None, 0, "there is no such unit")
+    assert (none.value, none.n_units, none.reason) == (None, 0, "there are no units")
 
 
 def test_a_sentence_without_a_label_leaves_its_answer_without_a_value() -> None:

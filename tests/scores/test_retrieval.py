@@ -242,7 +242,7 @@ def test_a_claim_without_a_ranking_and_no_misleading_document() -> None:
     ]
     assert (result.value, result.n_units, result.coverage) == (0.0, 1, 0.5)
     none = points(raguard.misleading(1, CLAIMS, DOCUMENTS.assign(role="supporting"), LISTS))
-    assert none["misleading_retrieval_recall@1[own/owning]"].reason == "there is no such unit"
+    assert none["misleading_retrieval_recall@1[own/owning]"].reason == "there are no units"
 
 
 def test_associated_and_supporting_documents() -> None:

@@ -42,7 +42,7 @@ def test_counts_coverage_and_what_is_missing() -> None:
 @pytest.mark.parametrize(
     ("values", "rows", "reason"),
     [
-        ([], None, "there is no such unit"),
+        ([], None, "there are no units"),
         ([NAN, NAN], None, "none of the 2 units has a value: 2 undefined"),
         ([0.0, 0.0], quotient(0, 0), "the denominator is zero"),
     ],

@@ -149,7 +149,7 @@ def test_halves_split_questions() -> None:
         (lambda: urag.sets(CALIBRATION, CALIBRATION), "is in both halves"),
         (lambda: choices([[0.5, 0.5]], "C", "t"), "unknown label 'C' of the correct option"),
         (lambda: choices([[0.5, 0.4, 0.1]], "C", "t", [[True, True, False]]), "has no option 'C'"),
-        (lambda: choices([[0.0, 0.0]], "A", "t"), "no option any probability"),
+        (lambda: choices([[0.0, 0.0]], "A", "t"), "no option with a probability above 0"),
         (
             lambda: urag.sets(choices([[NAN, 1.0]], "A", "c"), choices([[0.5, 0.5]], "A", "t")),
             "no calibration question",

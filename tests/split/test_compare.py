@@ -104,7 +104,7 @@ def test_runs_that_share_nothing_are_refused_with_what_each_has(tmp_path: Path) 
 
 def test_the_sealed_test_is_left_out_until_a_look_is_asked_for(study: tuple[Path, list[str]]) -> None:
     db, runs = study
-    assert "is not split" in judge("compare", "stance", "--part", "test", "-d", db, code=2).stderr
+    assert "judge split stance" in judge("compare", "stance", "--part", "test", "-d", db, code=2).stderr
     judge("split", "stance", "-d", db)
     opened = compared(db)
     assert looks(db) == []

@@ -167,7 +167,7 @@ def test_what_the_test_can_show_is_taken_from_open_questions_alone(tmp_path: Pat
     add_run(db, "scripted/wrong", wrong)
     result = shown(db)["detectable"]
     n = 100 - len(sealed)
-    assert result["basis"] == f"the widest of 1 pair of runs on {n} questions of learn and tune"
+    assert result["basis"] == f"the largest spread among 1 pair of runs, on {n} questions of learn and tune"
     other = planted(tmp_path, 100, name="other")
     shown(other)
     worse = {u: LABELS[(q + 1) % 3] if f"study:{q:03}" in sealed else wrong[u] for u, q in units.items()}

@@ -176,7 +176,7 @@ def test_annotators_with_too_little_are_skipped_and_named() -> None:
     codes[9:, 3] = -1
     result = alt_test(Ratings.from_codes(codes, LABELS, table.annotators), "judge")
     assert [row.annotator for row in result.compared] == ["h0", "h1", "h2"]
-    assert result.skipped == (("h3", "only 9 units with the judge and another"),)
+    assert result.skipped == (("h3", "shares only 9 units with the judge and another annotator"),)
 
 
 def test_units_need_two_others() -> None:
@@ -188,7 +188,7 @@ def test_units_need_two_others() -> None:
     result = alt_test(table, "judge", least_others=2)
     assert result.passed is None
     assert result.winning_rate is None
-    assert result.reason == "nobody shares 10 units with the judge and 2 other annotators"
+    assert result.reason == "no annotator shares 10 units with the judge and 2 other annotators"
     assert len(result.skipped) == 3
     assert alt_test(table, "judge", least_others=1).passed
 

@@ -167,11 +167,11 @@ def test_more_confidence_is_wider_and_none_is_no_interval() -> None:
     ("how", "message"),
     [
         ({"interval": "normal"}, "unknown interval 'normal'"),
-        ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
-        ({"confidence": 95}, "confidence must lie between 0 and 1"),
+        ({"confidence": 1.0}, "confidence must be between 0 and 1"),
+        ({"confidence": 95}, "confidence must be between 0 and 1"),
         ({"replicates": 50}, "at least 100 replicates"),
         ({"replicates": 100_000_000}, "at most 1,000,000 replicates, not 100,000,000"),
-        ({"seed": -1}, "a seed is a whole number from 0, not -1"),
+        ({"seed": -1}, "at least 0, not -1"),
     ],
 )
 def test_settings_out_of_range_are_refused(how: How, message: str) -> None:

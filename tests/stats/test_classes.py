@@ -27,7 +27,7 @@ def test_scores_by_hand() -> None:
     # The judge said c five times and was wrong: precision 0 is a value. The reference never did: no recall.
     assert result["precision:c"].value == 0.0
     assert result["recall:c"].value is None
-    assert result["recall:c"].reason == "'y' never gave 'c'"
+    assert result["recall:c"].reason == "'y' never used the label 'c'"
     assert result["f1:c"].value == 0.0
     # Every label's row has its own n: the units of its denominator; the coverage is that of the pair.
     assert [result[f"{name}:a"].n_units for name in ("precision", "recall", "f1")] == [35, 40, 45]

@@ -136,7 +136,7 @@ def test_the_promise_is_kept(score: str, alpha: float) -> None:
 
 def test_bad_calls_are_refused() -> None:
     p, y = halves(20)
-    with pytest.raises(BadInput, match="alpha must lie"):
+    with pytest.raises(BadInput, match="alpha must be"):
         label_sets(p, y, p, y, alpha=0)
     with pytest.raises(BadInput, match="at least one calibration unit"):
         label_sets(p[:0], y[:0], p, y)
@@ -171,9 +171,7 @@ def test_few_calibration_questions_are_warned_of() -> None:
     codes = halves(30)[1]
     # n = 30, k = ceil(31 .9) = 28: Beta(28, 3). At .805 it is P(Bin(30, .805) >= 28) = .0015 + .0108 + .0381 = .050.
     (note,) = few_questions(np.arange(30), codes)
-    assert note.startswith(
-        "only 30 calibration questions: the coverage of such sets lies between 80% and 97%"
-    )
+    assert note.startswith("only 30 calibration questions: the coverage of such sets is between 80% and 97%")
     # Six questions of five units are six: thirty units give a threshold (the 28th), six questions promise nothing.
     (few,) = few_questions(np.arange(30) // 5, codes)
-    assert few == "only 6 calibration questions: what coverage such sets have cannot be said"
+    assert few == "only 6 calibration questions: too few to state the coverage of such sets"

@@ -49,7 +49,7 @@ def test_it_is_shown_what_it_rests_on() -> None:
     ("scores", "reason"),
     [
         ([[1.0, np.nan], [np.nan, 2.0]], "no unit is scored by two annotators"),
-        ([[3.3, 3.3], [3.3, 3.3]], "all scores are equal: agreement and chance cannot be distinguished"),
+        ([[3.3, 3.3], [3.3, 3.3]], "all scores are equal, so agreement cannot be distinguished from chance"),
     ],
 )
 def test_undefined_is_said(scores: Any, reason: str) -> None:

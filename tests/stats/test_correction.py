@@ -120,9 +120,9 @@ def test_one_labelled_question_is_not_enough() -> None:
 
 def test_bad_arrays_are_refused() -> None:
     f, y = sample()
-    with pytest.raises(BadInput, match="440 judge values, 40 human values"):
+    with pytest.raises(BadInput, match="440 judge values, but 40 human values"):
         corrected_mean(f, y[:40])
-    with pytest.raises(BadInput, match="lambda lies between 0 and 1"):
+    with pytest.raises(BadInput, match="lambda must be from 0 to 1"):
         corrected_mean(f, y, lam=1.5)
     with pytest.raises(BadInput, match="must be finite"):
         corrected_mean(np.full(440, np.inf), y)
@@ -203,7 +203,7 @@ def test_bad_weights_are_refused() -> None:
     f, y = sample()
     with pytest.raises(BadInput, match="a weight above 0"):
         corrected_mean(f, y, weights=np.where(np.arange(440) == 3, np.nan, 1.0))
-    with pytest.raises(BadInput, match="39 weights, 440 units"):
+    with pytest.raises(BadInput, match="39 weights for 440 units"):
         corrected_mean(f, y, weights=np.ones(39))
 
 

@@ -87,7 +87,10 @@ def test_an_undefined_comparison_has_a_reason() -> None:
     codes = np.zeros_like(flat.codes)
     result = compare(Ratings.from_codes(codes, ["0", "1"], flat.annotators), ["one", "two"], "gold")[0]
     assert result.difference.value is None and result.p_value is None and result.adjusted is None
-    assert result.difference.reason == "undefined on the shared questions, or on all but one of them"
+    assert (
+        result.difference.reason
+        == "the measure is undefined on the shared questions, or if one of them is left out"
+    )
     apart = Ratings.from_codes(np.array([[0, 0, -1], [-1, 1, 1]]), ["a", "b"], ["x", "y", "z"])
     assert compare(apart, ["x", "z"], "y")[0].difference.reason == "no unit is labelled by all of x, z, y"
 
@@ -100,7 +103,7 @@ def test_bad_calls_are_refused() -> None:
         compare(table, ["one", "h9"], "gold")
     with pytest.raises(BadInput, match="unknown measure"):
         compare(table, ["one", "two"], "gold", "f1")
-    with pytest.raises(BadInput, match="not 'gwet_ac1'"):
+    with pytest.raises(BadInput, match="not by 'gwet_ac1'"):
         compare(table, ["one", "two"], "gold", "gwet_ac1")
 
 
@@ -148,7 +151,7 @@ def test_a_difference_without_spread_has_the_sign_tests_p(shift: float, p: float
 
 def test_what_cannot_be_tested_says_why() -> None:
     single = pseudo_values(one_unit_each([1.0]), mean_of)
-    assert "1 shared questions" in str(paired_difference(single, single).reason)
+    assert "number of shared questions is 1" in str(paired_difference(single, single).reason)
     # Without the only question that has a denominator the quotient is undefined.
     rows = np.array([[1, 1, 1], [0, 0, 1]], dtype=np.float64)
     thin = pseudo_values(rows, lambda s: ratio(s[:, 0], s[:, 1]))

@@ -215,18 +215,21 @@ HALF = expected_rate(0.5)
 @pytest.mark.parametrize(
     ("message", "function", "given"),
     [
-        ("a rate to plan for", expected_rate, (1.0,)),
-        ("shares are", expected_kappa, (0.5, [0.5, 0.6])),
-        ("shares are", expected_kappa, (0.5, [np.nan, 0.5])),
-        ("a kappa to plan for", expected_kappa, (1.0, [0.5, 0.5])),
+        ("the rate to plan for", expected_rate, (1.0,)),
+        ("shares must", expected_kappa, (0.5, [0.5, 0.6])),
+        ("shares must", expected_kappa, (0.5, [np.nan, 0.5])),
+        ("the kappa to plan for", expected_kappa, (1.0, [0.5, 0.5])),
         ("intraclass", partial(expected_rate, icc=2), (0.5,)),
-        *(("a width is above 0", plan_width, (HALF, width)) for width in (0, np.inf, np.nan)),
+        *(("the width must be above 0", plan_width, (HALF, width)) for width in (0, np.inf, np.nan)),
         ("no interval is as wide as 3", plan_width, (HALF, 3)),
         ("more than 1,000,000,000,000 units", plan_width, (HALF, 1e-100)),
         ("at least one unit", partial(plan_width, per_cluster=[0]), (HALF, 0.1)),
-        *(("lies between 0 and 1", plan_decision, (HALF, threshold)) for threshold in (5, -0.1, np.nan)),
-        ("lies between -1 and 1", plan_decision, (expected_kappa(0.5, [0.5, 0.5]), -1.5)),
-        ("no number of labels decides that", plan_decision, (HALF, 0.5)),
+        *(
+            ("threshold must be between 0 and 1", plan_decision, (HALF, threshold))
+            for threshold in (5, -0.1, np.nan)
+        ),
+        ("threshold must be between -1 and 1", plan_decision, (expected_kappa(0.5, [0.5, 0.5]), -1.5)),
+        ("equals the threshold 0.5", plan_decision, (HALF, 0.5)),
         ("two annotators, not 3", pilot, (Ratings.from_codes([[0, 0, 0]] * 3, ["a", "b"], list("xyz")),)),
         ("nothing to plan from", pilot, (two_annotators(((5, 0), (0, 0))),)),
     ],

@@ -91,8 +91,16 @@ def test_a_corrected_rate_is_cut_to_its_range() -> None:
 @pytest.mark.parametrize(
     ("f", "y", "reason"),
     [
-        ([1, 0, 1, 0], [1, 1, np.nan, np.nan], "no unit has the human label 0: the specificity is unknown"),
-        ([1, 0, 1, 0], [0, 0, np.nan, np.nan], "no unit has the human label 1: the sensitivity is unknown"),
+        (
+            [1, 0, 1, 0],
+            [1, 1, np.nan, np.nan],
+            "no unit has the human label 0, so the specificity is unknown",
+        ),
+        (
+            [1, 0, 1, 0],
+            [0, 0, np.nan, np.nan],
+            "no unit has the human label 1, so the sensitivity is unknown",
+        ),
         ([1, 0, 1, 0], [1, 1, 0, 0], "sensitivity + specificity is not above 1"),
         ([np.nan] * 4, [1, 1, 0, 0], "the judge labelled no unit"),
     ],

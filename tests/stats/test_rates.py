@@ -37,7 +37,7 @@ def test_the_rarest_label_of_the_cell_is_no_more_frequent_than_that_of_the_study
     three = against_gold([80, 90, 45], "abc")
     cell = nearest(three)
     assert cell is not None and (cell.labels, cell.minority, cell.units) == (3, 0.1, 100)
-    assert "3 labels, the rarest 10 %" in like_this(three)
-    assert "3 labels, the rarest 25 %" in like_this(against_gold([75, 70, 70], "abc"))
+    assert "3 labels, the rarest with 10 %" in like_this(three)
+    assert "3 labels, the rarest with 25 %" in like_this(against_gold([75, 70, 70], "abc"))
     # 80 of 215 are 37 %: below the half, so a tenth.
-    assert "2 labels, the rarest 10 %" in like_this(against_gold([80, 135], "ab"))
+    assert "2 labels, the rarest with 10 %" in like_this(against_gold([80, 135], "ab"))

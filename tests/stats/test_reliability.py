@@ -76,7 +76,9 @@ def test_units_without_truth_or_distribution_lower_the_coverage() -> None:
 def test_an_impossible_true_label_has_no_log_loss() -> None:
     result = calibration(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([1, 0]))
     assert result.log_loss.value is None
-    assert result.log_loss.reason == "1 units have a true label of probability 0: the log loss is infinite"
+    assert (
+        result.log_loss.reason == "the true label has probability 0 on 1 units, so the log loss is infinite"
+    )
     assert result.brier.value == pytest.approx((2 + 0.5) / 2)
 
 
@@ -94,7 +96,7 @@ def test_intervals_widen_with_questions() -> None:
     [
         ([[0.5, 0.6]], [0], "must sum to 1"),
         ([[1.5, -0.5]], [0], "must not be negative"),
-        ([[0.5, 0.5]], [2], "codes must lie in 0..1"),
+        ([[0.5, 0.5]], [2], "codes must be in 0..1"),
         ([[0.5, 0.5]], [0.0], "codes must be 1 integers"),
         ([[0.5, 0.5]], [0, 1], "codes must be 1 integers"),
         ([["a", "b"]], [0], "probabilities must be numbers"),

@@ -64,7 +64,7 @@ def test_two_constant_annotators_have_no_kappa() -> None:
     result = by_name(pair([[0, 0]] * 20))
     for name in CHANCE_FROM_DATA:
         assert result[name].value is None
-        assert result[name].reason == "every label is 'a': agreement and chance cannot be distinguished"
+        assert result[name].reason == "every label is 'a', so agreement cannot be distinguished from chance"
     assert result["percent"].value == 1.0
     assert result["percent"].n_units == 20
 
@@ -80,7 +80,7 @@ def test_one_constant_annotator_has_no_kappa() -> None:
     result = by_name(pair([[0, 0]] * 15 + [[0, 1]] * 5))
     assert result["cohen_kappa"].value is None
     assert (
-        result["cohen_kappa"].reason == "'x' gave only the label 'a': kappa would be 0 whatever the agreement"
+        result["cohen_kappa"].reason == "'x' used only the label 'a', so kappa would be 0 for any agreement"
     )
     # Fleiss and alpha pool the annotators, so they are defined.
     assert result["krippendorff_alpha"].value is not None
@@ -130,7 +130,7 @@ def test_no_overlap_is_said() -> None:
 def test_one_label_in_the_domain_is_said() -> None:
     result = by_name(pair([[0, 0], [0, 0]], "a"))
     assert result["krippendorff_alpha"].value is None
-    assert result["krippendorff_alpha"].reason == "the only label, declared or found, is 'a'"
+    assert result["krippendorff_alpha"].reason == "'a' is the only label in the domain"
     assert result["pabak"].value is None
 
 
@@ -168,7 +168,7 @@ def test_fifteen_hundred_distinct_values_fit_in_memory() -> None:
 def test_ordinal_alpha_of_very_many_labels_is_refused() -> None:
     codes = np.arange(200).reshape(100, 2)
     table = Ratings.from_codes(codes, [str(i) for i in range(200)], ["x", "y"])
-    with pytest.raises(BadInput, match="ordinal alpha takes at most 64 labels, not 200"):
+    with pytest.raises(BadInput, match="at most 64 labels, not 200"):
         measures(table, ["krippendorff_alpha"], level="ordinal")
 
 

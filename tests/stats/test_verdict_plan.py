@@ -61,7 +61,7 @@ def test_no_sentence_names_zero_units() -> None:
     table = Ratings.from_codes(codes, ["a", "b"], ["judge", "gold"])
     of = case(table, "judge", reference="gold")
     plan = outlook(of.sums, Limits(threshold=0.5556), looks=[LookAhead(0.1, 0, 0.9999)])
-    assert plan.why.startswith("the units drawn already have a chance of ")
+    assert plan.why.startswith("the units that are already drawn have a chance of only ")
 
 
 def test_what_is_decided_needs_nothing() -> None:
@@ -73,7 +73,7 @@ def test_too_few_questions_are_no_pilot() -> None:
     plan = planned(noisy(16, {"judge": 0.2, "gold": 0.0}, per_question=2), reference="gold")
     # 8 questions of two units: 22 more make thirty.
     assert (plan.more_clusters, plan.more_units) == (22, 44)
-    assert plan.why == "too few for a plan: label 30 questions and plan again"
+    assert plan.why == "there are too few questions for a plan: label 30 questions and plan again"
 
 
 def kept_promises(rng: np.random.Generator, studies: int, pilot: int) -> tuple[FloatArray, IntArray]:

@@ -135,7 +135,7 @@ def test_data_without_relevance_labels_have_no_raf(judge: Judge, tmp_path: Path)
     assert "raf" not in result.names
     assert "no passage has a gold label 'relevance': RAF is left out" in notes
     assert "no gold label 'insufficient': all questions are treated as answerable" in notes
-    assert result["deflection_true_positive_rate"]["reason"] == "there is no such unit"
+    assert result["deflection_true_positive_rate"]["reason"] == "there are no units"
     refused = judge("score", "garage", "--dataset", "own", "--part", "raf", code=1)
     assert "no passage in 'own' has a gold label 'relevance'" in refused.err
 

@@ -106,7 +106,7 @@ def test_classes_the_ratio_and_the_model_alone(judge: Judge, study: None) -> Non
     assert (result.value("set_size_without"), result.value("set_size_ratio")) == (0.5, 1.0)
     # With passages t1 (alone wrong) is right, t2 (alone right) is wrong.
     assert (result.value("accuracy[alone_wrong]"), result.value("accuracy[alone_right]")) == (1.0, 0.0)
-    assert result["accuracy[alone_unknown]"]["reason"] == "there is no such unit"
+    assert result["accuracy[alone_unknown]"]["reason"] == "there are no units"
 
 
 def test_calibrated_on_another_system(judge: Judge, study: None) -> None:
@@ -215,7 +215,7 @@ def test_a_threshold_for_each_label(judge: Judge, judged: str) -> None:
     assert any("in every set" in note for note in result["coverage"]["notes"])
     # One threshold for all, from three questions: their coverage is Beta(2, 2), which has 13.5 % and 86.5 % as
     # its quantiles (x^2 (3 - 2x) = 0.05 at x = 0.1354).
-    message = "only 3 calibration questions: the coverage of such sets lies between 14% and 86% in nine of ten calibrations"
+    message = "only 3 calibration questions: the coverage of such sets is between 14% and 86% in nine of ten calibrations"
     assert message in score(judge, *CONFORMAL)["coverage"]["notes"]
 
 
