@@ -124,7 +124,7 @@ def alt_test(
     if not 0 <= epsilon <= 1 or not 0 < q < 1:
         raise BadInput("the alt-test needs an epsilon from 0 to 1, and a q above 0 and below 1")
     if least_others < 1:
-        raise BadInput("the alt-test needs a least_others of at least 1, not {least_others}")
+        raise BadInput(f"the alt-test needs a least_others of at least 1, not {least_others}")
     humans = ratings.select(names)
     verdicts = ratings.column(judge)
     values = _values(ratings, level)

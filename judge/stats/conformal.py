@@ -89,7 +89,7 @@ def thresholds(
     if not by_class:
         return np.full(n_labels, calibrated(probabilities, codes, score, alpha, convention))
     if convention != "exact":
-        raise BadInput("sets that are calibrated label by label need the convention exact, not {convention}")
+        raise BadInput(f"sets that are calibrated label by label need the convention exact, not {convention}")
     return np.array(
         [
             calibrated(probabilities[codes == k], codes[codes == k], score, alpha)

@@ -205,7 +205,7 @@ def test_continuous_scores_are_not_counted_like_labels(tmp_path: Path) -> None:
     assert outcome["fields"][0]["labels"] is None and len(outcome["measures"]) == 4
     assert "4,500 different numbers" in annotate("agreement", *table, "--level", "interval", *NONE).stdout
     assert "4,500 different labels" in annotate("agreement", *table, code=1).stderr
-    only = "above 200 there is krippendorff_alpha with --level interval"
+    only = "above 200, only krippendorff_alpha with --level interval"
     assert only in annotate("agreement", *table, "--level", "interval", "--measure", "percent", code=1).stderr
     write_csv(tmp_path / "t.csv", [rows[0], *((u, *(v.lstrip("-") for v in row)) for u, *row in rows[1:])])
     assert only in annotate("agreement", *table, "--level", "ratio", code=1).stderr

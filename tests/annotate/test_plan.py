@@ -145,8 +145,8 @@ def test_the_page_prints_what_it_assumed() -> None:
         (("--expect", "0.7", "--width", "0.2", "--shares", "0.5,0.6"), "sum to 1", 1),
         (("--expect", "0.7", "--width", "0.2", "--measure", "gwet_ac1"), "gwet_ac1 requires a pilot", 2),
         (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--shares", "1"), "--shares is for kappa", 2),
-        (("--expect", "0.7", "--width", "0", "--measure", "percent"), "width is above 0", 1),
-        (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--icc", "2"), "0..1", 1),
+        (("--expect", "0.7", "--width", "0", "--measure", "percent"), "width must be above 0", 1),
+        (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--icc", "2"), "intraclass correlation", 1),
         (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--per-question", "0"), "whole numbers", 2),
         (("--expect", "0.7", "--threshold", "0.7", "--measure", "percent"), "no number of labels decides", 1),
         (("--expect", "0.9", "--width", "3", "--measure", "percent"), "no interval is as wide as 3", 1),
@@ -155,10 +155,10 @@ def test_the_page_prints_what_it_assumed() -> None:
         (("--expect", "0.9", "--threshold", "5", "--measure", "percent"), "threshold must be between 0 and 1", 1),
         (("--expect", "0.9", "--threshold", "nan", "--measure", "percent"), "threshold must be between 0 and 1", 1),
         (("--expect", "0.7", "--shares", "nan,0.5", "--width", "0.2"), "shares must be two or more positive", 1),
-        (("--expect", "nan", "--shares", "0.5,0.5", "--width", "0.2"), "a kappa to plan for", 1),
+        (("--expect", "nan", "--shares", "0.5,0.5", "--width", "0.2"), "the kappa to plan for", 1),
         (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--per-question", "nan"), "1 to 10,000", 2),
         (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--per-question", "1e30"), "1 to 10,000", 2),
-        (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--icc", "nan"), "0..1", 1),
+        (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--icc", "nan"), "intraclass correlation", 1),
         (("--expect", "0.7", "--width", "0.2", "--field", "x"), "without a pilot", 2),
         (("--expect", "0.7", "--width", "0.2", "--power", "1"), "between 0 and 1", 2),
         ((VOTES, "--annotators", "x", "--width", "1", "--shares", "1"), "requires --expect", 2),
@@ -205,7 +205,7 @@ def test_three_people() -> None:
         f"Still needed: about {result['more_units']} more units on {result['more_clusters']} more questions, labelled by ann, bob "
         "and cyd, each of them, for a probability of 80 %" in printed
     )
-    assert "- rule: 3 people." in printed and "Bayesian bootstrap" in printed
+    assert "compared with 3 people." in printed and "Bayesian bootstrap" in printed
     assert document(*VERDICT, "--epsilon", "0.1")["epsilon"] == 0.1
 
 

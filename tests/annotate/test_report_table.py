@@ -129,7 +129,7 @@ def test_a_wide_table_takes_the_probabilities_of_its_one_judge(tmp_path: Path) -
             "'maybe' has a probability, but is not a label; the labels are no, yes",
         ),
         ('{"yes": 1.5, "no": 0}', "1.5 of 'yes' is not a probability"),
-        ("0.9", "must be an object of labels and probabilities"),
+        ("0.9", "must be an object that maps labels to probabilities"),
         ("{", "not JSON"),
     ],
 )
@@ -195,7 +195,7 @@ def test_a_person_who_copied_the_judge_is_named(elsewhere: Path) -> None:
         seen[is_there] = {c["name"]: c["state"] for c in verdict["conditions"]}
         if is_there:
             (why,) = [c["why"] for c in verdict["conditions"] if c["name"] == "independence"]
-            assert "copy differs on 0 of 600 units" in why and verdict["more_units"] is None
+            assert "copy differs from the judge on 0 of 600 units" in why and verdict["more_units"] is None
     assert seen[True]["non_inferiority"] == "holds" and seen[True]["independence"] == "open"
     assert "independence" not in seen[False]
 

@@ -99,7 +99,7 @@ RULES: dict[str, tuple[list[U], dict[str, float], str, str]] = {
         ),
         {},
         "do not trust",
-        "margin -0.1",
+        "the margin is -0.1",
     ),
 }
 
@@ -113,7 +113,7 @@ def test_the_rule(name: str, tmp_path: Path) -> None:
     assert ruling.ceiling_known is (people > 1)
     assert ruling.more_units == (22 if name.startswith("few") else None)
     if people > 1:
-        assert ruling.rule.startswith(f"{people} people.")
+        assert ruling.rule.startswith(f"The judge is compared with {people} people.")
 
 
 def test_gold_only_trust(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_judge_with_one_label_is_not_trusted_and_warned_of(tmp_path: Path) -> 
     made = [U(gold=truth(i), judges={"m/judge": S}) for i in range(60)]
     (ruling,) = ruled(tmp_path, made)
     assert ruling.decision == "do not trust" and ruling.more_units is None
-    assert ruling.because == "The judge gives one label only (n = 60 units of 60 questions)"
+    assert ruling.because == "The judge gives only one label (n = 60 units of 60 questions)"
     assert ruling.warnings == (
         "m/judge gave the label 'support' to 60 of 60 units, so it hardly distinguishes units.",
     )

@@ -227,9 +227,7 @@ def test_labels_of_a_queue_alone_are_refused_with_the_reason(tmp_path: Path) -> 
     label_as_gold(db, "ann")
     told = judge("route", "stance", "--run", run, "--reference", "ann", "-d", db, code=2).stderr
     assert "0 questions with labels by ann can test the promise" in told
-    assert (
-        "40 labelled units are left out: no draw with equal probability from all units brought them" in told
-    )
+    assert "40 labelled units are left out" in told
 
 
 def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, float]]) -> None:

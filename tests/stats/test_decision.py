@@ -204,7 +204,10 @@ def test_a_label_that_nobody_gave_is_no_part_of_the_verdict() -> None:
     wider = Ratings.from_codes(table.codes, ["l0", "l1", "rare"], table.annotators)
     result = verdict(wider, "judge", list(PEOPLE))
     assert (result.decision, by_state(result.labels)["not_shown"]) == ("trust", ["rare"])
-    assert [row.why for row in result.labels[4:]] == ["no person gave the label", "the judge never gave the label"]
+    assert [row.why for row in result.labels[4:]] == [
+        "no person gave the label",
+        "the judge never gave the label",
+    ]
     assert "rare" not in result.because
 
 

@@ -112,7 +112,7 @@ def test_a_rate_that_cannot_be_corrected_is_said(f: list[float], y: list[float],
 
 
 def test_a_rate_takes_zeros_and_ones() -> None:
-    with pytest.raises(BadInput, match="human must be 0, 1 or nan"):
+    with pytest.raises(BadInput, match="human must contain only 0, 1 and nan"):
         rogan_gladen(np.array([1.0]), np.array([0.5]))
 
 
