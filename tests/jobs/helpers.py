@@ -7,7 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from judge.asking.run import in_study, prepare
+from judge.errors import Unreachable
 from judge.jobs import follow, post
 from judge.jobs.account import service_of
 from judge.jobs.offline import Offline
@@ -123,6 +126,14 @@ def submit(db: Path) -> post.PostReport:
         job = jobs.find(store, "last")
         with closing(service_of(store.path, job)) as service:
             return post.submit(store, job, service)
+
+
+def lose_post(db: Path, server: Batching, *, arrives: bool) -> None:
+    """Write a batch whose post ends with a lost connection; `arrives`: whether the server begins the batch."""
+    write_batch(db, server)
+    server.lost_answers, server.not_sent = int(arrives), int(not arrives)
+    with pytest.raises(Unreachable, match="connection lost"):
+        submit(db)
 
 
 def fetch(db: Path) -> list[Path]:

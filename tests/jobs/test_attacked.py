@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from judge.errors import ServerFault, Unreachable
+from judge.errors import ServerFault
 from judge.jobs import post, results
 from judge.store import Store
 from tests.cli.helpers import Done, checked
@@ -15,6 +15,7 @@ from tests.jobs.helpers import (
     answered_job,
     batch,
     fetch,
+    lose_post,
     of,
     read_files,
     states,
@@ -98,10 +99,7 @@ def test_given_up_requests_are_not_posted_after_all(
 ) -> None:
     """The post was lost, the units were given back and asked live: the file must stay where it is."""
     monkeypatch.setattr(post, "SETTLE_SECONDS", 0.0)
-    write_batch(db, server)
-    server.not_sent = 1
-    with pytest.raises(Unreachable):
-        submit(db)
+    lose_post(db, server, arrives=False)
     judge("jobs", "cancel", "--release")
     judge("run", *of(server))
     submit(db)
@@ -238,10 +236,7 @@ def test_what_no_list_shows_is_not_posted_again_by_itself(
 ) -> None:
     """A batch whose answer was lost and that is listed an hour late: nothing is paid twice."""
     monkeypatch.setattr(post, "SETTLE_SECONDS", 0.0)
-    write_batch(db, server)
-    server.lost_answers = 1
-    with pytest.raises(Unreachable):
-        submit(db)
+    lose_post(db, server, arrives=True)
     server.listed_late = 10**6
     assert "--release" in str(submit(db).undecided)
     [row] = checked(judge("jobs", "show", "last", "--json").out, "jobs_status")["rows"]
@@ -297,13 +292,10 @@ def test_whether_a_post_arrived_shows_after_it_was_lost_not_after_it_was_begun(
     server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A post that hung for ten minutes and was begun at its end, in a list that shows it a moment later."""
-    write_batch(db, server)
     times = iter(["2020-01-01T00:00:00+00:00"])
     real = post.now
     monkeypatch.setattr(post, "now", lambda: next(times, None) or real())
-    server.lost_answers = 1
-    with pytest.raises(Unreachable):
-        submit(db)
+    lose_post(db, server, arrives=True)
     server.listed_late = 1
     report = submit(db)
     assert ("should list it within" in report.unsure[0], report.undecided) == (True, None)

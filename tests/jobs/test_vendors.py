@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from judge.asking.run import prepare
-from judge.errors import BadInput, KeyProblem, Unreachable
+from judge.errors import BadInput, KeyProblem
 from judge.jobs import follow, lines, post, whole
 from judge.providers.base import Provider
 from judge.run_options import RunOptions
 from judge.store import Store, jobs
 from tests.cli.helpers import Done, checked
-from tests.jobs.helpers import SERVERS, batch, fetch, of, requests_in, states, submit, write_batch
+from tests.jobs.helpers import SERVERS, batch, fetch, lose_post, of, requests_in, states, submit, write_batch
 from tests.loopback.batches_server import Batching
 from tests.loopback.wire import threaded
 from tests.runner.helpers import left_in, make_study, numbered, select
@@ -108,10 +108,8 @@ def test_a_provider_that_answers_nothing_is_not_asked_for_ever(
 
 def test_a_lost_answer_does_not_pay_twice(server: Batching, db: Path, judge: Judge) -> None:
     """The batch is begun, and nobody learns its id."""
-    write_batch(db, server)
-    server.late, server.lost_answers = 2, 1
-    with pytest.raises(Unreachable, match="connection lost"):
-        submit(db)
+    server.late = 2
+    lose_post(db, server, arrives=True)
     assert select(db, "SELECT state, batch_id FROM job_parts") == [("posting", None)]
     assert "may have been posted" in judge("jobs", "cancel").err
     if isinstance(server, SERVERS["anthropic"]):
@@ -126,10 +124,7 @@ def test_a_lost_answer_does_not_pay_twice(server: Batching, db: Path, judge: Jud
 def test_what_was_never_begun_is_posted_when_the_user_releases_it(
     server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_batch(db, server)
-    server.not_sent = 1
-    with pytest.raises(Unreachable):
-        submit(db)
+    lose_post(db, server, arrives=False)
     # It may show in the list a moment later.
     report = submit(db)
     assert ("should list it within" in report.unsure[0], report.undecided) == (True, None)
@@ -150,13 +145,10 @@ def test_batches_of_others_are_told_apart(
     other = make_study(tmp_path / "other.db", ["Nothing of the kind.", "Nor this."])
     for n in range(4):
         judge("run", *of(server), "--batch", "--as", f"judge {n}", "-d", other)
-    write_batch(db, server)
     server.late = 10**6
     write_batch(other, server, asked_as="judge 5")
     submit(other)
-    server.not_sent = 1
-    with pytest.raises(Unreachable):
-        submit(db)
+    lose_post(db, server, arrives=False)
     report = submit(db)
     if isinstance(server, SERVERS["anthropic"]):
         assert "batch_5" in report.unsure[0]

@@ -230,16 +230,6 @@ async def test_each_attempt_says_where_and_with_which_limits_it_was_made(db: Pat
         assert reused == [(None, None)], "an answer that was not asked for was asked nowhere"
 
 
-async def test_what_the_server_refused_is_in_the_record_of_the_run(db: Path) -> None:
-    async with OpenAIServer() as server:
-        server.refuse = {"seed"}
-        async with served(server) as provider:
-            await run(db, provider, plan(sampling=Sampling(answers="json", seed=3)))
-    [(facts, options)] = select(db, "SELECT provider, options FROM runs")
-    assert json.loads(facts)["left_out"] == ["seed"]
-    assert json.loads(options)["seed"] == 3, "what was wished for"
-
-
 async def test_what_the_server_refused_is_kept_when_it_is_learnt(db: Path) -> None:
     """A run that is killed says it, too: looked at after each commit, and there before the last one."""
     seen: list[int] = []
@@ -256,6 +246,8 @@ async def test_what_the_server_refused_is_kept_when_it_is_learnt(db: Path) -> No
                 await run_task(store, run_plan, provider, watch)
     assert seen
     assert seen[0] < UNITS
+    [(options,)] = select(db, "SELECT options FROM runs")
+    assert json.loads(options)["seed"] == 3, "what was requested"
 
 
 def test_the_lock_lies_beside_the_study(db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

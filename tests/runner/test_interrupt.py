@@ -82,29 +82,18 @@ def _at(server: ServerProcess, words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(server.url if word.startswith("http") else word for word in words)
 
 
-def test_calls_that_take_too_long_are_left_behind(db: Path) -> None:
-    with Driven(db, "scripted/hash", "--option", "delay=600", "--grace", "0.2") as run:
-        signalled_when_running(run)
+@pytest.mark.parametrize(("grace", "signals"), [("0.2", 1), ("3600", 2)], ids=["too long", "second signal"])
+def test_calls_are_left_behind_after_their_time_or_a_second_signal(
+    db: Path, grace: str, signals: int
+) -> None:
+    """Calls take 10 minutes, so that nothing else ends the run."""
+    with Driven(db, "scripted/hash", "--option", "delay=600", "--grace", grace) as run:
+        for _ in range(signals):
+            assert run.wait_for_more(), "it is at work, or waits for its calls"
+            run.process.send_signal(signal.SIGINT)
         report = run.end()
     assert report["interrupted"]
     assert (report["ended"], report["pending"]) == ({}, UNITS)
-
-
-def test_a_second_signal_stops_at_once(db: Path) -> None:
-    # Nothing else would end it: calls take 10 minutes, and have an hour.
-    with Driven(db, "scripted/hash", "--option", "delay=600", "--grace", "3600") as run:
-        signalled_when_running(run)
-        assert run.wait_for_more(), "it goes on waiting for its calls"
-        run.process.send_signal(signal.SIGINT)
-        report = run.end()
-    assert report["interrupted"]
-    assert report["pending"] == UNITS
-
-
-def signalled_when_running(run: Driven) -> None:
-    """SIGINT as soon as the run says that it is at work."""
-    assert run.wait_for_more()
-    run.process.send_signal(signal.SIGINT)
 
 
 def test_interrupted_while_it_waits_for_a_retry(db: Path) -> None:

@@ -229,29 +229,6 @@ def test_the_headers_of_the_opening_count(tmp_path: Path) -> None:
     assert provider.refused <= 2 * 5, "after each reset, rounded down by up to a second"
 
 
-class PerMinute(Timed):
-    """A server that takes `limit` calls a minute, answers after 0.5 s, and does not say when the next minute begins."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(lambda n: 0.5)
-        self.limit = limit
-        self.taken: Counter[int] = Counter()
-
-    async def complete(self, request: Request) -> Reply:
-        minute = int((asyncio.get_running_loop().time() - 1000.0) // 60.0)
-        if self.taken[minute] >= self.limit:
-            raise RateLimited("slow down")
-        self.taken[minute] += 1
-        return await super().complete(request)
-
-
-def test_a_limit_per_minute_loses_no_unit(tmp_path: Path) -> None:
-    """Twelve tries were used up after 3 to 8 s, so that the last units of a run failed."""
-    provider = PerMinute(60)
-    ask(tmp_path, provider, 65, 100)
-    assert provider.ended < 2 * 60.0
-
-
 class Burst(Timed):
     """A server that answers after 0.1 s, and refuses all calls from second 1 to second 2.5: 503, Retry-After 2.
 

@@ -36,30 +36,6 @@ def short_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_server, "LAST_PROBE", 0.05)
 
 
-async def test_one_refusal_in_twenty_slows_nobody_down(tmp_path: Path) -> None:
-    db = make_study(tmp_path / "s.db", numbered(600))
-    draw = random.Random(3)
-    async with OpenAIServer() as server, served(server) as provider:
-        server.withhold(64)
-        server.plan.when = lambda body, n: Fault("429") if draw.random() < 0.05 else None
-        report = await run(db, provider, plan(patience=WAITS, concurrency=64))
-    assert report.ended == {"ok": 600}
-    assert report.cuts == 0
-    assert server.requests < 690, "a refusal costs its own call one more"
-    assert server.max_concurrency == 64, "and the concurrency stays as it is"
-
-
-async def test_a_limit_of_the_rate_is_found(tmp_path: Path) -> None:
-    """200 a second at even distances. The search costs refusals at first, not one a label for ever."""
-    db = make_study(tmp_path / "s.db", numbered(400))
-    async with OpenAIServer() as server, served(server) as provider:
-        server.capacity = Bucket(200)
-        # Waits are 50 times shorter here than they are, and so are twelve tries of an unlucky unit.
-        report = await run(db, provider, plan(patience=replace(WAITS, rate_limit_tries=1000)))
-    assert report.ended == {"ok": 400}
-    assert server.requests < 2 * 400
-
-
 async def test_a_server_that_is_gone_for_a_while_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
