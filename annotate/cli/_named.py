@@ -32,15 +32,12 @@ class BatchName(click.Argument):
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """Process the value as click does, but with a different error message."""
-        try:
+        if not self.value_is_missing(value):
             return super().process_value(ctx, value)
-        except click.MissingParameter:
-            rows = _batches(ctx)
-            listed = ", ".join(f"{row['batch']} ({', '.join(row['annotators'])})" for row in rows)
-            # The example names the newest batch, which is most likely to be the one that the user needs.
-            raise UsageError(
-                f"specify a batch; available: {listed}; for example: {_typed(ctx, rows[-1])}"
-            ) from None
+        rows = _batches(ctx)
+        listed = ", ".join(f"{row['batch']} ({', '.join(row['annotators'])})" for row in rows)
+        # The example names the newest batch, which is most likely to be the one that the user needs.
+        raise UsageError(f"specify a batch; available: {listed}; for example: {_typed(ctx, rows[-1])}")
 
 
 class Person(click.Option):
@@ -48,18 +45,17 @@ class Person(click.Option):
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """Process the value as click does, but with a different error message."""
-        try:
+        if not self.value_is_missing(value):
             return super().process_value(ctx, value)
-        except click.MissingParameter:
-            rows, name = _batches(ctx), ctx.params["name"]
-            row = next((row for row in rows if row["batch"] == name), None)
-            if row is None:
-                listed = ", ".join(row["batch"] for row in rows)
-                raise UsageError(f"no batch '{name}'; available: {listed}") from None
-            people = ", ".join(row["annotators"])
-            raise UsageError(
-                f"specify your name with --as: batch '{row['batch']}' is for {people}; for example: {_typed(ctx, row)}"
-            ) from None
+        rows, name = _batches(ctx), ctx.params["name"]
+        row = next((row for row in rows if row["batch"] == name), None)
+        if row is None:
+            listed = ", ".join(row["batch"] for row in rows)
+            raise UsageError(f"no batch '{name}'; available: {listed}")
+        people = ", ".join(row["annotators"])
+        raise UsageError(
+            f"specify your name with --as: batch '{row['batch']}' is for {people}; for example: {_typed(ctx, row)}"
+        )
 
 
 def _batches(ctx: click.Context) -> list[dict[str, Any]]:

@@ -46,7 +46,6 @@ def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
 @quarantine.command("accept")
 @click.argument("numbers", nargs=-1, type=int, metavar="ID...")
 @click.option("--as", "person", metavar="NAME", help="Name of the annotator who gave the labels.")
-@click.option("--unit", help="Unit of the label, if you accept only one record.")
 @click.option("--blind", "blind", flag_value="blind", help="Mark labels as blind: no suggestion was shown.")
 @click.option(
     "--assisted", "blind", flag_value="assisted", help="Mark labels as assisted: suggestions were shown."
@@ -56,7 +55,6 @@ def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
 def accept(
     numbers: tuple[int, ...],
     person: str | None,
-    unit: str | None,
     blind: str | None,
     why: str | None,
     store: Store,
@@ -71,10 +69,8 @@ def accept(
     from annotate.packing.conflicts import settle_conflict
 
     _some(numbers)
-    if unit and len(numbers) > 1:
-        raise UsageError("--unit can be used only with one record")
     # The function is passed, because annotate.exchange never imports annotate.packing.
-    done = take_in(store, numbers, person=person, unit=unit, blind=blind, note=why, merged=settle_conflict)
+    done = take_in(store, numbers, person=person, blind=blind, note=why, merged=settle_conflict)
     note(f"{len(numbers)} records accepted; new labels: {short_list(done.new)}")
 
 

@@ -1,6 +1,5 @@
 """Draw more units for a batch. The larger sample is the same as if all of its units had been drawn at once."""
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,7 +7,6 @@ from annotate.batch_plan import BatchPlan
 from annotate.drawing import places, seats
 from annotate.drawing.batch import redraw, strata_of, strata_sizes
 from annotate.drawing.eligible import eligible
-from annotate.drawing.sample import DrawnUnit
 from annotate.drawing.seats import Changed
 from annotate.drawing.sequences import in_blocks
 from annotate.sitting.desk import BatchInfo
@@ -89,7 +87,11 @@ def extend_batch(
         new = [d for d in drawn if d.unit_id not in before]
         _untaken(store, info, {d.unit_id for d in new})
         # All weights are written again: old and new units are one sample with one inclusion probability.
-        _weigh(conn, name, drawn, before)
+        conn.executemany(
+            "INSERT INTO batch_units VALUES (?, ?, 'sample', ?, ?, ?) ON CONFLICT (batch, unit_id) "
+            "DO UPDATE SET probability = excluded.probability, weight = excluded.weight",
+            [(name, d.unit_id, d.stratum, d.probability, d.weight) for d in drawn],
+        )
         # Units that were imported after the draw are now in the frame.
         conn.execute(
             "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?, '$.frame', ?, '$.strata', json(?)) "
@@ -136,17 +138,3 @@ def _untaken(store: Store, info: BatchInfo, units: set[str]) -> None:
         raise UsageError(
             f"batch '{info.batch}': {row[1]} of the next units are in batch '{row[0]}', which was drawn later; draw a new batch"
         )
-
-
-def _weigh(conn: sqlite3.Connection, name: str, drawn: Sequence[DrawnUnit], before: set[str]) -> None:
-    for d in drawn:
-        if d.unit_id in before:
-            conn.execute(
-                "UPDATE batch_units SET probability = ?, weight = ? WHERE batch = ? AND unit_id = ?",
-                [d.probability, d.weight, name, d.unit_id],
-            )
-        else:
-            conn.execute(
-                "INSERT INTO batch_units VALUES (?, ?, 'sample', ?, ?, ?)",
-                [name, d.unit_id, d.stratum, d.probability, d.weight],
-            )

@@ -119,8 +119,6 @@ def draw(candidates: Collection[Candidate], n: int, seed: int, *, equal: bool = 
     parts: Mapping[str, int] = Counter()
     if equal:
         parts = equal_parts(sizes, n)
-    elif len(sizes) == 1:
-        parts = dict.fromkeys(sizes, n)
     else:
         for block in itertools.islice(in_proportion(sizes, seed), math.ceil(n / BLOCK)):
             parts = Counter(parts) + Counter(block)
@@ -176,25 +174,6 @@ class _First:
         del self._kept[self._n :]
 
 
-class _Heads(Collection[Candidate]):
-    """Candidates for a draw of questions: one candidate for each question with at least `least` units."""
-
-    def __init__(self, of: Frame, least: int) -> None:
-        self._of, self._least = of, least
-        self._n = sum(1 for _ in self)
-
-    def __len__(self) -> int:
-        return self._n
-
-    def __iter__(self) -> Iterator[Candidate]:
-        for question, stratum, n in self._of.questions():
-            if n >= self._least:
-                yield Candidate(question, question, stratum)
-
-    def __contains__(self, candidate: object) -> bool:
-        return any(candidate == head for head in self)
-
-
 def draw_questions(
     frame: Frame, questions: int, seed: int, *, n: int | None = None, equal: bool = False
 ) -> list[DrawnUnit]:
@@ -207,7 +186,7 @@ def draw_questions(
         if n % questions:
             raise UsageError(f"-n {n} with --by-question {questions}: n must be a multiple of the questions")
         each = n // questions
-    heads = _Heads(frame, each or 1)
+    heads = [Candidate(q, q, stratum) for q, stratum, size in frame.questions() if size >= (each or 1)]
     if questions > len(heads):
         drawable = "questions" if each is None else f"questions with {each} units or more"
         raise UsageError(f"--by-question {questions}: only {len(heads)} {drawable} can be drawn")

@@ -115,12 +115,11 @@ def accept(
     numbers: Sequence[int],
     *,
     person: str | None = None,
-    unit: str | None = None,
     blind: str | None = None,
     note: str | None = None,
     merged: Callable[[Store, dict[str, Any]], None] | None = None,
 ) -> ImportResult:
-    """Store quarantined records, either unchanged or with a different `person`, `unit` or declared blindness.
+    """Store quarantined records, either unchanged or with a different `person` or declared blindness.
 
     Raises UsageError for a record that is not open or could not be parsed, and BadInput for a record that
     does not fit the study. `merged` stores a record of a conflict between two packs.
@@ -139,8 +138,7 @@ def accept(
         else:
             response = quarantine.response_of(record["response"])
             response = replace(
-                response, annotator=person or response.annotator, unit=unit or response.unit,
-                where=Where(f"quarantine {number}", 0), differs="",
+                response, annotator=person or response.annotator, where=Where(f"quarantine {number}", 0), differs="",
             )  # fmt: skip
             # A lead has decided: the record replaces an earlier answer, and its annotator may be new.
             how = ImportOptions(record["format"], blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]

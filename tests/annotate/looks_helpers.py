@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,18 @@ def world(folder: Path, rare: float = 0.5) -> tuple[Path, dict[str, str]]:
     judged = [t if x > 1 / 15 else "refute" for t, x in zip(truth, rng.random(UNITS), strict=True)]
     db = study(folder / "s.db", [U(judges={"m/one": label}) for label in judged])
     return db, {f"study:{i}/p": label for i, label in enumerate(truth)}
+
+
+@contextmanager
+def labelled(
+    folder: Path, n: int = 100, first: int = 0, last: int | None = None, skip: int = 0
+) -> Iterator[tuple[Store, dict[str, str]]]:
+    """`world` with the batch `one` of n units, of which both people have labelled those from `first` to `last` (default: all)."""
+    db, truth = world(folder)
+    with open_study(db) as store:
+        draw(store, "one", n, seed=3)
+        label(store, "one", truth, first, n if last is None else last, skip)
+        yield store, truth
 
 
 def sealed_world(folder: Path) -> tuple[Path, dict[str, str]]:

@@ -385,7 +385,7 @@ def test_closing_and_reopening(tmp_path: Path) -> None:
         ("stop pilot --annotator eve --why x", "is not for 'eve'"),
         ("stop pilot --annotator alice --undo", "alice is not stopped"),
         ("policy pilot --tolerance stance=1", "not a numeric question of stance.v2"),
-        ("policy pilot --tolerance stance", "write it as FIELD=NUMBER"),
+        ("policy pilot --tolerance stance", "FIELD=NUMBER"),
         ("policy pilot --tolerance stance=inf", "--tolerance stance"),
     ],
 )

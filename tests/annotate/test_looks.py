@@ -23,7 +23,7 @@ from judge.prompts import load_task
 from judge.store.label_sources import add
 from judge.types import Status
 from tests.annotate.agreement_helpers import annotate, judge
-from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, ruled, sealed_world, world
+from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, labelled, ruled, sealed_world, world
 from tests.annotate.report_helpers import U, add_run, study
 
 TABLES = ("prevalence", "latent_agreement")
@@ -44,10 +44,7 @@ def test_where_the_frame_ends_first_the_sentence_says_so(tmp_path: Path) -> None
 
 
 def test_the_verdict_is_computed_at_fixed_places(tmp_path: Path) -> None:
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 60, seed=3)
-        label(store, "one", truth, 0, 60)
+    with labelled(tmp_path, 60) as (store, truth):
         (early,) = ruled(store)
         assert (early.decision, early.next_place) == ("undecided", 100)
         assert "the first verdict is computed when the first 100 units are labelled" in early.sentence
@@ -78,10 +75,7 @@ def test_the_verdict_is_computed_at_fixed_places(tmp_path: Path) -> None:
 
 
 def test_skipped_units_lower_the_coverage_and_too_many_hold_the_verdict_up(tmp_path: Path) -> None:
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 100, skip=3)
+    with labelled(tmp_path, skip=3) as (store, _):
         (result,) = ruled(store)
         n = result.measures[0].n_units
         assert 60 <= n <= 80 and result.measures[0].coverage == n / 100
@@ -196,10 +190,7 @@ def test_holm_takes_all_judges_of_the_family_where_one_is_asked_for(tmp_path: Pa
 
 
 def test_judges_that_are_compared_before_any_report_fix_the_family(tmp_path: Path) -> None:
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 30)
+    with labelled(tmp_path, last=30) as (store, truth):
         (panel,) = panels_of(store)[0]
         assert panel.judges
         add_run(store, load_task("stance"), "m/late", truth)
@@ -347,10 +338,7 @@ def test_units_labelled_with_gaps_need_no_negative_number_of_units(tmp_path: Pat
 
 
 def test_a_filter_that_selects_the_same_units_goes_on_with_their_looks(tmp_path: Path) -> None:
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 100)
+    with labelled(tmp_path) as (store, _):
         draw(store, "two", 100, seed=4, where="1 = 1")
         draw(store, "three", 20, seed=5, where="n > 0", fresh=True)
         (result,) = sequences(store, "stance")
@@ -359,10 +347,7 @@ def test_a_filter_that_selects_the_same_units_goes_on_with_their_looks(tmp_path:
 
 
 def test_frames_that_share_units_share_one_level(tmp_path: Path) -> None:
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 100)
+    with labelled(tmp_path) as (store, truth):
         # All units but one: the look at 100 units of the first frame has spent a tenth of the level.
         notes = draw(store, "two", 100, seed=4, where="item_id <> 'study:7'")
         assert any("use the remaining 90% of the significance level" in note for note in notes)
@@ -377,10 +362,7 @@ def test_frames_that_share_units_share_one_level(tmp_path: Path) -> None:
 
 
 def test_coming_back_to_a_frame_begins_no_looks_anew(tmp_path: Path) -> None:
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 100)
+    with labelled(tmp_path) as (store, _):
         draw(store, "two", 20, seed=4, where="item_id <> 'study:7'")
         # Nobody has labelled the newest units yet: no label of the others is called drawn from its frame.
         assert ruled(store)[0].measures[0].n_units == 0
@@ -422,10 +404,7 @@ def test_a_unit_that_two_batches_drew_counts_once(tmp_path: Path) -> None:
 
 
 def test_a_closed_batch_with_open_units_says_what_to_do(tmp_path: Path) -> None:
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 90)
+    with labelled(tmp_path, last=90) as (store, _):
         close_batch(store, "one")
         (result,) = ruled(store)
         assert "batch 'one' is closed with open units" in result.sentence
@@ -452,10 +431,8 @@ def test_a_block_that_a_file_completes_is_followed_by_the_next(tmp_path: Path) -
 
 
 def test_labels_of_a_file_are_no_stand_in_whatever_the_model_is_called(tmp_path: Path) -> None:
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 100)
+    with labelled(tmp_path) as (store, truth):
+        db = store.path
         assert ruled(store)[0].next_place == 200
     table = tmp_path / "late.csv"
     table.write_text("unit,label\n" + "".join(f"{u},{t}\n" for u, t in truth.items()), encoding="utf-8")
@@ -507,10 +484,8 @@ def test_a_fresh_draw_says_that_labelled_units_are_left_out(tmp_path: Path) -> N
 
 
 def test_the_sentence_names_people_whom_a_lead_stopped(tmp_path: Path) -> None:
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 100)
+    with labelled(tmp_path) as (store, _):
+        db = store.path
         assert "stopped" not in ruled(store)[0].sentence
     annotate("batches", "stop", "one", "--annotator", "ann", "--why", "differs from the judge", "-d", db)
     with open_study(db) as store:
@@ -571,10 +546,8 @@ def test_an_exported_table_of_a_draw_in_equal_parts_decides_nothing(tmp_path: Pa
 
 def test_each_interval_of_the_verdict_has_its_level_beside_it(tmp_path: Path) -> None:
     """The first of several looks is tested at 99.55 %, and no sentence or head calls these intervals 95 % ones."""
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 100)
+    with labelled(tmp_path) as (store, _):
+        db = store.path
         (ruling,) = ruled(store)
     assert "; 99.55 % intervals)" in ruling.because
     for ending in ("md", "tex"):

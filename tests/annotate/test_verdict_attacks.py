@@ -14,7 +14,7 @@ from annotate.store import open_study
 from judge.prompts import load_task
 from judge.store import Store
 from tests.annotate.agreement_helpers import annotate, judge
-from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, ruled, sealed_world, world
+from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, labelled, ruled, sealed_world, world
 from tests.annotate.report_helpers import U, add_run, study
 
 OTHER = {"support": "refute", "refute": "support"}
@@ -104,10 +104,8 @@ def test_labels_imported_for_skipped_units_decide_nothing(tmp_path: Path) -> Non
 
 def test_stopping_everybody_in_a_batch_leaves_its_units_without_labels(tmp_path: Path) -> None:
     # Whoever could take out a batch that speaks against the judge would choose among the batches.
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 100)
+    with labelled(tmp_path) as (store, truth):
+        db = store.path
     for person in PEOPLE:
         annotate("batches", "stop", "one", "--annotator", person, "--why", "differs from the judge", "-d", db)
     with open_study(db) as store:
@@ -163,10 +161,8 @@ def test_a_run_that_is_finished_after_labels_were_shown_is_late(tmp_path: Path) 
 
 
 def test_a_page_of_labels_fixes_the_family(tmp_path: Path) -> None:
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 30)
+    with labelled(tmp_path, last=30) as (store, _):
+        db = store.path
         assert not family_of(store, "one")
     annotate("view", "-o", tmp_path / "page.html", "-d", db)
     with open_study(db) as store:
@@ -174,10 +170,8 @@ def test_a_page_of_labels_fixes_the_family(tmp_path: Path) -> None:
 
 
 def test_studies_that_were_looked_at_apart_are_merged_with_the_judges_of_both(tmp_path: Path) -> None:
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 100)
+    with labelled(tmp_path) as (store, truth):
+        db = store.path
     copy = shutil.copy(db, tmp_path / "copy.db")
     with open_study(copy) as store:
         other = add_run(store, load_task("stance"), "m/other", truth)
