@@ -181,7 +181,7 @@ def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json
 def _tell_pull(done: Pulled) -> None:
     new_labels = ", ".join(f"{who} {n:,}" for who, n in sorted(done.new.items())) or "none"
     where = (
-        f"{len(done.projects)} projects of {done.url}"
+        f"{len(done.projects)} projects on {done.url}"
         if done.project is None
         else f"{done.url}/projects/{done.project}"
     )

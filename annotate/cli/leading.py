@@ -126,7 +126,7 @@ def extend(
         return
     people = None if annotators is None else _names(annotators)
     done = extend_batch(store, name, to=to, people=people, allow_exposed=allow_exposed)
-    _tell(store, done, f"batch '{name}': {done.units} more units", as_json)
+    _tell(store, done, f"batch '{name}': {done.units} units were added", as_json)
 
 
 @batches.command("stop")

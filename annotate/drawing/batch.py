@@ -138,8 +138,8 @@ def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[st
         adopted = adopt(conn, task, plan.name, person, before)
         units[person] = [u for u in units[person] if u not in adopted]
         notes.append(
-            f"{person} had already labelled {len(before):,} of the drawn units. These labels are reused, with their blindness, "
-            f"and finish {len(adopted):,} of the units. There is no verdict if more than a fifth of its units have reused labels; "
+            f"{person} had already labelled {len(before):,} of the drawn units. These labels are reused, "
+            f"and {len(adopted):,} of the units are now complete. There is no verdict if more than a fifth of its units have reused labels; "
             "to draw other units instead, use --fresh"
         )
     return notes

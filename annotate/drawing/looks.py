@@ -30,7 +30,7 @@ FROM_FILE = "scripted/file"
 """The exception to `STAND_IN`. The answers of this model come from a file, and may be those of a real judge."""
 # A verdict also makes no statement on a label with fewer units.
 LEAST_UNITS = 10
-"""The fewest units of a label for which the share of missing labels is checked."""
+"""The minimum number of units with a label for which the share of missing labels is checked."""
 
 
 @dataclass(frozen=True, eq=False)

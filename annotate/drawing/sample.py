@@ -109,7 +109,8 @@ def stratified(drawn: Mapping[str, Sequence[str]], sizes: Mapping[str, int], see
 
 
 def draw(candidates: Collection[Candidate], n: int, seed: int, *, equal: bool = False) -> list[DrawnUnit]:
-    """Return a random sample of n units in the order drawn. Raises UsageError if there are fewer units.
+    """Return a random sample of n units, in the order in which they were drawn. Raises UsageError if there are
+    fewer units.
 
     Strata are sampled in proportion to their sizes, so every unit has the same probability. With `equal`,
     each stratum has the same number of units.
@@ -135,7 +136,9 @@ def draw(candidates: Collection[Candidate], n: int, seed: int, *, equal: bool = 
 
 
 def in_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
-    """Return the units of a batch in the order drawn, which follows from its seed; whole questions stay together."""
+    """Return the units of a batch in the order in which they were drawn, which depends on its seed. Whole
+    questions stay together.
+    """
     heads: dict[str, list[DrawnUnit]] = {}
     for d in drawn:
         heads.setdefault(d.question_id if plan.by_question else d.unit_id, []).append(d)

@@ -41,7 +41,7 @@ class DrawnBatch:
 
 @dataclass(frozen=True)
 class DrawnSequence:
-    """Units drawn with equal probability from one frame, in the order drawn.
+    """Units that were drawn with equal probability from one frame, in the order of the draw.
 
     `frame` describes the frame in words. `ends` are the places where a block may end: every unit or, with
     whole questions, the last unit of each question. `complete` is the number of consecutive units, from the
@@ -89,7 +89,7 @@ class DrawnSequence:
 
     @property
     def one_look(self) -> bool:
-        """Whether one look at the end of the first batch was declared."""
+        """Whether the first batch was declared with a single look at its end."""
         return self.batches[0].plan.looks == 1
 
     def place(self, n: int) -> int:

@@ -1,4 +1,4 @@
 """Export batches to other tools and import their labels.
 
-A new format is one file in `formats`; see `base`.
+To add a format, add a module to `formats`, as described in `base`.
 """

@@ -88,8 +88,8 @@ class ReadOptions:
     def each(
         self, path: Path, rows: Iterable[tuple[int, R]], read_row: Callable[[R, Where], Iterable[Response]]
     ) -> Iterator[Response]:
-        """Yield the responses in the rows, which are (line number, row) pairs. Unusable rows are reported
-        with their line number and skipped.
+        """Yield the responses in `rows`, which contains (line number, row). Unusable rows are reported with
+        their line number and skipped.
         """
         for line, row in rows:
             try:

@@ -26,7 +26,7 @@ SKIPPED = "(skipped)"
 
 @dataclass(slots=True)
 class _Place:
-    """One unit of one person: its position in the queue, its events, and their result."""
+    """A unit in a person's queue: its position, its events, and the state that is computed from them."""
 
     position: int
     role: str

@@ -13,7 +13,7 @@ SHA_KEY = "text_sha256"
 
 
 class Unproven(BadInput):
-    """A record that may refer to another text, unit or person; it goes to the quarantine.
+    """A record that may refer to a different text, unit or person, and is therefore quarantined.
 
     `code` is text, person, status, unit, time or conflict; `who` is the person named in the record, if the
     study does not have that person.

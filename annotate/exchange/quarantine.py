@@ -1,6 +1,6 @@
 """The quarantine: incoming labels without proof, with the reason, until a lead accepts or drops them.
 
-Records in the quarantine are not used for any number.
+Records in the quarantine are not used in any result.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from judge.types import Json
 
 # If the text was in doubt, a corrected text in a later import proves nothing: nobody can tell which text the annotator saw.
 LASTING = ("text", "conflict")
-"""The codes of doubts that a later import of the same record cannot resolve."""
+"""The codes of problems that a later import of the same record cannot resolve."""
 KEPT = ("unit", "annotator", "answers", "spans", "skipped", "flag", "note", "seconds", "at", "blind", "repeat",
         "layers", "source")  # fmt: skip
 """The attributes of a response that a record stores; the others come from the study."""

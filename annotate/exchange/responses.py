@@ -66,7 +66,7 @@ class Response:
     neither a text nor a hash.
     """
     doubt: tuple[str, str] | None = None
-    """Why the record goes to the quarantine, as (code, reason)."""
+    """Why the record must be quarantined, as (code, reason)."""
     source: str = ""
     """The address of the record in another program, if that program can withdraw it."""
     role: str = "sample"

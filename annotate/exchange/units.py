@@ -35,7 +35,8 @@ class ExchangeUnit:
 
 
 class ExchangeUnits:
-    """The units of a batch, or of one person, each once, in a seeded order that is independent of their roles.
+    """The units of a batch or of one person, without duplicates, in a seeded order that is independent of their
+    roles.
 
     Hidden repeats are left out. Raises UsageError if the person is not an annotator of the batch.
     """

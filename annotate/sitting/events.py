@@ -24,7 +24,7 @@ class Kind(StrEnum):
     NOTE = "note"
     SPAN = "span"
     SHOWN = "shown"
-    """The judge or the training key was shown: the first labels cannot change any more."""
+    """The judge or the training key was shown. After this event, the first labels cannot change."""
     KEEP = "keep"
     REVISE = "revise"
     UNDO = "undo"
@@ -40,7 +40,7 @@ class UnitStatus(StrEnum):
 
 FIRST_LAYER = (Kind.LABEL, Kind.SKIP)
 STOPPED = "stopped"
-"""The layer for labels by a person whom a lead has stopped in the batch. No number uses them."""
+"""The layer for labels by a person whom a lead has stopped in the batch. These labels are not used in any result."""
 BLIND, ASSISTED, UNDECLARED = "blind", "assisted", "undeclared"
 """The reasons of label events from imports, which state whether suggestions were visible. The last two are
 also layers.

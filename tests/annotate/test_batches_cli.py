@@ -17,7 +17,7 @@ from annotate.sitting.desk import Desk
 from annotate.sitting.unit import TimeSpent
 from annotate.store import open_study
 from tests.annotate.agreement_helpers import annotate
-from tests.tui.studies import batch, build, judge_all, labels, rows_of
+from tests.tui.studies import batch, build, judge_all, rows_of
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -160,19 +160,6 @@ def test_a_changed_task_under_the_same_version_is_refused(study: Path, tmp_path:
     changed.write_text(THREE.replace("Three questions", "Changed"))
     code, _, err = run("batches", "new", "b", str(changed), "-n", "2", "--annotators", "alice")
     assert code == 2 and "save the changed file as three.v2.md" in err
-
-
-def test_labels_made_elsewhere(study: Path, tmp_path: Path, run: Run) -> None:
-    batch(study, n=4, annotators=["alice", "bob"])
-    with open_study(study) as store, Desk.open(store, "pilot", "bob") as desk:
-        units = [desk.load(p).unit_id for p in range(1, 5)]
-    table = tmp_path / "labels.csv"
-    table.write_text("unit,field,annotator,label\n" + "".join(f"{u},stance,zoe,neutral\n" for u in units))
-    code, out, _ = run("import", str(table), "--batch", "pilot", "--json", "--new-people")
-    assert code == 0 and json.loads(out)["new"] == {"zoe": 4}
-    _, out, _ = run("import", str(table), "--batch", "pilot", "--json", "--new-people")
-    assert json.loads(out)["unchanged"] == 4
-    assert len(labels(study, "zoe")) == 4
 
 
 def test_a_terminal_is_needed(study: Path, run: Run) -> None:

@@ -29,7 +29,7 @@ from tests.annotate.exchange_helpers import (
 )
 from tests.real import ROOT
 from tests.tui.answers import build_answers
-from tests.tui.studies import CANARY, batch, build
+from tests.tui.studies import CANARY, batch, build, drawn
 
 FULL = {"relevance": "relevant", "stance": "support", "quality": "good"}
 
@@ -445,8 +445,7 @@ def test_answers_in_sentences_and_passages_in_lists_go_out_and_come_in(tmp_path:
 
 
 def test_a_sheet_runs_no_formula(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=2, texts={"a": "=HYPERLINK(1)", "b": "@SUM(1)"})
-    batch(path, n=4)
+    path = drawn(tmp_path, items=2, texts={"a": "=HYPERLINK(1)", "b": "@SUM(1)"}, n=4)
     export(path, tmp_path / "sheet.csv", "csv")
     text = (tmp_path / "sheet.csv").read_text("utf-8")
     assert ",'=HYPERLINK(1)," in text and ",'@SUM(1)," in text
@@ -526,8 +525,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     """A real limit: the process may not write files over 300 KB, as on a disk without space."""
     # 12 passages of 100 KB that do not compress below 50 KB (hex digits): 600 KB and more in any format
     texts = {str(i): Random(i).randbytes(50_000).hex() for i in range(12)}
-    path = build(tmp_path / "s.db", items=6, texts=texts)
-    batch(path, n=12)
+    drawn(tmp_path, items=6, texts=texts, n=12)
     out = tmp_path / "out"
     out.mkdir()
     code = """

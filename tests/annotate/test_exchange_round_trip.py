@@ -26,7 +26,7 @@ from tests.annotate.exchange_helpers import (
     take_in,
     write_lines,
 )
-from tests.tui.studies import batch, build
+from tests.tui.studies import drawn
 
 FORMATS = ["jsonl", "csv", "prodigy", "doccano", "argilla"]
 # Passages of these studies are "Passage P of claim C says 42. It is so.": 38 code points.
@@ -166,8 +166,7 @@ def test_assisted_labels_stay_apart(tmp_path: Path) -> None:
 def test_derived_labels_follow_from_answers_and_gold(tmp_path: Path) -> None:
     from tests.tui.studies import labels
 
-    path = build(tmp_path / "s.db", items=4)
-    batch(path, "raguard_exam", n=4)
+    path = drawn(tmp_path, "raguard_exam", items=4, n=4)
     copy = empty_copy(path, "copy.db")
     asked = rows_of(path, "SELECT front_matter FROM tasks WHERE task = 'raguard_exam.v2'")
     spec = json.loads(asked[0][0])

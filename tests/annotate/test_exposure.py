@@ -108,16 +108,6 @@ def test_gold_shown_in_another_batch_makes_labels_assisted(tmp_path: Path) -> No
     assert "1 answers came after another batch had shown gold" in " ".join(told.split())
 
 
-def test_a_verdict_shown_on_one_passage_concerns_all_of_the_claim(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=4)
-    batch(path, "raguard_role", n=8, name="roles")
-    with pytest.raises(
-        UsageError, match="alice: batch 'roles' and this batch together show the known answer for 8"
-    ):
-        batch(path, "raguard_exam", n=8, name="exam")
-    batch(path, "raguard_exam", n=8, name="exam", annotators=["bob"])
-
-
 def test_the_judge_shown_in_a_reveal(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=4)
     run = judge_all(path)

@@ -27,7 +27,7 @@ from judge.errors import StudyError, UsageError
 from judge.files import stop
 from judge.prompts.load import Task, parse_task
 from tests.annotate.agreement_helpers import annotate
-from tests.tui.studies import batch, build, judge_all, labels, rows_of
+from tests.tui.studies import batch, build, drawn, judge_all, labels, rows_of
 
 NUMBER = """---
 title: A number
@@ -59,8 +59,7 @@ def say(path: Path, person: str, answers: dict[str, str], field: str = "stance")
 
 
 def test_a_dropouts_open_units_go_to_a_new_person(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=6)
-    batch(path, n=8, training=2, annotators=["alice", "bob"], overlap=1, repeats=0.5)
+    path = drawn(tmp_path, items=6, n=8, training=2, annotators=["alice", "bob"], overlap=1, repeats=0.5)
     alice = queue(path, "alice")
     say(path, "alice", dict.fromkeys(alice[:1], "support"))
     with open_study(path) as store:
@@ -79,8 +78,7 @@ def test_a_dropouts_open_units_go_to_a_new_person(tmp_path: Path) -> None:
 
 
 def test_a_half_done_unit_and_one_that_everybody_has_stay(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=3)
-    batch(path, n=4, annotators=["alice", "bob"])
+    path = drawn(tmp_path, items=3, n=4, annotators=["alice", "bob"])
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
         desk.note(1, "hm")
     with open_study(path) as store:
@@ -91,8 +89,7 @@ def test_a_half_done_unit_and_one_that_everybody_has_stay(tmp_path: Path) -> Non
 
 
 def test_a_pack_comes_back_after_its_units_were_handed_over(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=4)
-    batch(path, n=4, annotators=["alice"])
+    path = drawn(tmp_path, items=4, n=4, annotators=["alice"])
     out = tmp_path / "alice.db"
     with open_study(path) as store:
         pack(store, "pilot", "alice", out)
@@ -113,8 +110,7 @@ def test_a_pack_comes_back_after_its_units_were_handed_over(tmp_path: Path) -> N
 
 def test_a_unit_that_a_person_gets_back_has_one_position_and_one_label(tmp_path: Path) -> None:
     """Packed, handed over, given back and labelled again, then the pack returns with its own label."""
-    path = build(tmp_path / "s.db", items=1)
-    batch(path, n=2, annotators=["alice"])
+    path = drawn(tmp_path, items=1, n=2, annotators=["alice"])
     out = tmp_path / "alice.db"
     with open_study(path) as store:
         pack(store, "pilot", "alice", out)
@@ -133,8 +129,7 @@ def test_a_unit_that_a_person_gets_back_has_one_position_and_one_label(tmp_path:
 
 
 def test_adding_people_gives_the_units_with_fewest_people(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=4)
-    batch(path, n=6, annotators=["alice", "bob"], overlap=1)
+    path = drawn(tmp_path, items=4, n=6, annotators=["alice", "bob"], overlap=1)
     with open_study(path) as store:
         add_people(store, "pilot", ["dave"], n=2)
         # 6 units with one person, of which two have dave too; erin gets four: the four that have one.
@@ -200,8 +195,7 @@ def test_the_printed_frame_is_that_of_the_weights(tmp_path: Path) -> None:
 
 
 def test_a_frame_that_changed_cannot_be_drawn_on(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=10)
-    batch(path, n=6, annotators=["alice"], by_question=None)
+    path = drawn(tmp_path, items=10, n=6, annotators=["alice"], by_question=None)
     with open_study(path) as store:
         batch(path, n=4, name="two", annotators=["bob"])
         with pytest.raises(UsageError, match="4 of the next units are in batch 'two'"):
@@ -218,8 +212,7 @@ def test_a_frame_that_changed_cannot_be_drawn_on(tmp_path: Path) -> None:
 
 
 def test_whole_questions_are_added_whole(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=10)
-    batch(path, n=None, by_question=2, annotators=["alice", "bob"], overlap=1)
+    path = drawn(tmp_path, items=10, n=None, by_question=2, annotators=["alice", "bob"], overlap=1)
     with open_study(path) as store:
         assert extend_batch(store, "pilot", to=5).units == 6
     for person in ("alice", "bob"):
@@ -230,8 +223,7 @@ def test_whole_questions_are_added_whole(tmp_path: Path) -> None:
 
 
 def test_who_is_stopped_labels_no_more_and_counts_no_more(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=4)
-    batch(path, n=4, annotators=["alice", "bob"])
+    path = drawn(tmp_path, items=4, n=4, annotators=["alice", "bob"])
     units = queue(path, "alice")
     for person in ("alice", "bob"):
         say(path, person, dict.fromkeys(units[:2], "support"))
@@ -275,8 +267,7 @@ def test_exposure_rules_hold_for_whoever_joins(tmp_path: Path) -> None:
 
 
 def test_units_that_all_skipped_or_flagged_reach_the_lead(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=3)
-    batch(path, n=4, annotators=["alice", "bob"])
+    path = drawn(tmp_path, items=3, n=4, annotators=["alice", "bob"])
     units = queue(path, "alice")
     for person in ("alice", "bob"):
         query = "SELECT unit_id, position FROM assignments WHERE annotator_id = ?"
@@ -358,8 +349,7 @@ def test_numbers_within_a_tolerance_agree(tmp_path: Path) -> None:
 
 
 def test_closing_and_reopening(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=2)
-    batch(path, n=2)
+    path = drawn(tmp_path, items=2, n=2)
     for verb in ("assign --to bob", "assign --from alice --to bob", "extend --to 99"):
         annotate("batches", "close", "pilot", "-d", path)
         told = annotate("batches", *verb.split()[:1], "pilot", *verb.split()[1:], "-d", path, code=2).stderr
@@ -390,8 +380,7 @@ def test_closing_and_reopening(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_input_is_one_line_and_changes_nothing(tmp_path: Path, words: str, told: str) -> None:
-    path = build(tmp_path / "s.db", items=3)
-    batch(path, n=2)
+    path = drawn(tmp_path, items=3, n=2)
     before = rows_of(path, "SELECT * FROM assignments")
     verb, *rest = words.split()
     error = annotate("batches", verb, *rest, "-d", path, code=2).stderr
@@ -401,8 +390,7 @@ def test_wrong_input_is_one_line_and_changes_nothing(tmp_path: Path, words: str,
 
 
 def test_nobody_takes_units_from_somebody_at_work(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=3)
-    batch(path, n=4)
+    path = drawn(tmp_path, items=3, n=4)
     with open_study(path) as store, Desk.open(store, "pilot", "alice"):
         told = annotate("batches", "assign", "pilot", "--from", "alice", "--to", "bob", "-d", path, code=1)
     assert "alice is working at this moment" in told.stderr
@@ -410,8 +398,7 @@ def test_nobody_takes_units_from_somebody_at_work(tmp_path: Path) -> None:
 
 
 def test_a_kill_in_the_middle_of_a_change_leaves_nothing_half(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=10)
-    batch(path, n=6, annotators=["alice"])
+    path = drawn(tmp_path, items=10, n=6, annotators=["alice"])
     tables = ("assignments", "batch_units", "batch_changes", "batches")
     before = {t: rows_of(path, f"SELECT * FROM {t}") for t in tables}
     killed = (
@@ -435,8 +422,7 @@ def test_a_kill_in_the_middle_of_a_change_leaves_nothing_half(tmp_path: Path) ->
 @pytest.mark.parametrize("same", [True, False])
 def test_an_import_leaves_the_place_of_what_was_handed_over(tmp_path: Path, same: bool) -> None:
     """A pack is out, its units are handed over, then an import gives the person a unit: the merge met its position."""
-    path = build(tmp_path / "s.db", items=4)
-    batch(path, n=4, annotators=["alice", "bob"], overlap=1)
+    path = drawn(tmp_path, items=4, n=4, annotators=["alice", "bob"], overlap=1)
     mine = queue(path, "alice")
     unit = mine[0] if same else queue(path, "bob")[0]
     out = tmp_path / "alice.db"
@@ -462,8 +448,7 @@ def test_an_import_leaves_the_place_of_what_was_handed_over(tmp_path: Path, same
 
 def test_a_held_label_does_not_give_the_unit_back(tmp_path: Path) -> None:
     """What waits in the quarantine, or was undone in the pack, leaves the unit with whom it was handed to."""
-    path = build(tmp_path / "s.db", items=4)
-    batch(path, n=4, annotators=["alice"])
+    path = drawn(tmp_path, items=4, n=4, annotators=["alice"])
     out = tmp_path / "alice.db"
     with open_study(path) as store:
         pack(store, "pilot", "alice", out)

@@ -17,7 +17,7 @@ from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import BadInput, StudyError
 from tests.store.helpers import without_trigger
-from tests.tui.studies import batch, build, labels
+from tests.tui.studies import drawn, labels
 
 SAID = ("support", "refute", "neutral", "support")
 
@@ -45,8 +45,7 @@ ODD = ("NULL", "''", "'refute'", "-1", "7e300", "x'00'", "'2020-01-01'", NEXT, "
 )  # fmt: skip
 def test_a_pack_tampered_in_a_column_of_its_log(tmp_path: Path, column: str) -> None:
     """Whatever a cell is made to be: refused and nothing comes in, or every label is one that stands in the file."""
-    path = build(tmp_path / "s.db", items=2)
-    batch(path, n=4)
+    path = drawn(tmp_path, items=2, n=4)
     packed(tmp_path, "alice", path)
     for number, odd in enumerate(ODD):
         study, file = tmp_path / f"s{number}.db", tmp_path / f"p{number}.db"
@@ -86,8 +85,7 @@ CHANGES = [
 
 
 def test_a_pack_whose_queue_or_sessions_were_changed_is_refused(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=2)
-    batch(path, n=4, annotators=["alice", "bob"])
+    path = drawn(tmp_path, items=2, n=4, annotators=["alice", "bob"])
     packed(tmp_path, "alice", path)
     for number, (change, told) in enumerate(CHANGES):
         file = tmp_path / f"p{number}.db"
@@ -100,8 +98,7 @@ def test_a_pack_whose_queue_or_sessions_were_changed_is_refused(tmp_path: Path) 
 
 
 def test_two_packs_in_both_orders_and_again(tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=2)
-    batch(path, n=4, annotators=["alice", "bob"])
+    path = drawn(tmp_path, items=2, n=4, annotators=["alice", "bob"])
     meant = {person: packed(tmp_path, person, path) for person in ("alice", "bob")}
     for n, order in enumerate(itertools.permutations(meant)):
         study = tmp_path / f"o{n}.db"
@@ -122,8 +119,7 @@ def test_two_packs_in_both_orders_and_again(tmp_path: Path) -> None:
 )
 def test_a_label_with_an_impossible_date_waits_for_a_lead(tmp_path: Path, at: str, told: str) -> None:
     """Before: believed, so that a label after the judge was seen could be dated before it, and was blind."""
-    path = build(tmp_path / "s.db", items=2)
-    batch(path, n=4)
+    path = drawn(tmp_path, items=2, n=4)
     meant = packed(tmp_path, "alice", path)
     conn = sqlite3.connect(tmp_path / "alice.db")
     with without_trigger(conn, "events_keep"):

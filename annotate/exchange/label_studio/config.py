@@ -34,7 +34,7 @@ _ASKED = (
 """The style of the questions, which keeps them visible at the foot of the page, however long the texts above
 them are.
 
-The style covers the 8 pixels between the foot and the page's own bar, where the text would otherwise be
+The style covers the 8 pixels between the questions and the page's own bar, where the text would otherwise be
 visible below the questions.
 """
 _SPARE = "123456789" + "qwertyuiopasdfghjklzxcvbnm"

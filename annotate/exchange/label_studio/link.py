@@ -264,7 +264,8 @@ def key_of(task: Mapping[str, Any], seats: Mapping[int, Key]) -> Key | None:
 
 
 def units_there(store: Store, info: BatchInfo, server: Server, link: Link) -> tuple[dict[int, Key], set[Key]]:
-    """Return task id -> unit for the tasks on the server that name their unit, and the units whose task was deleted.
+    """Return the unit of each task on the server that names its unit, by task id, and the units whose task was
+    deleted.
 
     Tasks that an interrupted push sent, and tasks that somebody imported again, are recognised by their unit id.
     """

@@ -277,7 +277,7 @@ class _Page:
         return withdrawn
 
     def _has_other_author(self, annotation: Mapping[str, Any], who: str) -> bool:
-        """Return whether, according to the server, an annotation was now made by another annotator of the batch."""
+        """Return whether the server now names a different annotator of the batch as the author of an annotation."""
         try:
             return self.reader.author(annotation.get("completed_by")) != who
         except Unproven:

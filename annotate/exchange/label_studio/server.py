@@ -121,7 +121,9 @@ class Server:
             }
 
     def tasks(self, number: int, ids: Sequence[int] | None) -> Iterator[dict[str, Any]]:
-        """Yield tasks with their data and annotations, as in the JSON export; all tasks if `ids` is None."""
+        """Yield tasks with their data and annotations, in the form of the JSON export. If `ids` is None, yield
+        all tasks.
+        """
         if ids is not None and not ids:
             return
         for start in range(0, 1 if ids is None else len(ids), IDS):
