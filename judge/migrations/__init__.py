@@ -1,14 +1,16 @@
-"""The schema of a study, as two sets of sqlite-utils migrations: `judge` (here) and `annotate` (`annotate/migrations`).
+"""The schema of a study. It is defined by two sets of sqlite-utils migrations: `judge` (in this folder) and
+`annotate` (in `annotate/migrations`).
 
-Each migration is a file of SQL, and they are applied in the order of their names. Never edit one that was in a released
-version: add `mNNN_NAME.sql`. Every study has the tables of both sets, and one transaction brings both up to date: a kill at
-any moment leaves the study as it was, which the older version still opens, or the migrated one.
+Each migration is an SQL file. Migrations are applied in the order of their names. Never edit a migration that
+was in a released version; add a new file `mNNN_NAME.sql` instead. Every study has the tables of both sets,
+and both sets are applied in one transaction. If the process is killed, the study is therefore either
+unchanged, so that the older version can still open it, or completely migrated.
 
-`m001_baseline.sql` has all tables of a new study. `from_0_2_0.sql` turns a study of adjudge 0.2.0, which had other
-migrations, into one that has the baseline. Studies of earlier versions are refused.
+`m001_baseline.sql` creates all tables of a new study. adjudge 0.2.0 had other migrations; `from_0_2_0.sql`
+converts its studies to the baseline. Studies from earlier versions are rejected.
 
-The tables and their columns are described by docs/reference.py (the page "The study's schema"); the order of a study's
-units is the rowid order of `units`, which is the order of import.
+The tables and columns are documented on the page "The study's schema" (docs/reference.py). The order of a
+study's units is the order of rowids in `units`, which is the order of import.
 """
 
 import json
@@ -23,35 +25,39 @@ from judge.commands import command
 FOLDER = Path(__file__).parent
 STEP_FROM_0_2_0 = "from_0_2_0.sql"
 MIGRATIONS_OF_0_2_0 = {"judge": ("m001_study", "m011_outside"), "annotate": ("m001_batches", "m007_separate")}
-"""Set -> the first and the last of its migrations in adjudge 0.2.0, and so of a study that 0.2.0 opened."""
+"""Maps each set to its first and last migration in adjudge 0.2.0. Every study that was opened by 0.2.0 has both."""
 
 
 def names(folder: Path) -> tuple[str, ...]:
-    """Return the migrations of a folder, in order."""
+    """Return the names of the migrations in a folder, in order."""
     return tuple(sorted(file.stem for file in folder.glob("m*.sql")))
 
 
 SETS = {"judge": FOLDER, "annotate": FOLDER.parents[1] / "annotate" / "migrations"}
-"""The folder of each set, in the order in which they are applied."""
+"""Maps each set to its folder, in the order in which the sets are applied."""
 NAMES = {of: names(folder) for of, folder in SETS.items()}
 SOURCES = "m002_sources"
-"""The migration of `annotate` that records where the labels of a study of 0.2.0 come from, which can change their status."""
+"""The migration of `annotate` that records the sources of labels in studies from 0.2.0, which can change the
+labels' status.
+"""
 MOST_LISTED = 20
-"""Number of labels that are listed one by one; the table `label_changes` has all."""
+"""The number of changed labels that are listed. The table `label_changes` contains all of them."""
 
 
 def is_current(conn: sqlite3.Connection) -> bool:
-    """Return whether nothing is left to migrate."""
+    """Return whether all migrations have been applied."""
     # sqlite_utils imports pandas, which costs every command a quarter of a second.
     return all(applied(conn, of) == list(expected) for of, expected in NAMES.items())
 
 
 def unknown(conn: sqlite3.Connection) -> list[str]:
-    """Return migrations that the file has and this version does not have: a newer version made the file."""
+    """Return the names of migrations in the file that this version does not have, because a newer version
+    created the file.
+    """
     return [
         name
         for of, expected in NAMES.items()
-        # The migrations of 0.2.0 have other names, and are older and no newer ones.
+        # The migrations of 0.2.0 have other names, but they are older, not newer.
         if not is_of_0_2_0(conn, of)
         for name in applied(conn, of)
         if name not in expected
@@ -59,16 +65,17 @@ def unknown(conn: sqlite3.Connection) -> list[str]:
 
 
 def is_of_0_2_0(conn: sqlite3.Connection, of: str) -> bool:
-    """Return whether adjudge 0.2.0 made the tables of a set, and no later version has opened the study."""
+    """Return whether adjudge 0.2.0 created the tables of a set, and no later version has opened the study since."""
     names = applied(conn, of)
-    # A study of an earlier version has the same first migration, and another last one.
+    # A study from an earlier version has the same first migration, but a different last migration.
     return bool(names) and (names[0], names[-1]) == MIGRATIONS_OF_0_2_0[of]
 
 
 def is_too_old(conn: sqlite3.Connection) -> bool:
-    """Return whether a version before 0.2.0 made the tables of some set.
+    """Return whether a version before 0.2.0 created the tables of one of the sets.
 
-    All sets are inspected: 0.2.0 can still migrate such a study, but it does not open one whose other set is already migrated.
+    All sets are checked before any set is migrated, because 0.2.0 can migrate such a study only if neither
+    set is newer.
     """
     for of, (first, _) in MIGRATIONS_OF_0_2_0.items():
         if applied(conn, of)[:1] == [first] and not is_of_0_2_0(conn, of):
@@ -77,7 +84,7 @@ def is_too_old(conn: sqlite3.Connection) -> bool:
 
 
 def applied(conn: sqlite3.Connection, of: str = "judge") -> list[str]:
-    """Return the names of a set's migrations that the file has, in order; empty for a new file."""
+    """Return the names of the migrations of a set that were applied to the file, in order. A new file has none."""
     exists = conn.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone()
     if not exists:
         return []
@@ -86,16 +93,17 @@ def applied(conn: sqlite3.Connection, of: str = "judge") -> list[str]:
 
 
 def migrate(conn: sqlite3.Connection) -> list[str]:
-    """Bring both sets up to date in one transaction: a kill or a second process leaves all or nothing.
+    """Apply the missing migrations of both sets in one transaction, so that a study is never partially migrated.
 
-    Returns a line for each label of a study of 0.2.0 whose status changes, for the user.
+    Returns messages for the user, one for each label in a study from 0.2.0 whose status changes.
     """
     from sqlite_utils import Database, Migrations
 
     db = Database(conn)
     conn.execute("BEGIN IMMEDIATE")
     try:
-        # Read inside the transaction: another process may have migrated the study in the meantime.
+        # This is read inside the transaction, because another process may have migrated the study in the
+        # meantime.
         before = applied(conn, "annotate")
         for of, folder in SETS.items():
             migrations = Migrations(of)
@@ -121,19 +129,19 @@ def _changes(conn: sqlite3.Connection) -> list[str]:
     lines = []
     for unit, field, who, *sides in rows[:MOST_LISTED]:
         before, after = (", ".join(json.loads(side).values()) or "unlabelled" for side in sides)
-        lines.append(f"label '{field}' of '{unit}' by {who}: {before} in 0.2.0, {after} now")
+        lines.append(f"the label '{field}' of '{unit}' by {who} was {before} in 0.2.0 and is now {after}")
     if rows:
         left = len(rows) - MOST_LISTED
-        more = f" ({left} more are in the table label_changes)" if left > 0 else ""
+        more = f" ({left} more are listed in the table label_changes)" if left > 0 else ""
         lines.append(
-            f"{len(rows)} labels have another status now that sources are recorded{more}:\n"
-            + command("annotate conflicts list")
+            f"because label sources are now recorded, {len(rows)} labels have a different status{more}; to "
+            "list conflicting labels:\n" + command("annotate conflicts list")
         )
     return lines
 
 
 def execute(file: Path, db: Any) -> None:
-    """Execute the statements of a file, which are separated by an empty line."""
-    # Not `executescript`, which commits the open transaction first.
+    """Execute the statements in a file, which are separated by empty lines."""
+    # `executescript` is not used, because it commits the open transaction first.
     for statement in file.read_text("utf-8").split("\n\n"):
         db.execute(statement)

@@ -1,4 +1,4 @@
-"""The study file: reads and writes items, units, runs, judgements and labels.
+"""Read and write the study file: items, units, runs, judgements and labels.
 
 store = Store.open(path)          open a connection and migrate the study
 items.add_items(store, ...)       store the rows that an importer yields

@@ -1,5 +1,5 @@
-"""Copy the rows of an attached study `src` into `main`. If `main` already has a row with the same key, the
-two rows must be equal.
+"""Copy the rows of the attached database `src` into `main`. If `main` already has a row with the same key,
+both rows must be equal.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,10 +21,10 @@ TEXTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tasks": (("task",), ("sha256",)),
     "rankings": (("name", "stage", "item_id", "rank"), ("passage_id",)),
 }  # fmt: skip
-"""Maps a table to its key and the columns that must be equal in both studies."""
+"""Maps each table to (its key, the columns that must be equal in both studies)."""
 PASSAGE = ("item_id", "text", "title", "date", "source")
 BY_CONTENT = ("imports", "prompts")
-"""Tables whose key is a hash of the content: two rows with the same key are equal."""
+"""Tables whose key is a hash of the row's content, so rows with the same key are equal."""
 OWN = {
     *TEXTS, *BY_CONTENT, "passages", "annotators", "runs", "judgements", "requests", "labels", "label_sources",
     "imported_labels", "label_resolutions", "run_counts", "splits",
@@ -36,7 +36,7 @@ SHOWN = 60
 
 
 def tables(conn: Connection, schema: str) -> list[str]:
-    """Return the tables that the migrations made in a study. Extra tables that a user added are not merged."""
+    """Return the tables in a study that were created by migrations. Tables that a user has added are not merged."""
     query = "SELECT name FROM {schema}.sqlite_master WHERE type = 'table' AND name NOT GLOB '*sqlite_*' ORDER BY rowid"
     ours = {name for (name,) in conn.execute(query.format(schema="main"))}
     return [name for (name,) in conn.execute(query.format(schema=schema)) if name in ours]
@@ -44,20 +44,20 @@ def tables(conn: Connection, schema: str) -> list[str]:
 
 @contextmanager
 def without_triggers(conn: Connection) -> Iterator[None]:
-    """Drop the triggers temporarily.
+    """Drop the triggers, and create them again at the end.
 
-    They check each row that people and runs write. The rows of a stored study were already checked when they
-    were written.
+    The triggers check each new row. Rows that are copied from a study were already checked when they were
+    written.
     """
     conn.execute("CREATE TEMP TABLE triggers (name TEXT PRIMARY KEY, sql TEXT NOT NULL)")
     conn.execute(
         "INSERT INTO temp.triggers SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger' ORDER BY rowid"
     )
     for (name,) in conn.execute("SELECT name FROM temp.triggers").fetchall():
-        # Names come from our own file `main`, never from the untrusted one.
+        # The names come from the new file `main`, not from an untrusted file.
         conn.execute(f'DROP TRIGGER "{name}"')
     yield
-    # Not in `finally`: after an error the new file is deleted.
+    # This is not in `finally`, because the new file is deleted after an error.
     for (sql,) in conn.execute("SELECT sql FROM temp.triggers ORDER BY rowid").fetchall():
         conn.execute(sql)
 
@@ -73,14 +73,16 @@ def _key(conn: Connection, table: str) -> list[str]:
 
 
 def add_texts(conn: Connection) -> Iterator[str]:
-    """Add imports, texts, units, tasks, rankings and people; yield differences between rows with the same id."""
+    """Add imports, items, passages, units, tasks, rankings and annotators. Yield a message for each
+    difference between rows with the same id.
+    """
     for name in BY_CONTENT:
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
     yield from _keyed(conn, "items")
     yield from _passages(conn)
     for name in ("answers", "nuggets", "units", "tasks", "rankings"):
         yield from _keyed(conn, name)
-    # One study may have the nuggets of a question, and the other one answers to it.
+    # One study may have the nuggets of a question, and another study answers to it.
     add_nugget_units(conn)
     yield from _people(conn)
 
@@ -100,11 +102,13 @@ def _differing(conn: Connection, table: str, key: Sequence[str], same: Sequence[
         values = row[len(key) :]
         column, position = next((c, n) for n, c in enumerate(same) if values[2 * n] != values[2 * n + 1])
         row_key = "/".join(map(str, row[: len(key)]))
-        yield f"{table} '{row_key}': {column} is {_short(values[2 * position + 1])} and {_short(values[2 * position])}"
+        yield f"{table} '{row_key}': {column} is {_short(values[2 * position + 1])} in one study and {_short(values[2 * position])} in another"
 
 
 def _insert_new(conn: Connection, table: str, key: Sequence[str], columns: Sequence[str]) -> str:
-    """Return the statement that inserts new rows in the order of `src`: rowids record the order of import."""
+    """Return the statement that inserts new rows in the order of `src`, because the order of rowids is the
+    order of import.
+    """
     on = " AND ".join(f"m.{k} = s.{k}" for k in key)
     listed = ", ".join(columns)
     return (
@@ -120,7 +124,7 @@ def _has_rowid(conn: Connection, table: str) -> bool:
 
 
 def _passages(conn: Connection) -> Iterator[str]:
-    """Add passages. New passages of a stored item follow its other passages, as they do in an import."""
+    """Add passages. As in an import, the new passages of a stored item come after its other passages."""
     yield from _differing(conn, "passages", ("passage_id",), PASSAGE)
     after = "(SELECT coalesce(max(p.position) + 1, 0) FROM main.passages AS p WHERE p.item_id = s.item_id)"
     conn.execute(
@@ -136,8 +140,8 @@ def _passages(conn: Connection) -> Iterator[str]:
     )
     last, place = "", 0
     insert = f"INSERT INTO main.passages VALUES ({', '.join('?' * 10)})"
-    # One row is inserted after it was read: the reading cursor selects rows of `src` that `main` does not
-    # have yet.
+    # A row is inserted after it has been read, because the query that is being read selects rows that `main`
+    # does not have yet.
     while chunk := late.fetchmany(1000):
         for passage, item, position, *rest in chunk:
             last, place = item, place + 1 if item == last else position
@@ -145,14 +149,14 @@ def _passages(conn: Connection) -> Iterator[str]:
 
 
 def _people(conn: Connection) -> Iterator[str]:
-    """Add all annotators except runs, which `map_runs` adds first."""
+    """Add all annotators except runs, which `map_runs` has already added."""
     yield from _differing(conn, "annotators", ("annotator_id",), ("kind",))
     query = (
         "SELECT s.annotator_id FROM src.annotators AS s JOIN main.annotators AS m USING (annotator_id) "
         "WHERE s.kind <> 'judge' AND s.profile <> m.profile AND '{}' NOT IN (s.profile, m.profile)"
     )
     for (name,) in conn.execute(query):
-        yield f"annotators '{name}': their profiles differ; if they are one person, make them equal: {command('annotate annotators set', name)}"
+        yield f"annotator '{name}' has different profiles in the studies; if this is one person, make the profiles equal: {command('annotate annotators set', name)}"
     conn.execute(
         "UPDATE main.annotators SET profile = (SELECT s.profile FROM src.annotators AS s WHERE s.annotator_id = "
         "annotators.annotator_id) WHERE profile = '{}' AND annotator_id IN (SELECT annotator_id FROM src.annotators)"
@@ -163,8 +167,8 @@ def _people(conn: Connection) -> Iterator[str]:
 def add_labels(conn: Connection) -> Iterator[str]:
     """Add gold and human labels by source. Labels of runs come with their judgements.
 
-    A source must have the same label in both studies. If two sources differ in a label, a lead resolves the
-    conflict.
+    If the same source has different labels in the two studies, this is a conflict between the studies. If
+    different sources have different labels, a lead resolves the conflict later.
     """
     gold = "annotator_id IN (SELECT annotator_id FROM main.annotators WHERE kind = 'gold')"
     by_source = ("label_sources", "imported_labels", "label_resolutions")
@@ -178,10 +182,11 @@ def add_labels(conn: Connection) -> Iterator[str]:
                 f"JOIN main.{table} AS m ON {on} WHERE m.value <> s.value"
             )
             for unit, name, annotator, value, other in conn.execute(query):
-                yield f"label '{name}' of '{unit}' by {annotator}: {_short(value)} and {_short(other)}"
+                yield f"the label '{name}' of '{unit}' by {annotator} is {_short(value)} in one study and {_short(other)} in another"
         columns = ", ".join(columns_of(conn, table))
         conn.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM {source}")
-    # If one study has recorded since how an import's labels were made, that holds in the merged study too.
+    # If one of the studies has later recorded how the labels of an import were made, the merged study uses
+    # this information.
     conn.execute(
         "DELETE FROM main.label_sources AS s WHERE s.layer = 'undeclared' AND s.source GLOB 'import:*' AND EXISTS (SELECT 1 "
         "FROM main.label_sources AS o WHERE o.annotator_id = s.annotator_id AND o.field = s.field AND o.unit_id = s.unit_id "
@@ -190,11 +195,11 @@ def add_labels(conn: Connection) -> Iterator[str]:
 
 
 def add_splits(conn: Connection) -> Iterator[str]:
-    """Add splits. Two splits of the same task must be equal: each question must be in the same part.
+    """Add splits. If both studies have split the same task, each question must be in the same part.
 
-    A split is drawn only once, so a difference cannot be repaired. Questions that were imported later may be
-    in only one of the studies. The looks at the test are combined, because each of them has used part of the
-    error rate.
+    A split is drawn only once, so a difference cannot be resolved. A question that was imported later may be
+    in only one of the studies. All looks at the test are kept, because each look uses up part of the error
+    rate.
     """
     both = "SELECT task_id FROM src.splits INTERSECT SELECT task_id FROM main.splits"
     query = (
@@ -205,12 +210,12 @@ def add_splits(conn: Connection) -> Iterator[str]:
         rows = [conn.execute(f"SELECT * FROM {s}.splits WHERE task_id = ?", [task]) for s in ("src", "main")]
         ours, theirs = (r.fetchone() for r in rows)
         if ours != theirs or conn.execute(query, [task]).fetchone()[0]:
-            yield f"split of {task}: it was drawn separately in each study, with different parts"
+            yield f"the split of {task} was drawn separately in each study, so its parts differ"
     for name in ("splits", "split_questions"):
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
-    # Looks are renumbered in order of time, because the level of a look depends on its number.
+    # Looks are renumbered by time, because the level of a look depends on its number.
     looks = conn.execute("SELECT * FROM src.split_looks ORDER BY task_id, at, look").fetchall()
-    # The same look in both studies counts once: one of them is a copy of the other.
+    # If both studies have the same look, it is kept once, because one of the studies is a copy of the other.
     for task, _, purpose, run_ids, *rest in looks:
         mapped = _mapped(conn, "?1")
         runs = conn.execute(f"SELECT {mapped}", [run_ids]).fetchone()[0]
@@ -225,8 +230,8 @@ def add_splits(conn: Connection) -> Iterator[str]:
 def add_others(conn: Connection) -> Iterator[str]:
     """Add the rows of every other table.
 
-    A key that only counts rows is assigned anew. Two rows with the same key must be equal. The ids of joined
-    runs are replaced with their new ids.
+    A key that is only a row number is reassigned. Otherwise, rows with the same key must be equal. The ids of
+    joined runs are replaced with the new ids.
     """
     for table in tables(conn, "src"):
         if table in OWN:
@@ -240,12 +245,12 @@ def add_others(conn: Connection) -> Iterator[str]:
         if table == "batches":
             expressions["options"] = _with_family(conn, expressions["options"])
         compared = _unique(conn, table) or columns if counted else key
-        # A subquery, so that a mapped column is compared by its new value.
+        # A subquery is used so that a mapped column is compared by its new value.
         ordered = " ORDER BY s.rowid" if _has_rowid(conn, table) else ""
         listed = ", ".join(f"{sql} AS {c}" for c, sql in expressions.items())
         source = f"(SELECT {listed} FROM src.{table} AS s{ordered}) AS s"
         on = " AND ".join(f"m.{c} IS s.{c}" for c in compared)
-        # Two studies may record the same thing at different times, so times are not compared.
+        # The studies may have recorded the same fact at different times, so times are not compared.
         rest = [c for c in columns if c not in compared and not (counted and c.endswith("at"))]
         if rest:
             yield from _rows_differing(conn, table, source, on, compared, rest)
@@ -257,10 +262,10 @@ def add_others(conn: Connection) -> Iterator[str]:
 
 
 def _with_family(conn: Connection, options: str) -> str:
-    """Combine the judges that share an error level in either study, and return SQL for a batch's options that
-    lists all of them.
+    """Combine the lists of judges that share an error level, and return SQL for a batch's options with the
+    combined list.
 
-    If a report was read in only one study, the judges are fixed only in that study.
+    The list is fixed when a report is read, so it may exist in only one of the studies.
     """
     conn.execute(
         "UPDATE main.batches AS m SET options = json_set(options, '$.judges', json((SELECT json_group_array(value) FROM "
@@ -279,13 +284,13 @@ def _rows_differing(
     names = ", ".join(f"s.{c}" for c in key)
     for row in conn.execute(f"SELECT {names} FROM {source} JOIN main.{table} AS m ON {on} WHERE {differ}"):
         row_key = "/".join(map(str, row))
-        yield f"{table} '{row_key}': the rows differ"
+        yield f"{table} '{row_key}': the rows in the studies differ"
 
 
 def _unique(conn: Connection, table: str) -> list[str]:
-    """Return the columns of a unique index other than the primary key."""
+    """Return the columns of a unique index that is not the primary key."""
     for _, index, unique, *_ in conn.execute(f"PRAGMA main.index_list('{table}')").fetchall():
-        # An index on an expression has a column without a name.
+        # In an index on an expression, the column has no name.
         names = [row[2] for row in conn.execute(f"PRAGMA main.index_info('{index}')")]
         query = "SELECT sql FROM main.sqlite_master WHERE name = ?"
         sql = (conn.execute(query, [index]).fetchone() or [None])[0]
@@ -295,11 +300,11 @@ def _unique(conn: Connection, table: str) -> list[str]:
 
 
 def _mapped(conn: Connection, sql: str) -> str:
-    """Return SQL that replaces the ids of joined runs in a string. An id has 26 characters and matches
-    nothing else.
+    """Return SQL that replaces the ids of joined runs in a text. An id has 26 characters, so it does not
+    match other text by chance.
     """
     for old, new in conn.execute("SELECT old, new FROM temp.run_map WHERE old <> new").fetchall():
-        # The ids come from somebody else's file and may contain a quote.
+        # The ids come from an untrusted file and may contain quotes.
         old, new = (name.replace("'", "''") for name in (old, new))
         sql = f"replace({sql}, '{old}', '{new}')"
     return sql

@@ -1,4 +1,4 @@
-"""Copy the runs of an attached study `src` into `main`; runs with the same identity are joined."""
+"""Copy the runs of the attached database `src` into `main`. Runs with the same identity become one run."""
 
 import json
 from collections import Counter
@@ -13,10 +13,11 @@ from judge.types import Status
 
 
 def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[str]]:
-    """Fill `temp.run_map` (old, new) and add the new runs. Return (number of joined runs, notes, conflicts).
+    """Add the new runs, and store the old and new id of each run in `temp.run_map`. Return (number of joined
+    runs, notes, conflicts).
 
-    A run is joined with a run of the same task, model, identity and request version. A derived run depends on
-    everything that its study contained, so it is joined only with the run of the same id.
+    A run is joined with a run that has the same task, model, identity and request version. A derived run
+    depends on all data in its study, so it is joined only with a run that has the same id.
     """
     conn.execute("DROP TABLE IF EXISTS temp.run_map")
     conn.execute("CREATE TEMP TABLE run_map (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID")
@@ -38,7 +39,7 @@ def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[s
         # Two servers may serve different weights under one name; joining their answers would mix two judges.
         difference = _models(run, other)
         if difference and not same_model and not _is_vendors(run, other):
-            clashes.append(f"{difference}; add --same-model to join them")
+            clashes.append(f"{difference}; to join the two runs, pass --same-model")
         elif difference:
             notes.append(f"{difference}: joined")
         _join(conn, run, other)
@@ -48,7 +49,7 @@ def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[s
 def _counterpart(
     conn: Connection, run: dict[str, Any], taken: set[str], columns: list[str]
 ) -> dict[str, Any] | None:
-    """Return the run in `main` with which this run is joined, or None."""
+    """Return the run in `main` that this run is joined with, or None."""
     stored = conn.execute("SELECT * FROM main.runs WHERE run_id = ?", [run["run_id"]]).fetchone()
     if stored is not None:
         return dict(zip(columns, stored, strict=True))
@@ -72,12 +73,12 @@ def _models(run: dict[str, Any], other: dict[str, Any]) -> str | None:
     first, second = (r["resolved_model"] or json.loads(r["provider"]).get("reports") for r in (run, other))
     if not first or not second or first == second:
         return None
-    return f"run {run['run_id']} ({run['task']}, {run['model']}): its servers called the model '{first}' and '{second}'"
+    return f"run {run['run_id']} ({run['task']}, {run['model']}): its servers reported different models, '{first}' and '{second}'"
 
 
 def _is_vendors(*runs: dict[str, Any]) -> bool:
-    """Return whether a vendor serves the model. A vendor's alias moves on to newer models, and the old model
-    is withdrawn.
+    """Return whether a vendor serves the model. Over time, a vendor points an alias to newer models and
+    withdraws the old ones.
     """
     return any(json.loads(run["provider"]).get("own_server") for run in runs)
 
@@ -99,7 +100,7 @@ def _add_run(conn: Connection, run: dict[str, Any]) -> None:
 
 
 def _join(conn: Connection, run: dict[str, Any], other: dict[str, Any]) -> None:
-    """Update the stored run: it started when the earlier of the two did, and it is finished if both are."""
+    """Update the stored run. Its start is the earlier one, and it is finished only if both runs are finished."""
     both = [
         Begun(r["run_id"], json.loads(r["options"]), json.loads(r["provider"]), r["resolved_model"])
         for r in (run, other)
@@ -127,7 +128,7 @@ def _join(conn: Connection, run: dict[str, Any], other: dict[str, Any]) -> None:
 
 
 def _sums(conn: Connection, run: Begun, other: Begun) -> dict[str, Any]:
-    """Return the summed totals of both runs, because neither run counts the invocations of the other."""
+    """Return the sum of both runs' totals, because neither run includes the invocations of the other."""
     ours, theirs = run.provider.get(PROBES) or {}, other.provider.get(PROBES) or {}
     if run.run_id == other.run_id:
         return {PROBES: max(ours, theirs, key=lambda took: took.get("calls", 0))} if ours or theirs else {}
@@ -143,10 +144,10 @@ def _sums(conn: Connection, run: Begun, other: Begun) -> dict[str, Any]:
 
 
 def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:
-    """Add judgements with their labels and requests; yield the units whose labels differ within one run.
+    """Add judgements with their labels and requests. Yield a message for each unit of a run whose labels differ.
 
-    A unit with attempts in both studies keeps all of them; the attempt that counts comes last. `twice["same"]` counts
-    the units for which both studies have made an attempt with the same label.
+    If both studies have attempts for a unit, all attempts are kept, and the one that is used comes last.
+    `twice["same"]` counts the units for which both studies have an attempt with the same label.
     """
     conn.execute("DROP TABLE IF EXISTS temp.theirs")
     conn.execute(
@@ -171,7 +172,9 @@ def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:
 
 
 def _of_mapped(conn: Connection, table: str, join: str = "", **run: str) -> str:
-    """Return an INSERT statement for a table's rows from `src`, with the new id in the column that names the run."""
+    """Return an INSERT statement for a table's rows from `src`. The column that contains the run's id gets
+    the new id.
+    """
     [(of, new)] = run.items()
     names = columns_of(conn, table)
     listed = ", ".join(new if c == of else f"s.{c}" for c in names)
@@ -182,7 +185,7 @@ def _of_mapped(conn: Connection, table: str, join: str = "", **run: str) -> str:
 
 
 def _both(conn: Connection, twice: Counter[str]) -> Iterator[str]:
-    """Resolve the units of a run for which the two studies have different attempts."""
+    """Merge the units of a run for which the two studies have different attempts."""
     same = " AND ".join(f"m.{c} IS s.{c}" for c in ("status", "reply", "judged_at", "request_sha"))
     same_unit = "m.run_id = r.new AND m.unit_id = s.unit_id AND m.repeat = s.repeat"
     # Units that both studies share (one was a copy of the other) are skipped in SQL: reading each row in
@@ -202,7 +205,7 @@ def _both(conn: Connection, twice: Counter[str]) -> Iterator[str]:
 
 
 def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice: Counter[str]) -> str | None:
-    """Merge the attempts of a unit. Return a conflict if both studies have a label and the labels differ."""
+    """Merge the attempts of a unit. Return a conflict message if both studies have a label and the labels differ."""
     ours, theirs = _attempts(conn, "main", run, unit, repeat), _attempts(conn, "src", old, unit, repeat)
     in_ours = {_fingerprint(a) for a in ours}
     new = [a for a in theirs if _fingerprint(a) not in in_ours]
@@ -223,7 +226,7 @@ def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice:
                 _labels_of(conn, "src", old, unit, repeat),
             )
             if our_labels != their_labels:
-                return f"run {run}, unit '{unit}': {their_labels} and {our_labels}"
+                return f"run {run}, unit '{unit}': the labels are {their_labels} in one study and {our_labels} in another"
             twice["same"] += 1
         # The last attempt of a unit is the one that counts.
         order = [*ours, *new] if wins else [*new, *ours]
@@ -245,7 +248,9 @@ def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice:
 
 
 def _worth(status: str) -> int:
-    """Rank a status: a label ranks above an answer without a label, which ranks above a failed call."""
+    """Return the rank of a status. A reply with a label ranks above a reply without a label, which ranks
+    above a failed call.
+    """
     return 2 if status == Status.OK else int(status != Status.FAILED)
 
 
@@ -271,9 +276,9 @@ def _labels_of(conn: Connection, schema: str, run: str, unit: str, repeat: int) 
 
 
 def finish(conn: Connection) -> None:
-    """Update what depends on the rows of all studies: pairs, counts, and the model names of runs.
+    """Update the data that depend on the rows of all studies: pairs, counts and the model names of runs.
 
-    The two claims of a pair may come from two studies.
+    The two claims of a pair may come from different studies.
     """
     conn.execute(
         "INSERT INTO units (unit_id, kind, item_id, question_id, span) "

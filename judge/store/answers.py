@@ -18,7 +18,7 @@ from judge.text import markers, sentences
 from judge.types import Answer, AnswerRow, Vote, Where
 
 ALL = "all"
-"""Stands for every system in the study, in place of a system's name."""
+"""Used instead of a system's name to select every system in the study."""
 
 
 def add_answers(
@@ -29,11 +29,11 @@ def add_answers(
     bad: Callable[[BadInput], None],
     beside: Callable[[sqlite3.Connection], None] = lambda conn: None,
 ) -> ImportReport:
-    """Store everything that `rows` yields, and everything that `beside` writes, in one transaction; see `add_rows`.
+    """Store the answers in `rows` in one transaction, in which `beside` is also called; see `add_rows`.
 
-    A row is bad if its item or one of its `cited` or `context` passages is not in the study. It is also bad
-    if the system has another answer to the item under the same condition. A marker in the text that matches
-    no passage is stored with its sentence, because the system wrote it.
+    A row is bad if the study does not have its item or one of its `cited` or `context` passages, or if it has
+    another answer by the system to the item under the same condition. A citation marker that matches no
+    passage is kept in its sentence, because the system wrote it.
     """
     return add_rows(store, AnswerAdder(store.conn, dataset=info.dataset), rows, info, skipped, bad, beside)
 
@@ -50,27 +50,40 @@ class AnswerAdder(Adder[AnswerRow]):
         dataset: str | None = None,
         ways: str = "a column (system, model, or --system-column)",
     ) -> None:
-        """Start an adder. `ways` says how the user of the importing command can name systems."""
+        """Start adding answers. `ways` is the text in errors that tells the user how to name systems."""
         super().__init__(conn, import_id)
         self.dataset, self._ways = dataset, ways
         self._known_datasets = [r[0] for r in conn.execute("SELECT DISTINCT dataset FROM items")]
 
     def add(self, row: AnswerRow) -> None:
-        """Check the whole row first, then write it: a bad row leaves nothing behind."""
+        """Add one answer. The whole row is checked before it is written, so a bad row leaves nothing behind."""
         answer, where = row.answer, row.where
         check_storable(answer, where)
         if "\0" in answer.text:
             # SQLite's text functions end at a NUL, so the rest would be invisible to every query.
-            raise at(where, "contains a NUL character, which text cannot contain", "text")
+            raise at(where, "contains a NUL character, which is not allowed", "text")
         for name in ("system", "condition"):
             value = getattr(answer, name)
             # An answer id is item@system@condition, and #s1 or #c1 follows for its parts.
             if not value.strip() or "@" in value or "#" in value:
-                raise at(where, f"'{value}' must be a name without '@' and '#' (they join ids)", name)
+                raise at(
+                    where,
+                    f"'{value}' must be a name without '@' and '#', which separate the parts of an id",
+                    name,
+                )
             if value != value.strip() or any(mark in value for mark in "\n\r\t"):
-                raise at(where, f"{value!r} has spaces at its ends, a tab or a line break", name)
+                raise at(
+                    where,
+                    f"{value!r} must not start or end with spaces, or contain a tab or a line break",
+                    name,
+                )
         if answer.system == ALL:
-            raise at(where, f"'{ALL}' stands for every system; name this system with {self._ways}", "system")
+            raise at(
+                where,
+                f"'{ALL}' is reserved and means every system; give this system another name "
+                f"with {self._ways}",
+                "system",
+            )
         item_id, question_id = self._item(answer.item, where)
         answer_id = f"{item_id}@{answer.system}@{answer.condition}"
         citable, context = self._context(item_id, answer.context, where)
@@ -107,7 +120,7 @@ class AnswerAdder(Adder[AnswerRow]):
         self.datasets.add(item_id.partition(":")[0])
 
     def _item(self, name: str, where: Where) -> tuple[str, str]:
-        """Return (item_id, question_id) of the item called `name`, with or without its data set."""
+        """Return (item id, question id) of the item called `name`, which may omit the data set."""
         names = (
             [f"{self.dataset}:{name}"]
             if self.dataset
@@ -123,7 +136,7 @@ class AnswerAdder(Adder[AnswerRow]):
                 where, f"no item '{name}' in {place}; to list the items: {command('judge items show')}", "id"
             )
         if len(rows) > 1:
-            raise at(where, f"'{name}' is an item in several data sets; choose one with --dataset", "id")
+            raise at(where, f"several data sets have an item '{name}'; choose one with --dataset", "id")
         return rows[0][0], rows[0][1]
 
     def _context(
@@ -138,7 +151,10 @@ class AnswerAdder(Adder[AnswerRow]):
             passage = of_item.find(name) or self._anywhere(name)
             if passage is None:
                 raise at(
-                    where, f"'{item_id}' has no passage '{name}', and no passage has that full id", "context"
+                    where,
+                    f"'{item_id}' has no passage '{name}', and '{name}' is not the full id of "
+                    "another passage",
+                    "context",
                 )
             passage_ids.append(passage)
         return Citable(self.conn, item_id, passage_ids), passage_ids
@@ -155,7 +171,7 @@ class AnswerAdder(Adder[AnswerRow]):
                 citable_names = ", ".join(sorted(citable.known)[:8]) or "none"
                 raise at(
                     where,
-                    f"cites '{name}', but the item has no such passage (it has: {citable_names})",
+                    f"cites '{name}', but the item has no such passage; its passages are: {citable_names}",
                     field,
                 )
             cited_ids[passage] = None
@@ -170,7 +186,8 @@ class AnswerAdder(Adder[AnswerRow]):
             if unit is not None:
                 raise at(
                     where,
-                    f"the id '{answer_id}' already belongs to a {unit[0]}; give the system another name",
+                    f"the answer would have the id '{answer_id}', which already belongs to a {unit[0]}; "
+                    "give the system another name",
                     "system",
                 )
             return True
@@ -178,8 +195,9 @@ class AnswerAdder(Adder[AnswerRow]):
             place = "this import" if stored[1] == self.import_id else "the study"
             raise at(
                 where,
-                f"{place} has another answer of '{answer.system}' under the condition '{answer.condition}' to this "
-                f"item, and stored answers are never replaced; give it another condition, or name the systems with {self._ways}",
+                f"{place} already has a different answer of '{answer.system}' to this item under the "
+                f"condition '{answer.condition}', and stored answers are never replaced; give the new "
+                f"answer another condition, or name its system with {self._ways}",
                 "text",
             )
         return False
@@ -214,10 +232,11 @@ class AnswerAdder(Adder[AnswerRow]):
 
 
 def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
-    """Store the claims that a run has listed for answers (a text field with `many`) as units, in one transaction.
+    """Store the claims that a run has listed for answers as units, in one transaction. The run's field is
+    text with `many`.
 
-    Return counts: `answers` (those with new claims), `claims` (new ones), `unchanged` (answers that already
-    have these claims), and `other` (answers that keep the claims they have from another run or an import).
+    Return four counts: `answers` with new claims, new `claims`, `unchanged` answers that already have these
+    claims, and `other` answers, which keep claims from another run or an import.
     """
     counts: Counter[str] = Counter(answers=0, claims=0, unchanged=0, other=0)
     query = f"""
@@ -263,14 +282,14 @@ class Citable:
 
     @property
     def known(self) -> set[str]:
-        """The names, other than numbers, that a bracket in the text can contain."""
+        """The names that a citation marker in the text can contain, other than numbers."""
         return {*self._by_source_id, *self._shown}
 
     def find(self, name: str) -> str | None:
         """Return the passage that a citation refers to, or None.
 
-        The name is tried in this order: the marker that the system was shown, the passage's source id, either
-        of them with or without `cite_`, its position (from 1), and its full id.
+        The name is compared in this order with the marker that the system was shown, the passage's source id,
+        either of these with or without `cite_`, the passage's position (from 1), and its full id.
         """
         name = name.strip().removeprefix("[").removesuffix("]")
         # A system that was shown [cite_3] may cite [3], and the other way round.
@@ -284,8 +303,8 @@ class Citable:
         return name if name in self._ids else None
 
     def in_text(self, text: str) -> tuple[list[str], list[str]]:
-        """Return (passages that the markers in a text cite, markers without a passage), each listed once, in
-        order.
+        """Return (passages cited in a text, citation markers that match no passage). Both lists are in order
+        and without duplicates.
         """
         cited: dict[str, None] = {}
         unknown: dict[str, None] = {}

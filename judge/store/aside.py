@@ -1,8 +1,9 @@
-"""Save replies that cannot be committed yet in a file beside the study; the next run reads it.
+"""Save replies that cannot be committed yet in a file next to the study. The next run imports them.
 
-`STUDY.db.RUN.unsaved.jsonl` has one judgement per line, with its request. It is written as soon as a commit
-fails (another program has locked the study), so that a run that is then killed loses no paid reply. It is
-removed after the commit. The writing process locks it, so that no other process reads it.
+`STUDY.db.RUN.unsaved.jsonl` has one judgement per line, with its request. It is written when a commit fails,
+for example because another program has locked the study, so that no paid reply is lost if the run is then
+killed. It is removed after the next successful commit. The writing process holds a lock on it, so that no
+other process reads it.
 """
 
 import fcntl
@@ -22,7 +23,7 @@ SUFFIX = ".unsaved.jsonl"
 
 
 class Aside:
-    """The file of one run. `lost` is the error if something could not be written to it, otherwise None."""
+    """The file of one run. `lost` is the error if a write to the file has failed, otherwise None."""
 
     def __init__(self, study: Path, run_id: str) -> None:
         study = study.resolve()
@@ -31,7 +32,7 @@ class Aside:
         self._file: IO[bytes] | None = None
 
     def put(self, entries: Iterable[Entry]) -> None:
-        """Write the entries. They are on disk when this returns."""
+        """Write the entries, and flush them to disk."""
         lines = [json.dumps(asdict(entry), ensure_ascii=False) + "\n" for entry in entries]
         try:
             if self._file is None:
@@ -57,11 +58,11 @@ class Aside:
 
 
 def take_in(store: Store) -> int:
-    """Commit the judgements that earlier runs left beside the study, and remove the files. Return the number
-    of judgements.
+    """Commit the judgements in the files that earlier runs have left next to the study, and remove the files.
+    Return the number of judgements.
 
-    These are skipped: judgements that the study already has, judgements for runs or units that it no longer
-    has, and a truncated last line. Raises StudyError if a file cannot be read or was not written by adjudge.
+    Judgements that are already stored, judgements for runs or units that no longer exist, and a truncated
+    last line are skipped. Raises StudyError if a file cannot be read or was not written by adjudge.
     """
     study, taken = store.path.resolve(), 0
     for path in sorted(study.parent.glob(f"{glob.escape(study.name)}.*{SUFFIX}")):
@@ -76,7 +77,8 @@ def take_in(store: Store) -> int:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise StudyError(
-                f"{path}: {error.strerror}; it contains replies received for {store.path}"
+                f"{path}: {error.strerror}; this file contains replies for {store.path} that are not stored "
+                "yet"
             ) from error
     return taken
 
@@ -94,7 +96,8 @@ def _entries(path: Path, file: IO[bytes]) -> list[Entry]:
             entries.append(adapter.validate_json(line))
         except ValueError as error:
             raise StudyError(
-                f"{path}:{number}: not an unsaved judgement of a run; move the file away to continue without it"
+                f"{path}:{number}: this line is not an unsaved judgement; to continue without this file, "
+                "move it to another folder"
             ) from error
     return entries
 

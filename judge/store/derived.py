@@ -1,9 +1,9 @@
-"""Derived runs, which are made from stored runs without model calls, and the record of their sources.
+"""Store derived runs, which are computed from stored runs without model calls, and record their sources.
 
-`runs.derived_from` stores a `Derivation`, and `fitted_on` the questions whose labels it was fitted on. A
-question with a `fold` was labelled by a fit on the other folds only (cross-fitted), so its labels are
-unbiased. A question without a fold was used in the fit itself: `seen` returns its units, and
-`judge.labels.scope.read_panel` excludes them from every number.
+`runs.derived_from` stores a `Derivation`, and the table `fitted_on` lists the questions whose labels the run
+was fitted on. If a question has a `fold`, it was labelled by a fit on the other folds only (cross-fitting),
+so its labels are unbiased. If it has no fold, it was used in the fit itself. `seen` returns the units of such
+questions, and `judge.labels.scope.read_panel` excludes them from all scores.
 """
 
 import json
@@ -22,7 +22,7 @@ from judge.types import Json, Status, attributes
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A run from which another run is derived, with the number of units that it had judged at that time."""
+    """A run from which another run is derived. `units` is the number of units that it had judged at that time."""
 
     run_id: str
     units: int
@@ -30,10 +30,10 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The labels that something was fitted on: the reference, their number, and a sha256.
+    """The labels that a derived run was fitted on: the reference, the number of labels, and a sha256.
 
-    The hash is over `unit TAB label` lines, sorted by unit. `folds` maps a question to the fold in which it
-    was left out, or to None if the fit used it.
+    The hash is computed over `unit TAB label` lines, sorted by unit. `folds` maps each question to the fold
+    in which it was held out, or to None if the fit used it.
     """
 
     reference: str
@@ -44,7 +44,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """How a derived run was made.
+    """Describes how a derived run was computed.
 
     `kind` is calibrated, pooled or routed. `parameters` are the method's parameters, as JSON.
     """
@@ -56,12 +56,12 @@ class Derivation:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     fitted: Fitted | None = None
     curve: Sequence[Sequence[Json]] = ()
-    """For a route, each step's [share of units accepted, number of units that tested it, errors, agreement,
-    passed].
-    """
+    """For a route, one list per step: [share of units accepted, number of test units, errors, agreement, passed]."""
 
     def as_json(self) -> dict[str, Json]:
-        """Return the derivation as stored in `runs.derived_from`, without the questions, which are in `fitted_on`."""
+        """Return the JSON for `runs.derived_from`. It omits the questions, which are stored in the table
+        `fitted_on`.
+        """
         f = self.fitted
         return {
             **attributes(self, "kind", "method"),
@@ -84,7 +84,7 @@ class Derivation:
 class FieldLabels:
     """The labels of one field, aligned with units; None means no label.
 
-    `derived_from` names the field in the prompt.
+    `derived_from` is the name of the field in the prompt from which this field is derived.
     """
 
     field: str
@@ -94,26 +94,28 @@ class FieldLabels:
 
 
 def stored(conn: sqlite3.Connection, run_id: str) -> dict[str, Json] | None:
-    """Return a run's stored derivation, or None for an imported run or a run with model calls."""
+    """Return how a run was derived. Return None for an imported run or a run with model calls."""
     row = conn.execute("SELECT derived_from FROM runs WHERE run_id = ?", [run_id]).fetchone()
     return None if row is None or row[0] is None else dict(json.loads(row[0]))
 
 
 def sources(conn: sqlite3.Connection, run_id: str) -> list[str]:
-    """Return the judged or imported runs on which a run is based, through all derived runs in between.
+    """Return the judged or imported runs from which a run is derived, directly or through other derived runs.
 
-    For a run that is not derived, this is the run itself. The cost of a derived judge is the sum of their
-    costs.
+    If the run is not derived, return the run itself. The cost of a derived judge is the sum of the costs of
+    these runs.
     """
     derivation = stored(conn, run_id)
     if derivation is None:
         return [run_id]
-    # Two parents may have one source, whose cost counts once.
+    # Two parents may have the same source, whose cost must be counted only once.
     return list(dict.fromkeys(s for parent in derivation["parents"] for s in sources(conn, parent["run"])))
 
 
 def seen(conn: sqlite3.Connection, run_id: str) -> set[str]:
-    """Return the units whose labels by this run are biased: it was fitted on labels of their questions."""
+    """Return the units whose labels by this run are biased, because the run was fitted on labels of their
+    questions.
+    """
     query = (
         "SELECT unit_id FROM units WHERE question_id IN "
         "(SELECT question_id FROM fitted_on WHERE run_id = ? AND fold IS NULL)"
@@ -122,7 +124,7 @@ def seen(conn: sqlite3.Connection, run_id: str) -> set[str]:
 
 
 def folds(conn: sqlite3.Connection, run_id: str) -> dict[str, int | None]:
-    """Return a mapping from question to fold for the labels that a run was fitted on."""
+    """Return {question: fold} for the questions whose labels a run was fitted on."""
     return dict(conn.execute("SELECT question_id, fold FROM fitted_on WHERE run_id = ?", [run_id]).fetchall())
 
 
@@ -137,12 +139,12 @@ def keep(
     missing: Mapping[int, tuple[Status, str]],
     options: Mapping[str, Json],
 ) -> tuple[str, bool]:
-    """Store a derived run in one transaction: a judgement for each of `units` (sorted), its labels, and the
-    questions that it was fitted on.
+    """Store a derived run in one transaction: a judgement for each of `units` (sorted), the labels, and the
+    questions that the run was fitted on.
 
-    `missing` maps a position in `units` to the reason why that unit has no label. `result` is a hash of the
-    labels: if a run with the same derivation and result is already stored, nothing is written. `options` are
-    further options of the run. Returns the run's id and whether it was stored already.
+    `missing` maps a position in `units` to the reason why this unit has no label. `result` is a hash of the
+    labels. If a run with the same derivation and result is already stored, nothing is written. `options` are
+    added to the run's options. Returns (the run's id, whether it was already stored).
     """
     stored_derivation = derivation.as_json()
     recorded = {
@@ -173,7 +175,7 @@ def keep(
                 conn, run_id, column.field, column.derived_from, units, column.values, column.distributions
             )
         reason_of = {units[at]: reason for at, reason in missing.items()}
-        # Judgements too: whatever reads a judge's runs reads derived runs in the same way.
+        # Judgements are stored as well, so that derived runs can be read like all other runs.
         _add_judgements(conn, run_id, derivation.fields, len(units), reason_of)
     return run_id, False
 
@@ -183,9 +185,9 @@ def _marks(values: Collection[object]) -> str:
 
 
 def _inherited(conn: sqlite3.Connection, derivation: Derivation) -> dict[str, int | None]:
-    """Return the run's own folds, combined with those of its parents.
+    """Return the folds of the run, combined with the folds of its parents.
 
-    If any of these runs was fitted on a question directly, the question has no fold, because its labels are
+    If one of these runs was fitted directly on a question, this question gets no fold, because its labels are
     biased.
     """
     folds_of: dict[str, int | None] = {}
@@ -198,11 +200,10 @@ def _inherited(conn: sqlite3.Connection, derivation: Derivation) -> dict[str, in
 
 @contextmanager
 def _quick(store: Store) -> Iterator[sqlite3.Connection]:
-    """Open a transaction for writing millions of rows. Their units are known to exist, and they are counted
-    at the end.
+    """Open a transaction for writing millions of rows of known units. The rows are counted at the end.
 
-    The counting trigger, the foreign-key lookup for every unit and the checks of the JSON just written would
-    otherwise take half of the time.
+    The trigger that counts rows, the foreign-key lookups and the checks of new JSON are disabled, because
+    they would take half of the time.
     """
     conn = store.conn
     # SQLite ignores a change of `foreign_keys` inside a transaction, so the order matters.
@@ -225,7 +226,7 @@ def _add_judgements(
 ) -> None:
     """Add a judgement for each of `n` units.
 
-    Units with a label in one of `fields` are selected in SQL. The caller passes the `missing` units.
+    SQL selects the units that have a label in one of `fields`. All other units are in `missing`.
     """
     name = "count_judgement"
     [trigger] = conn.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchone()

@@ -1,12 +1,13 @@
-"""The study's distractors, and the iteration after which each question is challenging.
+"""Read the study's distractors, and determine the iteration after which each question is challenging.
 
-A distractor is an answer to its item: system = its author, condition `distractor:I.S` (iteration and slot, from 1),
-text = the wrong option, meta = its fake document and the kind of similarity. A task on answers (distractor_check) can
-therefore label it, by a model or by people.
+A distractor is stored as an answer to its item. Its system is the author, its condition is `distractor:I.S`
+(iteration and slot, from 1), its text is the wrong option, and its meta contains the fake document and the
+kind of similarity. Because it is an answer, a model or people can label it with a task on answers
+(distractor_check).
 
-URAG (arXiv 2603.19281) calls a question challenging when an entailment check detects at least one distractor that the
-correct answer entails. All other questions get new distractors. Taken literally, that keeps questions with an option
-that is also right. Therefore both readings are implemented:
+URAG (arXiv 2603.19281) calls a question challenging if an entailment check detects at least one distractor
+that is entailed by the correct answer. All other questions get new distractors. Taken literally, this
+definition keeps questions with a second correct option. Therefore, both interpretations are implemented:
 
     entailed       at least one distractor of the iteration is entailed (the words of the paper)
     not-entailed   no distractor of the iteration is entailed, so every option is wrong
@@ -35,7 +36,7 @@ _FIRST = re.compile(r"(?:^|\s)\(?A[.):]\s")
 
 @dataclass(frozen=True, slots=True)
 class Distractor:
-    """One wrong option. `label` is the result of the check, or None before the check.
+    """A wrong option. `label` is the result of the check, or None before the check.
 
     `usable` is False if the text repeats an earlier option, or if the fake document contains the right
     answer.
@@ -52,7 +53,9 @@ class Distractor:
 
 @dataclass(frozen=True, slots=True)
 class DistractorItem:
-    """An item with its iterations in order; `reference_answers` and `options` are not distractors."""
+    """An item with the distractors of each iteration, in order. `reference_answers` and `options` are those
+    of the item.
+    """
 
     item_id: str
     question: str
@@ -63,8 +66,8 @@ class DistractorItem:
     def valid(self, iteration: int, slots: int, reading: Reading) -> bool | None:
         """Return whether the question is challenging after this iteration (from 1); None if this is not known yet.
 
-        An iteration with fewer than `slots` usable distractors is not valid. A repeated option is a failure
-        of the model; an unparsed reply only means that there is no answer yet.
+        An iteration with fewer than `slots` usable distractors is not valid. A repeated option counts as a
+        failure of the model. An unparsed reply does not, because it may still be replaced by an answer.
         """
         made = self.iterations[iteration - 1] if iteration <= len(self.iterations) else ()
         labels = [d.label for d in made if d.usable]
@@ -80,22 +83,22 @@ class DistractorItem:
         return None if len(made) < slots or None in labels else True
 
     def chosen(self, slots: int, reading: Reading) -> int | None:
-        """Return the first valid iteration, or None."""
+        """Return the number of the first valid iteration, or None."""
         tries = range(1, len(self.iterations) + 1)
         return next((n for n in tries if self.valid(n, slots, reading)), None)
 
     def tried(self, slots: int, reading: Reading, iterations: int) -> list[tuple[int, bool | None]]:
-        """Return (iteration, valid) for each iteration up to the first valid one, or for all `iterations` if
-        none is valid.
+        """Return (iteration, whether it is valid) for each iteration up to the first valid one. If none is
+        valid, all `iterations` are returned.
         """
         last = self.chosen(slots, reading) or iterations
         return [(n, self.valid(n, slots, reading)) for n in range(1, last + 1)]
 
     @property
     def taken(self) -> dict[str, str]:
-        """The options that a new distractor must not repeat: the item's options and every earlier distractor.
+        """Return the texts that a new distractor must not repeat: the item's options and all earlier distractors.
 
-        A repeated text is listed twice, so that no two attempts send the same request.
+        A repeated text is listed twice, so that no two attempts send identical requests.
         """
         made = [d.text for iteration in self.iterations for d in iteration]
         return {str(n): text for n, text in enumerate([*self.options.values(), *made], 1)}
@@ -104,10 +107,10 @@ class DistractorItem:
 def questions(
     store: Store, system: str, check: str | None, items: Iterable[str] | None = None
 ) -> dict[str, DistractorItem]:
-    """Return a mapping from item to its question with the distractors of `system`, labelled by the annotator
+    """Return {item: question with the distractors of `system`}. Distractors have the labels of the annotator
     or run `check`.
 
-    If `items` is None, return all items with distractors. They are in study order.
+    If `items` is None, all items with distractors are returned, in study order.
     """
     made: dict[str, dict[int, list[Distractor]]] = {} if items is None else {item: {} for item in items}
     query = f"""
@@ -148,7 +151,7 @@ def _question(
         for d in sorted(made.get(n, ()), key=lambda d: d.slot):
             option = folded(d.text)
             usable = bool(option) and option not in right and not gives_away(d, answers)
-            # Also an unusable one: the next distractor must not repeat it.
+            # Unusable distractors are included, because the next distractor must not repeat them either.
             right.add(option)
             iteration.append(replace(d, usable=usable))
         iterations.append(iteration)
@@ -156,11 +159,11 @@ def _question(
 
 
 SIMILARITIES = ("role-similar", "time-similar", "lexical-similar", "topic-similar")
-"""The four dimensions of Prompt 2. Distractors from an earlier version use other words."""
+"""The four kinds of similarity in Prompt 2. Distractors from an earlier version have other values."""
 
 
 def gives_away(made: Distractor, answers: Iterable[str]) -> bool:
-    """Return whether a fake document contains the right answer word for word, which Prompt 2 forbids."""
+    """Return whether a fake document contains the correct answer verbatim, which Prompt 2 forbids."""
     if made.similarity not in SIMILARITIES:
         return False
     document = f" {_words(made.document)} "
@@ -180,31 +183,29 @@ def only_system(store: Store, system: str | None) -> str:
     if system is None and len(systems) == 1:
         return systems[0]
     if system is None or system not in systems:
-        listed = (
-            ", ".join(systems) or f"none; generate some: {command('judge distractors generate -m MODEL')}"
-        )
-        raise UsageError(
-            f"name the system with --system; systems with distractors: {listed}"
-            if system is None
-            else f"'{system}' has no distractors; systems with distractors: {listed}"
-        )
+        if not systems:
+            generate = command("judge distractors generate -m MODEL")
+            raise UsageError(f"the study has no distractors; to generate them: {generate}")
+        problem = "several systems have distractors" if system is None else f"'{system}' has no distractors"
+        raise UsageError(f"{problem}; choose one with --system: {', '.join(systems)}")
     return system
 
 
-# Multiple-choice questions made from distractors, as rows of a file in URAG's format or ours.
-# The options are the right answer (the item's first reference answer) and the distractors of the chosen
-# iteration, in a seeded order. The passages are those of the item and the fake documents, in a seeded order
-# and under ids that do not show which is which. Their `meta` says which ones are fake.
+# This section exports multiple-choice questions with distractors, in URAG's format or in our own. The options
+# are the correct answer (the item's first reference answer) and the distractors of the chosen iteration, in a
+# seeded random order. The passages are the item's passages and the fake documents, also in a seeded random
+# order. Their ids do not reveal which ones are fake, but their `meta` does.
 
 
 def choice_rows(
     store: Store, chosen: Mapping[str, tuple[DistractorItem, Sequence[Distractor]]], seed: int
 ) -> list[Json]:
-    """Return rows that `judge items import jsonl` can read, in study order."""
+    """Return the questions as rows for `judge items import jsonl`, in study order."""
     several = len({item.partition(":")[0] for item in chosen}) > 1
     rows = []
     for item, (question, distractors) in chosen.items():
-        # A generator for each item, so that the order of one does not depend on which others are exported.
+        # Each item has its own random generator, so that its order does not depend on which other items are
+        # exported.
         draw = random.Random(f"{seed}:{item}")
         right = question.reference_answers[0]
         texts = [(right, None), *((d.text, d) for d in distractors)]
@@ -229,7 +230,7 @@ def choice_rows(
                 "options": options,
                 "correct": next(letter for letter, (_, d) in zip(LETTERS, texts, strict=False) if d is None),
                 "reference_answers": list(question.reference_answers),
-                # New ids, because the stored ones would show which passage is fake.
+                # Passages get new ids, because the stored ids would reveal which passage is fake.
                 "passages": [{"id": f"r{n}", **passage} for n, passage in enumerate(passages, 1)],
             }
         )
@@ -237,10 +238,10 @@ def choice_rows(
 
 
 def urag_document(choices: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Json]:
-    """Return the rows as one URAG document; half of the questions, drawn with the seed, are for calibration.
+    """Return the rows as a URAG document. A seeded random half of the questions is for calibration.
 
-    Raises BadInput if a question contains an option mark such as 'A.', because a reader could not distinguish
-    it from the options.
+    Raises BadInput if a question contains an option mark such as 'A.', because a URAG reader cannot
+    distinguish it from the options.
     """
     order = sorted(range(len(choices)), key=lambda n: random.Random(f"{seed}:{choices[n]['id']}").random())
     calibration = set(order[: round(len(choices) / 2)])

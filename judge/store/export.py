@@ -1,4 +1,4 @@
-"""Read stored runs: listings, and the judgements of a run row by row."""
+"""Read stored runs: list them, find one by name, and read a run's judgements row by row."""
 
 import json
 from collections.abc import Iterator
@@ -20,13 +20,15 @@ _STORED = (
     "input_tokens", "output_tokens", "latency", "resolved_model", "system_fingerprint", "request_sha", "judged_at", "cost_usd",
 )  # fmt: skip
 COLUMNS = ("run", "task", "model", *_STORED, "rationale")
-"""The columns of a row that `judged` yields, in addition to `labels` and `distributions`."""
+"""The columns of a row that `judged` yields, without `labels` and `distributions`."""
 FITTED = "fitted_on"
-"""An extra column for a run that was fitted on labels: whether these included labels for the row's question."""
+"""An additional column for a run that was fitted on labels. It says whether the run was fitted on the row's
+question.
+"""
 
 
 def list_runs(store: Store) -> list[dict[str, Json]]:
-    """Return every run with its counts by status (latest attempts), oldest first."""
+    """Return all runs, oldest first, each with its number of units by the status of their latest attempts."""
     return [_with_counts(store, row) for row in dicts(store.conn, f"SELECT * FROM runs {_OLDEST}", [])]
 
 
@@ -39,8 +41,10 @@ def _with_counts(store: Store, row: dict[str, Json]) -> dict[str, Json]:
 
 
 def run_counts(store: Store, run_id: str) -> dict[str, Json]:
-    """Return the judgements of a run by status (latest attempts), tokens, and mean latency in seconds."""
-    # The counts are kept by a trigger: counting a million judgements takes a second each time.
+    """Return a run's number of units by the status of their latest attempts, its tokens, its mean latency in
+    seconds and its cost.
+    """
+    # A trigger maintains these counts, because counting a million judgements takes a second.
     latest = "SELECT status, sum(units) FROM run_counts WHERE run_id = ? GROUP BY status"
     statuses = dict(store.conn.execute(latest, [run_id]))
     sums = (
@@ -54,35 +58,37 @@ def run_counts(store: Store, run_id: str) -> dict[str, Json]:
 
 
 def find_run(store: Store, name: str) -> dict[str, Json]:
-    """Return the run with this model (or `--as` name), or else the run whose id equals, starts with or ends
+    """Find a run by its model or `--as` name or, if no run matches, by an id that equals, starts with or ends
     with `name`.
 
-    `last` means the newest run. Raises UsageError if no run matches or several do.
+    `last` means the newest run. Raises UsageError if no run matches, or if several runs match.
     """
     return _with_counts(store, named_run(store, name))
 
 
 def named_run(store: Store, name: str) -> dict[str, Json]:
-    """Return the run as `find_run` does, but without counts, which take one second per million judgements.
+    """Find a run like `find_run`, but do not count its judgements, which takes one second per million.
 
     JSON columns are not decoded.
     """
     rows = list(dicts(store.conn, f"SELECT * FROM runs {_OLDEST}", []))
-    # `judge drift` and `judge improve` make runs of the same model. A user who names the model means the run they made.
+    # `judge drift` and `judge improve` also make runs of the model. A user who names the model means the run
+    # that they made themselves.
     only_tried = tried(store.conn)
     chosen = [r for r in rows if r["run_id"] not in only_tried] or rows
     if name == "last" and chosen:
         return chosen[-1]
-    # Names before ids: one run in 32 has an id that ends in the letter that somebody has named a judge by.
+    # Names are compared before ids, because one run in 32 has an id that ends with the letter by which
+    # somebody has named a judge.
     matches = [r for r in chosen if r["model"] == name] or [r for r in rows if r["model"] == name]
     part = name.upper()
-    # Every id starts with an empty name, which a shell variable without a value gives.
+    # An empty name, for example from an unset shell variable, would match the start of every id.
     by_id = [r for r in rows if part and (r["run_id"].startswith(part) or r["run_id"].endswith(part))]
     matches = matches or by_id
     if len(matches) != 1:
         listed = ", ".join(f"{r['run_id']} ({r['task']}, {r['model']})" for r in rows) or "no runs yet"
         raise UsageError(
-            f"{'several runs are' if matches else 'no run is'} called '{name}'; available: {listed}"
+            f"{'several runs are' if matches else 'no run is'} called '{name}'; available runs: {listed}"
         )
     return matches[0]
 
@@ -91,17 +97,17 @@ def stored_task(store: Store, name: str) -> Task:
     """Return the task as stored in the study, even if its file has changed or is missing."""
     row = store.conn.execute("SELECT template FROM tasks WHERE task = ?", [name]).fetchone()
     if row is None:
-        raise UsageError(f"{store.path}: no task '{name}' in this study")
+        raise UsageError(f"{store.path}: the study has no task '{name}'")
     return parse_task(row[0], f"{name}.md")
 
 
 def known_task(store: Store, name: str, folder: Path | None = None) -> Task:
-    """Return the task that a command names: from the folder if one is given, otherwise the version that the
-    study has used.
+    """Return the task that a command names. It is loaded from the folder if one is given; otherwise, the
+    version in the study is used.
 
-    A name without a version means the newest version in the study, so a study does not change its codebook
-    when adjudge ships a newer version. A task that the study has not used is loaded from its file. Raises
-    TaskError or UsageError under the same conditions as `load_task`.
+    A name without a version means the newest version in the study, so a study keeps its codebook when adjudge
+    includes a newer version. A task that is not in the study is loaded from its file. Raises the same errors
+    as `load_task`.
     """
     row = None
     if folder is None:
@@ -112,23 +118,25 @@ def known_task(store: Store, name: str, folder: Path | None = None) -> Task:
 
 
 def newer_version(name: str, task: Task) -> str | None:
-    """Return a note if adjudge ships a newer version of the task than the study uses. `name` is the name as typed."""
+    """Return a note if adjudge includes a newer version of the task than the study uses. `name` is the name
+    that the user typed.
+    """
     if name != task.task_id or name not in {key.rpartition(".v")[0] for key in find_tasks()}:
         return None
     newest = load_task(name)
     # The study may come from a newer adjudge.
     if newest.version <= task.version:
         return None
-    return f"note: this study keeps {task.name}, which it has used; {newest.name} is newer; to use it, type its full name"
+    return f"note: {task.name} is used, because the study already has labels or runs of it; to use the newer {newest.name}, type its full name"
 
 
 def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:
-    """Yield one row per judged unit and repeat, in study order, with status, labels, distributions and raw reply.
+    """Yield one row for each judged unit and repeat, in study order, with status, labels, distributions and
+    raw reply.
 
-    If the run was fitted on labels, the column `FITTED` says whether these included labels for the row's
-    question.
+    If the run was fitted on labels, the column `FITTED` says whether it was fitted on the row's question.
     """
-    # Labels on questions with a fold are unbiased: the fit left those questions out.
+    # Labels on questions with a fold are unbiased, because the fit did not use these questions.
     questions = {q for q, fold in folds(store.conn, run["run_id"]).items() if fold is None}
     content = "json_object('value', l.value, 'distribution', json(l.distribution), 'rationale', l.rationale)"
     query = f"""
@@ -150,7 +158,7 @@ def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str,
 
 
 def label_maps(store: Store) -> dict[str, dict[str, str]]:
-    """Return every label that an import renamed, as field -> {old: new}. Reports print them."""
+    """Return the labels that imports have renamed, as {field: {old: new}}. Reports list them."""
     merged: dict[str, dict[str, str]] = {}
     for (text,) in store.conn.execute("SELECT label_maps FROM imports ORDER BY imported_at"):
         for field, words in json.loads(text).items():

@@ -1,4 +1,4 @@
-"""Store an import: its row in `imports`, its transaction and its labels. Refuse values that cannot be stored."""
+"""Store an import in one transaction, with its metadata and labels. Reject values that cannot be stored."""
 
 import json
 import sqlite3
@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ImportInfo:
-    """The metadata of an import, stored beside its rows."""
+    """The metadata of an import, which are stored in the table `imports`."""
 
     format: str
     files: Mapping[str, str]
-    """Maps the path as typed to the sha256 of the file."""
+    """Maps each path, as typed, to the sha256 of the file."""
     dataset: str | None = None
     maps: Mapping[str, str] = field(default_factory=dict)
     label_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class ImportInfo:
 
 @dataclass(slots=True)
 class ImportReport:
-    """The result of an import: the number of new rows by table, and the number of `unchanged` rows."""
+    """The result of an import. `counts` are the numbers of new rows by table, and the number of `unchanged` rows."""
 
     import_id: str
     counts: Counter[str]
@@ -43,9 +43,10 @@ class ImportReport:
 
 
 class Adder(ABC, Generic[T]):
-    """Adds rows one by one inside the import's transaction; all `counts` except `unchanged` count new rows.
+    """Adds the rows of an import inside its transaction. All `counts` except `unchanged` count new rows.
 
-    `adds` are the names of the counts. `import_id` is the origin of the rows: a new import or a run.
+    `adds` are the names of the counts. `import_id` is stored as the origin of the rows, and is either a new
+    import or a run.
     """
 
     adds: ClassVar[tuple[str, ...]]
@@ -59,7 +60,7 @@ class Adder(ABC, Generic[T]):
 
     @abstractmethod
     def add(self, row: T) -> None:
-        """Check the whole row first, then write it. Raises BadInput without having written anything."""
+        """Add one row. The whole row is checked before it is written, so nothing is written if BadInput is raised."""
 
 
 def add_rows(
@@ -71,11 +72,11 @@ def add_rows(
     bad: Callable[[BadInput], None] = stop,
     beside: Callable[[sqlite3.Connection], None] = lambda conn: None,
 ) -> ImportReport:
-    """Store everything that `rows` yields in one transaction; an import that adds nothing leaves no trace.
+    """Store the rows in one transaction. An import that adds no new rows is not recorded.
 
-    `beside` stores data that came with the rows but is not a row, in the same transaction. A row that cannot
-    be used is passed to `bad`; if `bad` raises, the whole import is rolled back. If it does not raise, it
-    adds the row to the list `skipped`.
+    `beside` is called in the same transaction, to store data that came with the rows. The error of a bad row
+    is passed to `bad`. If `bad` raises it, the whole import is rolled back; otherwise, `bad` adds it to
+    `skipped`.
     """
     with store.transaction() as conn:
         conn.execute(
@@ -109,7 +110,7 @@ def add_rows(
 
 
 class Votes:
-    """The gold and human labels of one import, counted in the adder's counters."""
+    """Adds the gold and human labels of one import, and counts them in the adder's counters."""
 
     def __init__(
         self,
@@ -125,10 +126,10 @@ class Votes:
     def new(
         self, votes: list[tuple[str, Vote]], where: Where, unlabelled: Container[str] = ()
     ) -> dict[tuple[str, str, str], Vote]:
-        """Return the votes that are not stored yet. Raises BadInput if an annotator has two labels for the
-        same field of a unit.
+        """Return the votes that are not stored yet. Raises BadInput if an annotator has two different labels
+        for the same field of a unit.
 
-        `unlabelled` are new units: they have no labels, so they need no lookup.
+        `unlabelled` are new units, which cannot have stored labels, so no lookup is needed.
         """
         new: dict[tuple[str, str, str], Vote] = {}
         for unit_id, vote in votes:
@@ -143,13 +144,13 @@ class Votes:
             elif known != vote.value:
                 raise at(
                     where,
-                    f"{vote.annotator} labelled '{unit_id}' {known!r} earlier and {vote.value!r} here",
+                    f"{vote.annotator} has labelled '{unit_id}' as {vote.value!r} here, but as {known!r} earlier",
                     vote.field,
                 )
         return new
 
     def _stored(self, unit_id: str, field_name: str, annotator: str, kind: AnnotatorKind) -> str | None:
-        """Return the label that was imported with the items earlier."""
+        """Return the label that an earlier item import has stored, or None."""
         if kind == AnnotatorKind.GOLD:
             query = f"SELECT {label_rows.single_label('?', '?', '?')}"
             value = self.conn.execute(query, [annotator, field_name, unit_id]).fetchone()[0]
@@ -160,7 +161,7 @@ class Votes:
         return None if value is None else str(value)
 
     def _check(self, vote: Vote, where: Where) -> None:
-        """Raise BadInput if the name already belongs to an annotator of another kind, such as a run."""
+        """Raise BadInput if the study has an annotator of this name but of another kind, such as a run."""
         if vote.annotator not in self._annotators:
             # Two annotators of one name and different kinds would share their labels.
             query = "SELECT kind FROM annotators WHERE annotator_id = ?"
@@ -171,13 +172,13 @@ class Votes:
         if self._annotators[vote.annotator] != str(vote.kind):
             raise at(
                 where,
-                f"the annotator '{vote.annotator}' is a {self._annotators[vote.annotator]} in this study, "
-                f"and a {vote.kind} here; give one of them another name",
+                f"the study already has an annotator '{vote.annotator}' of another kind "
+                f"({self._annotators[vote.annotator]}, not {vote.kind}); use a different name",
                 vote.field,
             )
 
     def insert(self, votes: Mapping[tuple[str, str, str], Vote]) -> None:
-        """Store the votes that `new` has returned."""
+        """Store these votes, which `new` has returned."""
         for vote in votes.values():
             if vote.annotator not in self._annotators:
                 self.conn.execute(
@@ -197,13 +198,14 @@ class Votes:
 
 
 def check_storable(row: object, where: Where) -> None:
-    """Raise BadInput if the row contains something that SQLite cannot store: lone surrogates or NaN."""
+    """Raise BadInput if the row contains a value that SQLite cannot store: a lone surrogate or NaN."""
     try:
         _CHECK.encode(row).encode()
     except UnicodeEncodeError as e:
         raise at(
             where,
-            "contains a lone surrogate (half of a character), which cannot be stored; correct the file's encoding",
+            "contains an incomplete character (a lone surrogate), which cannot be stored; correct the "
+            "file's encoding",
             "",
         ) from e
     except (ValueError, TypeError) as e:
@@ -212,7 +214,7 @@ def check_storable(row: object, where: Where) -> None:
 
 def _parts(value: object) -> dict[str, Json]:
     if not is_dataclass(value):
-        raise TypeError(f"{type(value).__name__} is not JSON")
+        raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
@@ -220,5 +222,5 @@ _CHECK = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_parts)
 
 
 def at(where: Where, reason: str, field_name: str) -> BadInput:
-    """Return a BadInput error that names the row's file and line."""
+    """Return a BadInput that names the row's file and line."""
     return BadInput(reason, path=where.path, line=where.line, field=field_name)

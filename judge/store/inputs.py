@@ -1,4 +1,4 @@
-"""The inputs shown for a unit: columns of `unit_texts`, gold labels for human tasks, and passages by id."""
+"""Read the inputs that are shown for a unit: columns of `unit_texts`, gold labels for human tasks, and passages."""
 
 import json
 import re
@@ -33,17 +33,21 @@ def column(task: Task, name: str) -> str:
             "WHERE r.item_id = t.item_id ORDER BY r.position) AS q)"
         )
     if name == "option_probabilities":
-        # Only a second pass has them, through `Selection.shown`: see judge.runner.second.
+        # Only a second pass has option probabilities, which come from `Selection.shown`; see
+        # judge.runner.second.
         return "NULL"
     if name == "reference_answers":
-        # A file may have an empty list, which is no reference: no judge can compare a claim with it.
+        # A file may contain an empty list of reference answers, with which no judge can compare a claim.
         return "nullif(t.reference_answers, '[]')"
     return f"t.{name}"
 
 
 def gold_value(field: str) -> str:
-    """Return the SQL expression for a gold label, over `unit_texts AS t`: the unit's label, or else its item's."""
-    # Two look-ups by primary key. A single one with ORDER BY over `t` is an error in SQLite 3.40.
+    """Return the SQL expression for a gold label, over `unit_texts AS t`. It is the unit's label or, if there
+    is none, its item's label.
+    """
+    # There are two look-ups by primary key, because a single one with ORDER BY over `t` is an error in SQLite
+    # 3.40.
     both = [
         label_rows.single_label(quoted(GOLD), quoted(field), f"t.{name}") for name in ("unit_id", "item_id")
     ]
@@ -53,7 +57,7 @@ def gold_value(field: str) -> str:
 def decode(conn: sqlite3.Connection, rows: Sequence[Mapping[str, str | None]]) -> list[dict[str, Json]]:
     """Return the inputs with JSON columns decoded and passage ids replaced with the passages."""
     ids = {i for row in rows for n in LIST_INPUTS if row.get(n) for i in json.loads(row[n] or "[]")}
-    # One query for all rows of a page: units of an item share their passages.
+    # One query reads the passages for all rows of a page, because the units of an item share their passages.
     texts = passages(conn, ids) if ids else {}
     return [{name: _decoded(name, value, texts) for name, value in row.items()} for row in rows]
 
@@ -71,7 +75,7 @@ def _decoded(name: str, value: str | None, texts: Mapping[str, Mapping[str, Json
 
 
 def passages(conn: sqlite3.Connection, ids: Iterable[str]) -> dict[str, dict[str, Json]]:
-    """Return the item_id, title, date and text of each passage, keyed by passage id."""
+    """Return {passage id: its item id, title, date and text}."""
     passage_ids, by_id = list(ids), {}
     for start in range(0, len(passage_ids), CHUNK):
         chunk = passage_ids[start : start + CHUNK]
@@ -85,22 +89,23 @@ def passages(conn: sqlite3.Connection, ids: Iterable[str]) -> dict[str, dict[str
 
 
 def marked(ids: Sequence[str], item_of: Mapping[str, str]) -> dict[str, str]:
-    """Return a mapping from marker to passage id for the passages in one list, in order.
+    """Return {marker: passage id} for a list of passages, in order.
 
-    The markers are the passages' source ids if all of them are short words and distinct, such as GaRAGe's
-    `cite_3`. Otherwise the markers are numbers from 1.
+    If the source ids of the passages are distinct short words, such as GaRAGe's `cite_3`, they are the
+    markers. Otherwise, the markers are numbers from 1.
     """
-    # Readers and systems see the markers of the data set where it has some, so that citations in answers match them.
+    # If the data set has markers, annotators and systems see these, so that the citations in answers match
+    # them.
     source_ids = [name for pid in ids if (name := own_name(pid, item_of[pid])) is not None]
-    # Two passages with one marker would make a citation ambiguous.
+    # If two passages had the same marker, a citation would be ambiguous.
     usable = len(set(source_ids)) == len(ids)
     return dict(zip(source_ids if usable else [str(n) for n in range(1, len(ids) + 1)], ids, strict=True))
 
 
 def own_name(passage_id: str, item_id: str) -> str | None:
-    """Return the passage's source id if it is a short word that an answer could cite, otherwise None.
+    """Return a passage's source id if it is a short word that an answer could cite, otherwise None.
 
-    A hash is excluded, because adjudge made it and no answer cites it.
+    A hash is excluded, because it was created by adjudge, so no answer cites it.
     """
     name = passage_id.removeprefix(f"{item_id}/")
     return name if _SHORT_ID.fullmatch(name) and not _HASH.fullmatch(name) else None
@@ -109,7 +114,7 @@ def own_name(passage_id: str, item_id: str) -> str | None:
 def golds(
     conn: sqlite3.Connection, fields: Sequence[str], unit_ids: Sequence[str]
 ) -> dict[str, dict[str, str]]:
-    """Return the gold labels for these fields, keyed by unit: the unit's label, or else its item's."""
+    """Return {unit: {field: gold label}}. A label is the unit's own or, if there is none, its item's."""
     if not fields or not unit_ids:
         return {}
     query = (

@@ -1,4 +1,4 @@
-"""Import items: assign ids, use one transaction per import, never replace stored rows, and count everything."""
+"""Store imported items. Each import is one transaction, and stored rows are never replaced."""
 
 import hashlib
 import sqlite3
@@ -37,17 +37,17 @@ def add_items(
     skipped: list[BadInput],
     bad: Callable[[BadInput], None] = stop,
 ) -> ImportReport:
-    """Store everything that `rows` yields in one transaction.
+    """Store the items in `rows` in one transaction.
 
-    An identical row that is already stored changes nothing. If a row has a stored id but different text, or a
-    gold label that differs from the stored one, it is passed to `bad`; see `add_rows`.
+    A row that is identical to a stored one is counted as unchanged. If a row has a stored id but different
+    content, or a gold label that differs from the stored label, its error is passed to `bad`; see `add_rows`.
     """
     adder = _ItemAdder(store.conn)
     return add_rows(store, adder, rows, info, skipped, bad, lambda conn: adder.keep_scores(info.files))
 
 
 class _ItemAdder(Adder[Row]):
-    """Adds items with their passages, answers and votes, and scores by other tools."""
+    """Adds items with their passages, answers and labels, and the scores of other tools."""
 
     adds = ("items", "passages", "answers", "labels")
 
@@ -57,7 +57,7 @@ class _ItemAdder(Adder[Row]):
         self._scores = ToolScores(conn)
 
     def add(self, row: Row) -> None:
-        """Add the item with its passages, answers and labels. A bad row leaves nothing behind."""
+        """Add an item with its passages, answers and labels. A bad row leaves nothing behind."""
         if not row.item.answers:
             self._add_item(row)
             return
@@ -82,9 +82,9 @@ class _ItemAdder(Adder[Row]):
             self._scores.add("answer", f"{answer.item}@{answer.system}@{answer.condition}", answer.scores)
 
     def _count_answers(self, before: Counter[str]) -> None:
-        """Add the counts of the row's answers.
+        """Add the counts of the answers in the row.
 
-        A row is unchanged only if neither it nor its answers are new.
+        A row counts as unchanged only if its item, its passages and its answers are all unchanged.
         """
         new = self._answers.counts
         self.counts["answers"] += new["answers"]
@@ -94,7 +94,7 @@ class _ItemAdder(Adder[Row]):
         new.clear()
 
     def keep_scores(self, files: Mapping[str, str]) -> None:
-        """Store scores by other tools as runs."""
+        """Store the scores of other tools as runs."""
         self.counts["labels"] += self._scores.keep(files)
 
     def _add_item(self, row: Row) -> None:
@@ -131,7 +131,7 @@ class _ItemAdder(Adder[Row]):
             self.counts["unchanged"] += 1
 
     def _units(self, unit_ids: list[str]) -> dict[str, tuple[str, str]]:
-        """Return the kind and item of each of these units that is in the study."""
+        """Return {unit: (kind, item)} for those of these units that are in the study."""
         stored: dict[str, tuple[str, str]] = {}
         for start in range(0, len(unit_ids), _CHUNK):
             chunk = unit_ids[start : start + _CHUNK]
@@ -151,9 +151,9 @@ class _ItemAdder(Adder[Row]):
         units: Mapping[str, tuple[str, str]],
         where: Where,
     ) -> bool:
-        """Return whether the item or passage is not stored yet.
+        """Return whether the item or passage is new.
 
-        Raises BadInput if its id belongs to a different unit.
+        Raises BadInput if its id belongs to another unit, or if it is stored with different content.
         """
         unit = units.get(unit_id)
         if unit is None:
@@ -161,8 +161,8 @@ class _ItemAdder(Adder[Row]):
         if unit != (kind, item_id):
             raise at(
                 where,
-                f"the {kind} '{unit_id}' would have the same id as a {unit[0]} of '{unit[1]}'; "
-                "ids are joined with '/', so give one of them another id",
+                f"the id '{unit_id}' of this {kind} already belongs to a {unit[0]} of '{unit[1]}', because "
+                "the parts of an id are joined with '/'; give one of them another id",
                 "id",
             )
         stored = self.conn.execute(
@@ -171,8 +171,8 @@ class _ItemAdder(Adder[Row]):
         if stored[0] != sha:
             raise at(
                 where,
-                f"'{unit_id}' is in the study with different content, and stored rows are never replaced; import the changed "
-                "rows under new ids, or as another data set (--dataset)",
+                f"'{unit_id}' is in the study with different content, and stored rows are never replaced; "
+                "import the changed row under a new id, or as part of another data set (--dataset)",
                 "id",
             )
         return False
@@ -224,14 +224,14 @@ class _ItemAdder(Adder[Row]):
 
 
 def question_id(item: Item) -> str:
-    """Return the cluster of the item's units: its question within the data set, or the item itself if it has
-    no question.
+    """Return the cluster of the item's units: the question within the data set or, if the item has no
+    question id, the item itself.
     """
     return item.item_id if item.question_id is None else f"{item.dataset}:{item.question_id}"
 
 
 def passage_id(item: Item, passage: Passage) -> str:
-    """Return `item/source_pid`, or `item/HASH` (16 digits of the sha256 of the text) if the passage has no id."""
+    """Return the id `ITEM/PASSAGE`. If the passage has no id, PASSAGE is 16 hex digits of the sha256 of its text."""
     if passage.source_id:
         return f"{item.item_id}/{passage.source_id}"
     # The same text with composed or decomposed accents is one passage.
@@ -240,13 +240,13 @@ def passage_id(item: Item, passage: Passage) -> str:
 
 
 def item_sha(item: Item) -> str:
-    """Return the hash of the item's fields that a prompt or a score can read.
+    """Return the hash of those fields of an item that a prompt or a score can read.
 
-    `meta` is excluded, because neither of them reads it.
+    `meta` is excluded, because neither a prompt nor a score reads it.
     """
     return content_sha([getattr(item, name) for name in _READ])
 
 
 def passage_sha(passage: Passage) -> str:
-    """Return the hash of the passage's fields that a prompt can read."""
+    """Return the hash of those fields of a passage that a prompt can read."""
     return content_sha([passage.text, passage.title, passage.date, passage.source])

@@ -1,8 +1,8 @@
-"""Batches at a provider: jobs, the files that are uploaded, and the requests that they reserve.
+"""Store batch jobs: the files that are uploaded to a provider, and the requests that each job reserves.
 
-A request is `open` from the commit of its job until its reply arrives (`answered`), or until it is certain
-that no reply will arrive (`released`: the batch expired, was cancelled or was refused as a whole). While a
-request is open, no other run or job sends it, because it would be paid for twice.
+A request becomes `open` when its job is committed, and `answered` when its reply arrives. It becomes
+`released` when it is certain that no reply will arrive, because the batch has expired, was cancelled or was
+refused. While a request is open, no other run or job sends it, because it would be paid for twice.
 """
 
 import json
@@ -27,11 +27,11 @@ _PART = "job_id, part, file, sha256, bytes, lines, state, upload_id, batch_id, i
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The requests that one command makes for one run. Its files are in `folder`. Without `base_url`, another
-    program processes it.
+    """The batch requests that a command creates for a run. Its files are in `folder`. If `base_url` is None,
+    they are processed by another program.
 
-    `most_tokens` and `most_cost` (US dollars, None if no price is known) are upper bounds for all its
-    requests together.
+    `most_tokens` and `most_cost` (US dollars, None if no price is known) are upper bounds for the sum over
+    all requests.
     """
 
     job_id: str
@@ -50,10 +50,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """One file of a job and its state: written, posting, submitted, ended, fetched, read.
+    """One file of a job. Its state is written, posting, submitted, ended, fetched or read.
 
-    `intended` is the time at which its last upload began, or was recognised as lost. `status` is the vendor's
-    status.
+    `intended` is the time at which the last upload began or was recognised as lost. `status` is the status at
+    the vendor.
     """
 
     job_id: str
@@ -72,7 +72,7 @@ class JobFile:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A unit that a line of a job requests. Several units share a line if their requests are equal."""
+    """A unit that is requested by a line of a job. Units with equal requests share a line."""
 
     custom_id: str
     unit_id: str
@@ -86,14 +86,14 @@ class JobRequest:
 
 
 def begin(store: Store, job: Job) -> None:
-    """Store a job whose files are being written. It does not reserve any request yet.
+    """Store a job whose files are being written. It does not reserve any requests yet.
 
-    A half-written job from an earlier command is deleted. The caller holds the run's lock, so no other
-    process is writing it.
+    If an earlier command has left an incomplete job for this run, it is deleted. The caller holds the run's
+    lock, so no other process is writing that job.
     """
     with store.transaction() as conn:
         query = "SELECT job_id FROM jobs WHERE run_id = ? AND state = 'writing'"
-        # A job that was not completely written has never been posted, so nothing is lost.
+        # An incomplete job has never been uploaded, so nothing is lost.
         for (unfinished,) in conn.execute(query, [job.run_id]).fetchall():
             _delete(conn, unfinished)
         row = {name: getattr(job, name) for name in _JOB.split(", ")}
@@ -115,7 +115,7 @@ def add_requests(conn: sqlite3.Connection, job_id: str, rows: Sequence[JobReques
 
 
 def complete(store: Store, job: Job, files: Sequence[JobFile]) -> None:
-    """Open the job after its files are written: from then on, its requests are reserved."""
+    """Open the job after its files are written. From this commit on, its requests are reserved."""
     with store.transaction() as conn:
         insert_rows(conn, f"INSERT INTO job_parts ({_PART}) VALUES ?", [_cells(f, _PART) for f in files])
         conn.execute(
@@ -125,7 +125,7 @@ def complete(store: Store, job: Job, files: Sequence[JobFile]) -> None:
 
 
 def forget(store: Store, job_id: str) -> None:
-    """Delete a job for which no file was written."""
+    """Delete a job that has no files."""
     with store.transaction() as conn:
         _delete(conn, job_id)
 
@@ -140,18 +140,20 @@ def _cells(row: object, columns: str) -> list[Json]:
 
 
 def _seen_from(study: Path, folder: Path) -> str:
-    """Return the folder's path relative to the study's folder, so that both can be moved together."""
+    """Return a folder's path relative to the study's folder, so that both can be moved together."""
     # `Path.relative_to` cannot step up to a folder beside the study before Python 3.12.
     return os.path.relpath(folder.resolve(), study.resolve().parent)
 
 
 def rebased(folder: str, study: Path, other: Path) -> str:
-    """Convert a job's folder path as stored in `study` into a path relative to a study in a different location."""
+    """Convert a stored folder path, which is relative to `study`, to a path relative to a study in another
+    location.
+    """
     return _seen_from(other, study.resolve().parent / folder)
 
 
 def listed(store: Store, run_id: str | None = None) -> list[Job]:
-    """Return the jobs, oldest first; with `run_id`, only the jobs of that run."""
+    """Return the jobs, oldest first. With `run_id`, return only the jobs of this run."""
     where = "" if run_id is None else "AND run_id = ?"
     query = f"SELECT {_JOB} FROM jobs WHERE state <> 'writing' {where} ORDER BY made, job_id"
     return [_job(store, row) for row in store.conn.execute(query, [] if run_id is None else [run_id])]
@@ -165,9 +167,10 @@ def _job(store: Store, row: Sequence[Json]) -> Job:
 
 
 def find(store: Store, name: str) -> Job:
-    """Return the job with this id, or the only job whose id starts or ends with `name`. `last` means the newest job.
+    """Return the job with this id, or the only job whose id starts or ends with `name`. The name `last` means
+    the newest job.
 
-    Raises UsageError if no job matches or several do.
+    Raises UsageError if no job matches, or if several jobs match.
     """
     all_jobs = listed(store)
     if name == "last" and all_jobs:
@@ -175,13 +178,12 @@ def find(store: Store, name: str) -> Job:
     suffix = name.upper()
     matches = [j for j in all_jobs if suffix and (j.job_id.startswith(suffix) or j.job_id.endswith(suffix))]
     if len(matches) != 1:
-        listed_ids = (
-            ", ".join(j.job_id for j in all_jobs[-5:])
-            or f"no jobs yet; write one: {command('judge run TASK -m MODEL --offline FOLDER')}"
-        )
-        raise UsageError(
-            f"{'several jobs are' if matches else 'no job is'} called '{name}'; available: {listed_ids}"
-        )
+        if not all_jobs:
+            create = command("judge run TASK -m MODEL --offline FOLDER")
+            raise UsageError(f"the study has no jobs yet; to create one: {create}")
+        problem = "several jobs are" if matches else "no job is"
+        listed_ids = ", ".join(j.job_id for j in all_jobs[-5:])
+        raise UsageError(f"{problem} called '{name}'; available jobs: {listed_ids}")
     return matches[0]
 
 
@@ -192,21 +194,21 @@ def files(store: Store, job_id: str) -> list[JobFile]:
 
 
 def known_batches(store: Store) -> set[str]:
-    """Return the vendors' ids of all batches in the study."""
+    """Return the ids, at their vendors, of all batches in the study."""
     query = "SELECT batch_id FROM job_parts WHERE batch_id IS NOT NULL"
     return {row[0] for row in store.conn.execute(query)}
 
 
 def update_file(store: Store, job_id: str, part: int, **changes: Json) -> None:
-    """Store the progress of a file in a separate commit. An uploaded file costs money, so every step must be
-    recorded.
+    """Store the progress of a file, and commit it immediately. An uploaded file costs money, so every step
+    must be recorded.
     """
     with store.transaction() as conn:
         set_file(conn, job_id, part, **changes)
 
 
 def set_file(conn: sqlite3.Connection, job_id: str, part: int, **changes: Json) -> None:
-    """Store the progress of a file inside the caller's transaction."""
+    """Store the progress of a file, inside the caller's transaction."""
     marks = ", ".join(f"{name} = ?" for name in changes)
     conn.execute(
         f"UPDATE job_parts SET {marks} WHERE job_id = ? AND part = ?", [*changes.values(), job_id, part]
@@ -220,7 +222,7 @@ def counts(store: Store, job_id: str) -> dict[str, int]:
 
 
 def open_in(store: Store, job_id: str, part: int) -> int:
-    """Return how many lines in a file are still open."""
+    """Return how many lines of a file are still open."""
     query = (
         "SELECT count(DISTINCT custom_id) FROM job_requests WHERE job_id = ? AND part = ? AND state = 'open'"
     )
@@ -228,13 +230,13 @@ def open_in(store: Store, job_id: str, part: int) -> int:
 
 
 def open_units(conn: sqlite3.Connection, job_id: str, part: int) -> list[str]:
-    """Return the units in a file that are still open."""
+    """Return the units whose requests in a file are still open."""
     query = "SELECT unit_id FROM job_requests WHERE job_id = ? AND part = ? AND state = 'open'"
     return [row[0] for row in conn.execute(query, [job_id, part])]
 
 
 def reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
-    """Return those of these requests that an open job has reserved."""
+    """Return the subset of these requests that open jobs have reserved."""
     marks = ",".join("?" * len(shas))
     query = (
         f"SELECT r.request_sha FROM job_requests AS r WHERE r.request_sha IN ({marks}) AND r.state = 'open' "
@@ -246,21 +248,22 @@ def reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
 def in_job(
     conn: sqlite3.Connection, job_id: str, shas: Sequence[str], state: str = "open"
 ) -> dict[str, tuple[str, int]]:
-    """Return those of these requests that are in a given state in a job, each with its line's custom id and
-    its file.
+    """Find these requests in a job, if they have the given state. Return {request: (custom id of its line,
+    its file)}.
     """
     marks = ",".join("?" * len(shas))
     query = (
         "SELECT request_sha, custom_id, part FROM job_requests "
-        # The plus makes SQLite search by hash: a job has many more requests than are looked up here.
+        # The plus makes SQLite search by hash, because a job has many more requests than are looked up here.
         f"WHERE +job_id = ? AND request_sha IN ({marks}) AND state = ?"
     )
     return {sha: (name, part) for sha, name, part in conn.execute(query, [job_id, *shas, state])}
 
 
 def requests(conn: sqlite3.Connection, job_id: str, custom_ids: Iterable[str]) -> dict[str, list[JobRequest]]:
-    """Return a mapping from custom id to the units of that line. Ids that are not in the job are left out."""
-    # Our ids are hex. A file may contain ids that are no valid text, which SQLite cannot even search for.
+    """Return {custom id: the units of its line}. Ids that are not in the job are omitted."""
+    # Our ids are hexadecimal. A file may contain ids that are not valid text, for which SQLite cannot even
+    # search.
     valid_ids = [name for name in custom_ids if name.isascii()]
     by_custom_id: dict[str, list[JobRequest]] = {}
     marks = ",".join("?" * len(valid_ids))
@@ -271,7 +274,7 @@ def requests(conn: sqlite3.Connection, job_id: str, custom_ids: Iterable[str]) -
 
 
 def records(conn: sqlite3.Connection, shas: Iterable[str]) -> dict[str, RequestRecord]:
-    """Return the requests as they were stored before they were uploaded."""
+    """Return the requests that were stored before their upload."""
     hashes = list(shas)
     query = (
         "SELECT r.request_sha, r.model, p.text, s.text, r.unit_sha, r.parameters, r.repeat FROM requests AS r "
@@ -284,9 +287,7 @@ def records(conn: sqlite3.Connection, shas: Iterable[str]) -> dict[str, RequestR
 def judged_attempts(
     conn: sqlite3.Connection, run_id: str, units: Iterable[str]
 ) -> dict[tuple[str, int], int]:
-    """Return a mapping from (unit, repeat) to the number of its newest attempt in the run. Unjudged units are
-    left out.
-    """
+    """Return {(unit, repeat): number of its newest attempt in the run}. Units without an attempt are omitted."""
     unit_ids = list(units)
     query = (
         "SELECT unit_id, repeat, max(attempt) FROM judgements WHERE run_id = ? "
@@ -298,7 +299,7 @@ def judged_attempts(
 def close_requests(
     conn: sqlite3.Connection, job_id: str, state: str, ended: Iterable[tuple[str, str | None]]
 ) -> None:
-    """Store the outcome of finished lines, given as (custom id, reason), inside the caller's transaction."""
+    """Store the state of finished lines inside the caller's transaction. Each line is (custom id, reason)."""
     conn.executemany(
         "UPDATE job_requests SET state = ?, reason = ? WHERE job_id = ? AND custom_id = ?",
         [(state, reason, job_id, custom_id) for custom_id, reason in ended],
@@ -306,7 +307,7 @@ def close_requests(
 
 
 def release(conn: sqlite3.Connection, job_id: str, reason: str, part: int | None = None) -> int:
-    """Release the requests that are still open in one file or in the whole job. Return the number of units."""
+    """Release the open requests of a file or, without `part`, of the whole job. Return the number of units."""
     condition, values = ("", []) if part is None else ("AND part = ?", [part])
     return conn.execute(
         f"UPDATE job_requests SET state = 'released', reason = ? WHERE job_id = ? AND state = 'open' {condition}",
@@ -324,5 +325,5 @@ def finish(conn: sqlite3.Connection, job_id: str) -> bool:
 
 
 def answered_by(conn: sqlite3.Connection, job_ids: Sequence[str], shas: Sequence[str]) -> set[str]:
-    """Return those of these requests that these jobs have answered."""
+    """Return the subset of these requests that these jobs have answered."""
     return {sha for job in job_ids for sha in in_job(conn, job, shas, "answered")}

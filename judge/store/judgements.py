@@ -1,4 +1,4 @@
-"""Write judgements with their requests and labels, several per commit, and look them up by request."""
+"""Write judgements with their requests and labels, many per commit, and look them up by request."""
 
 import hashlib
 import json
@@ -13,7 +13,9 @@ from judge.types import Answered, Json, Judgement, LabelDistribution, Status
 
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
-    """A request as stored. Its constant parts are stored by hash; the unit's text is rendered again from the item."""
+    """A stored request. The parts that many requests share are stored once, by hash. The unit's text is not
+    stored, because it can be rendered again from the item.
+    """
 
     request_sha: str
     model: str
@@ -26,7 +28,7 @@ class RequestRecord:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The stored result of an identical request."""
+    """The stored result of an earlier, identical request."""
 
     status: Status
     reason: str | None
@@ -37,7 +39,7 @@ class Known:
 
 
 def known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
-    """Return those of these requests that have been sent before."""
+    """Return the subset of these requests that were sent before."""
     marks = ",".join("?" * len(shas))
     query = f"SELECT request_sha FROM requests WHERE request_sha IN ({marks})"
     return {row[0] for row in conn.execute(query, shas)}
@@ -46,10 +48,11 @@ def known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
 def find_known(
     conn: sqlite3.Connection, request_sha: str, *, labelled: bool = False, limit: int = 0
 ) -> Known | None:
-    """Return the stored result of an identical request, after its repair if there was one.
+    """Return the stored result of an identical request. If its reply was repaired, the result after the
+    repair is returned.
 
-    Return None if the request was never sent or never answered, or if its answer was truncated at fewer
-    tokens than `limit`. With `labelled`, only an answer with labels counts.
+    Return None if the request was never answered, or if its reply was truncated at a lower token limit than
+    `limit`. With `labelled`, also return None if the reply has no labels.
     """
     row = conn.execute(
         """
@@ -63,7 +66,7 @@ def find_known(
     if row is None or (labelled and row[0] != Status.OK):
         return None
     status, reason, reply, resolved_model, cut_at, outside, fingerprint, *of_unit = row
-    # More tokens may give the same request an answer.
+    # With a higher limit, the same request may get a complete reply.
     if status == Status.TRUNCATED and limit > (cut_at or 0):
         return None
     rows = label_rows.of_judgement(conn, *of_unit)
@@ -82,7 +85,7 @@ def _distribution(stored: str | None, outside: float | None) -> LabelDistributio
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One judgement with its request; `reused` marks an answer taken from an identical earlier request."""
+    """A judgement with its request. `reused` says that its reply was taken from an earlier, identical request."""
 
     judgement: Judgement
     request: RequestRecord | None
@@ -92,8 +95,7 @@ class Entry:
 def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set[str]) -> None:
     """Write judgements, their labels, requests and prompts inside the caller's transaction.
 
-    `seen` collects the hashes of the prompts that are already stored, so that each prompt is hashed and
-    inserted only once.
+    `seen` collects the prompts that are already stored, so that each prompt is hashed and inserted only once.
     """
     stamp = now()
     _add_prompts(conn, (e.request for e in entries if e.request), seen)
@@ -105,9 +107,9 @@ def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set
 
 
 def add_requests(conn: sqlite3.Connection, records: Sequence[RequestRecord], seen: set[str]) -> None:
-    """Write requests that are about to be sent, with their prompts, inside the caller's transaction.
+    """Write requests with their prompts before they are sent, inside the caller's transaction.
 
-    They do not belong to a unit until they are answered. `seen` is as in `add_judgements`.
+    The requests do not belong to a unit until they are answered. For `seen`, see `add_judgements`.
     """
     _add_prompts(conn, records, seen)
     insert_rows(conn, _REQUESTS, [_request_row(record, (None, None)) for record in records])
@@ -119,7 +121,7 @@ def _add_prompts(conn: sqlite3.Connection, records: Iterable[RequestRecord], see
         seen.add(text)
 
 
-# A request that is sent again then belongs to the later unit, unless that unit got no answer.
+# If the same request is sent again for another unit, it belongs to that unit, unless it was not answered.
 _REQUESTS = (
     "INSERT INTO requests VALUES ? ON CONFLICT (request_sha) DO UPDATE SET run_id = excluded.run_id, "
     "unit_id = excluded.unit_id WHERE excluded.unit_id IS NOT NULL"
@@ -128,14 +130,14 @@ _JUDGEMENTS = "INSERT INTO judgements VALUES ?"
 
 
 def _of_unit(entry: Entry) -> tuple[str | None, str | None]:
-    # A failed request has no answer that an identical request could reuse.
+    # A failed request has no reply that an identical request could reuse.
     j = entry.judgement
     return (None, None) if j.status is Status.FAILED else (j.run_id, j.unit_id)
 
 
 def _request_row(r: RequestRecord, of_unit: tuple[str | None, str | None]) -> tuple[Json, ...]:
     schema = None if r.schema is None else _sha(r.schema)
-    # None: the text of the unit is not stored again, because it can be rendered from the item.
+    # The unit's text is None here, because it can be rendered from the item.
     columns = (r.request_sha, r.model, None, _sha(r.prefix), schema, r.unit_sha, r.parameters, r.repeat)
     return columns + of_unit
 
@@ -180,7 +182,7 @@ def _label_rows(judgements: Iterable[Judgement]) -> Iterator[tuple[Json, ...]]:
 
 
 def _storable(text: str | None) -> str | None:
-    """Replace lone surrogates, which SQLite refuses. They can come from JSON escapes in a model's reply."""
+    """Replace lone surrogates, which SQLite cannot store. They can come from JSON escapes in a model's reply."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -188,7 +190,7 @@ _SHAS: dict[str, str] = {}
 
 
 def _sha(text: str) -> str:
-    # A run has one or two of these texts and thousands of requests that refer to them.
+    # A run has thousands of requests, which share one or two of these texts.
     if text not in _SHAS:
         if len(_SHAS) > 100:
             _SHAS.clear()

@@ -1,10 +1,9 @@
-"""SQL that writes to the table `labels`, and lookups in it for other queries of the store and for annotate's batches.
+"""SQL that writes to the table `labels`, and SQL expressions that look up labels in other queries.
 
-Labels by runs and gold labels are written here. Human labels are written by source
-(`judge.store.label_sources`), and triggers then write their rows.
+This module writes the labels of runs and gold labels. Human labels are written by source
+(`judge.store.label_sources`), and triggers add their rows to `labels`.
 
-Computations read labels through `judge.labels`, whose module `relation` has the SQL that reads them. No other
-module uses the table.
+Computations read labels with `judge.labels.relation`. No other module accesses the table.
 """
 
 import sqlite3
@@ -14,18 +13,18 @@ from itertools import repeat
 from judge.types import GOLD, Json
 
 FIRST = "(SELECT * FROM labels WHERE layer = 'first' AND repeat = 0) AS l"
-"""First labels as a table `l`. Everything except self-consistency and revisions is computed from these."""
+"""The first labels, as a table `l`. All computations use these labels, except self-consistency and revisions."""
 
 ALL = "main.labels AS l"
-"""All labels, for listings and for the views of a blind session, whose authorizer refers to the table by this
-name.
+"""All labels. They are used in listings and in the views of a blind session, whose authorizer refers to the
+table by this name.
 """
 
 JUDGED = (
     "INSERT OR REPLACE INTO labels (unit_id, field, annotator_id, repeat, value, distribution, rationale, "
     "derived_from) VALUES ?"
 )
-"""The INSERT statement for a run's labels, for `insert_rows`."""
+"""The INSERT statement for the labels of a run, to be used with `insert_rows`."""
 
 _KINDS = (
     "SELECT annotator_id, kind FROM annotators AS a WHERE kind <> 'judge' AND (EXISTS "
@@ -34,8 +33,10 @@ _KINDS = (
 )
 
 OF_UNIT = "l.unit_id = {unit} AND +l.annotator_id = {run}"
-"""The labels of one annotator on one unit, in any field. The plus keeps SQLite from using the primary key, which begins
-with the annotator: without a field, it would read all labels of the run for each unit."""
+"""Selects the labels of one annotator on one unit, in any field. The plus keeps SQLite from using the primary
+key, which starts with the annotator and the field, and would therefore read all labels of the run for each
+unit.
+"""
 
 
 def single_label(annotator: str, field: str, unit: str, column: str = "value") -> str:
@@ -58,9 +59,7 @@ def quoted(text: str) -> str:
 
 
 def objects(run: str, unit: str, content: str, repeat: str = "0") -> str:
-    """Return the SQL expression for a JSON object, field -> `content`, that contains a run's first labels for
-    a unit.
-    """
+    """Return the SQL expression for a JSON object {field: `content`} with a run's first labels for a unit."""
     return (
         f"(SELECT json_group_object(l.field, {content}) FROM labels AS l WHERE {OF_UNIT.format(run=run, unit=unit)} "
         f"AND l.layer = 'first' AND l.repeat = {repeat})"
@@ -76,13 +75,13 @@ def add_column(
     values: Sequence[str | None],
     distributions: Sequence[str | None] | None,
 ) -> None:
-    """Add a run's first labels for one field, aligned with `units`; None means no label.
+    """Add a run's first labels for one field. `values` are aligned with `units`, and None means no label.
 
-    The values that all rows share are literals in the statement, because binding them for each row would take
+    Values that all rows share are literals in the statement, because binding them for each row would take
     twice as long.
     """
     rows: Iterable[tuple[str | None, ...]] = zip(units, values, distributions or repeat(None), strict=False)
-    # A column may have millions of rows, so they are filtered only if some value is missing.
+    # There may be millions of values, so they are filtered only if some of them are missing.
     if None in values:
         rows = (row for row in rows if row[1] is not None)
     shared = f"{quoted(field)}, {quoted(run)}, {'NULL' if derived_from is None else quoted(derived_from)}"
@@ -94,7 +93,7 @@ def add_column(
 
 
 def judge_labelled(conn: sqlite3.Connection, run: str, field: str, status: str, at: str) -> None:
-    """Add a judgement with this status for every unit that a run has labelled in this field but not judged."""
+    """Add a judgement with this status for every unit that has a label by the run in this field, but no judgement."""
     conn.execute(
         "INSERT OR IGNORE INTO judgements (run_id, unit_id, repeat, attempt, status, judged_at) "
         f"SELECT annotator_id, unit_id, 0, 1, ?3, ?4 FROM {FIRST} WHERE annotator_id = ?1 AND field = ?2 ORDER BY unit_id",
@@ -105,10 +104,10 @@ def judge_labelled(conn: sqlite3.Connection, run: str, field: str, status: str, 
 def add_gold(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: str) -> None:
     """Add gold labels (unit, field, annotator, value, rationale) that came with items.
 
-    Labels that are already stored are kept.
+    Stored labels are never replaced.
     """
     conn.executemany(
-        # The source is part of the row: folding or clearing another source never touches it.
+        # The source is part of the row, so that changes to another source never affect this row.
         "INSERT OR IGNORE INTO labels (unit_id, field, annotator_id, value, rationale, sources) "
         f"VALUES (?, ?, ?, ?, ?, json_array({quoted(source)}))",
         rows,
@@ -116,7 +115,7 @@ def add_gold(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: s
 
 
 def of_judgement(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> list[tuple[Json, ...]]:
-    """Return (field, value, distribution, rationale) of the labels in a reply, without derived labels."""
+    """Return (field, value, distribution, rationale) for each label of a reply, without derived labels."""
     query = (
         f"SELECT field, value, distribution, rationale FROM labels AS l WHERE {OF_UNIT.format(run='?', unit='?')} "
         "AND repeat = ? AND layer = 'first' AND derived_from IS NULL"
@@ -127,8 +126,8 @@ def of_judgement(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> 
 def with_replies(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
     """Return a run's replies with their labels.
 
-    Rows are (unit, repeat, reply, field, value, distribution, derived_from): one for each label, or one without a
-    label if the reply has none.
+    Rows are (unit, repeat, reply, field, value, distribution, derived_from). There is one row for each label.
+    A reply without labels has one row, without a label.
     """
     return conn.execute(
         "SELECT k.unit_id, k.repeat, k.reply, l.field, l.value, l.distribution, l.derived_from "
@@ -140,7 +139,7 @@ def with_replies(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
 
 
 def without_judgement(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
-    """Return (unit, field, value) for a run's labels that have no successful judgement."""
+    """Return (unit, field, value) for those labels of a run that have no successful judgement."""
     return conn.execute(
         "SELECT l.unit_id, l.field, l.value FROM labels AS l WHERE l.annotator_id = ?1 AND NOT EXISTS (SELECT 1 "
         "FROM judgements AS k WHERE k.run_id = ?1 AND k.unit_id = l.unit_id AND k.repeat = l.repeat AND k.status = 'ok')",
@@ -149,8 +148,8 @@ def without_judgement(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
 
 
 def labellers(conn: sqlite3.Connection, field: str | None = None) -> dict[str, str]:
-    """Return a mapping from annotator to kind, for all annotators except judges who have labels for one field
-    or, with None, for any field.
+    """Return {annotator: kind} for all annotators with labels for a field or, if it is None, for any field.
+    Judges are omitted.
     """
     if field is None:
         return dict(conn.execute(_KINDS.format("")).fetchall())

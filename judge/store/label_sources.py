@@ -1,9 +1,9 @@
-"""Human labels by source, and how conflicts between sources are resolved.
+"""Store human labels by source, and resolve conflicts between sources.
 
-A row of `label_sources` belongs to one source: a batch, an import, an adjudication, or votes that came with items. A
-source adds and removes only its own rows. Triggers (see the migration that made the table) derive `labels` from them:
-if all sources agree, there is one label that lists them. If they differ, there is none until a lead resolves the
-conflict.
+A row of `label_sources` belongs to one source: a batch, an import, an adjudication, or votes that were
+imported with items. A source adds and removes only its own rows. Triggers (see the migration that creates the
+table) derive the table `labels` from these rows. If all sources agree, there is one label, which lists them.
+If they disagree, there is no label until a lead resolves the conflict.
 """
 
 import sqlite3
@@ -16,12 +16,12 @@ from judge.types import Json
 
 Keep = Literal["earliest", "latest"]
 PEOPLE = "SELECT annotator_id FROM annotators WHERE kind IN ('human', 'adjudicated')"
-"""Annotators whose labels have several sources. A run and gold each have one."""
+"""Selects annotators whose labels can have several sources. A run and gold have only one source each."""
 SAME = "annotator_id = ? AND field = ? AND unit_id = ? AND repeat = ?"
 
 
 class SourceLabel(NamedTuple):
-    """The label that one source has; `given` is None if the time of labelling is unknown."""
+    """The label of one source. `given` is None if the time of labelling is unknown."""
 
     source: str
     layer: str
@@ -31,12 +31,14 @@ class SourceLabel(NamedTuple):
 
     @property
     def at(self) -> str:
-        """When the label was given or, if that is unknown, stored. `earliest` and `latest` compare this time."""
+        """The time of labelling or, if it is unknown, the time of storing. `earliest` and `latest` compare
+        these times.
+        """
         return self.given or self.stored
 
 
 class Conflict(NamedTuple):
-    """A label on which sources differ; `said` lists the sources' labels, earliest first."""
+    """A label on which sources disagree. `said` lists the label of each source, earliest first."""
 
     annotator: str
     field: str
@@ -46,7 +48,7 @@ class Conflict(NamedTuple):
 
 
 def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
-    """Add the rows of a batch, whose event log has the same labels.
+    """Add the labels of a batch. The same labels are in the batch's event log.
 
     A row is (unit, field, annotator, layer, repeat, value, rationale, derived_from, source, given, stored).
     """
@@ -58,8 +60,8 @@ def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
 
 
 def add_imported(conn: sqlite3.Connection, rows: Sequence[Sequence[Json]]) -> None:
-    """Add the rows of an import. They are also added to `imported_labels`, the log against which they can be
-    verified.
+    """Add the labels of an import. They are also added to the log `imported_labels`, so that they can be
+    verified later.
     """
     add(conn, rows)
     conn.executemany(
@@ -70,8 +72,10 @@ def add_imported(conn: sqlite3.Connection, rows: Sequence[Sequence[Json]]) -> No
 
 
 def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: str) -> None:
-    """Add votes (unit, field, annotator, value, rationale) that came with items. Such votes have no time."""
-    # Data files have no time of the vote, so `earliest` and `latest` compare the time of the import.
+    """Add votes (unit, field, annotator, value, rationale) that were imported with items. Their time of
+    labelling is unknown.
+    """
+    # Data files do not contain the time of a vote, so `earliest` and `latest` compare the time of the import.
     stored = now()
     add_imported(
         conn,
@@ -82,9 +86,9 @@ def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: 
 def clear(
     conn: sqlite3.Connection, annotator: str, unit: str, repeat: int, source: str, fields: Sequence[str]
 ) -> None:
-    """Remove the labels that one source has for these fields of a unit."""
+    """Remove the labels of one source for these fields of a unit."""
     marks = ", ".join("?" * len(fields))
-    # Only this source: the labels that other sources have of the same person are not its own to remove.
+    # Only rows of this source are removed, because the same person's labels from other sources must be kept.
     conn.execute(
         f"DELETE FROM label_sources WHERE annotator_id = ? AND field IN ({marks}) AND unit_id = ? AND repeat = ? "
         "AND source = ?",
@@ -93,9 +97,9 @@ def clear(
 
 
 def said(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int) -> list[SourceLabel]:
-    """Return the label of each source for a unit, field and person, earliest first.
+    """Return the labels of a person for a field of a unit, one per source, earliest first.
 
-    Revised labels and labels that a lead decided against are left out.
+    Revised labels, and labels that a lead has rejected, are omitted.
     """
     query = f"SELECT source, layer, value, given, stored FROM counted_labels WHERE {SAME} AND NOT revised"
     rows = conn.execute(query, [annotator, field, unit, repeat])
@@ -104,9 +108,9 @@ def said(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat
 
 
 def of_items(conn: sqlite3.Connection, unit: str, field: str, annotator: str) -> str | None:
-    """Return the vote that came with the items, or None.
+    """Return the vote that was imported with items, or None.
 
-    A study made by adjudge 0.2.0 may store it among its other labels.
+    In a study created by adjudge 0.2.0, such votes are stored together with all other labels.
     """
     query = (
         f"SELECT value FROM label_sources WHERE {SAME} AND (source GLOB 'items:*' OR source = 'study:0.2.0')"
@@ -118,8 +122,8 @@ def of_items(conn: sqlite3.Connection, unit: str, field: str, annotator: str) ->
 def conflicts(conn: sqlite3.Connection, fields: Iterable[str] | None = None) -> list[Conflict]:
     """Return every label in these fields on which the sources disagree, in study order.
 
-    A conflict in a derived field that only follows from its source field is left out, because resolving the
-    source field resolves both.
+    A conflict in a derived field is omitted if its source field also has a conflict, because resolving the
+    latter resolves both.
     """
     query = (
         "SELECT c.annotator_id, c.field, c.unit_id, c.repeat, c.derived_from FROM label_conflicts AS c "
@@ -138,11 +142,11 @@ def conflicts(conn: sqlite3.Connection, fields: Iterable[str] | None = None) -> 
 def resolve(
     conn: sqlite3.Connection, conflicts_to_resolve: Iterable[Conflict], keep: Callable[[Conflict], str]
 ) -> int:
-    """Resolve each conflict in favour of the value that `keep` returns. Return how many were resolved.
+    """Resolve each conflict in favour of the value that `keep` returns. Return the number of conflicts.
 
-    The losing labels stay in `label_sources`, and `label_resolutions` records why they do not count.
+    The rejected labels remain in `label_sources`, and `label_resolutions` records why they are not used.
     """
-    # Only `labels` of these people are derived again: a study may have millions of others.
+    # Only the labels of these people are derived again, because a study may have millions of other labels.
     people = set()
     n, at = 0, now()
     for conflict in conflicts_to_resolve:
@@ -167,14 +171,15 @@ def by_time(keep: Keep) -> Callable[[Conflict], str]:
 
 
 def by_value(value: str) -> Callable[[Conflict], str]:
-    """Return a function that picks this value; it raises UsageError if no source has the value."""
+    """Return a function that picks this value. The function raises UsageError if no source has the value."""
 
     def keep(conflict: Conflict) -> str:
         values = list(dict.fromkeys(s.value for s in conflict.said))
         if value not in values:
-            summary = f"{conflict.annotator}'s labels of '{conflict.unit}', field '{conflict.field}', are {', '.join(values)}"
+            summary = f"the labels of {conflict.annotator} for the field '{conflict.field}' of '{conflict.unit}' are {', '.join(values)}"
             raise UsageError(
-                f"--keep {value}: {summary}; use --field and --annotator to choose one of several conflicts"
+                f"--keep {value}: {summary}; if there are several conflicts, select one with --field and "
+                "--annotator"
             )
         return value
 
@@ -182,7 +187,7 @@ def by_value(value: str) -> Callable[[Conflict], str]:
 
 
 def follow(conn: sqlite3.Connection, people: Sequence[str] | None = None) -> None:
-    """Derive `labels` from the sources again, for these people or for everybody."""
+    """Derive the table `labels` from the sources again, for these people or for all."""
     annotators = PEOPLE if people is None else ", ".join("?" * len(people))
     values = [] if people is None else list(people)
     conn.execute(f"DELETE FROM labels WHERE annotator_id IN ({annotators})", values)

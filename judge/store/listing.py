@@ -11,15 +11,17 @@ from judge.types import Json
 
 
 def dataset_names(store: Store, named: str | None = None) -> list[str]:
-    """Return the names of the data sets, in order. Raises UsageError if `named` is not one of them."""
+    """Return the names of the data sets, in alphabetical order. Raises UsageError if `named` is not one of them."""
     names = [str(row[0]) for row in store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")]
     if named is not None and named not in names:
-        raise UsageError(f"there is no data set '{named}'; available: {', '.join(names) or 'none'}")
+        raise UsageError(f"there is no data set '{named}'; available data sets: {', '.join(names) or 'none'}")
     return names
 
 
 def list_datasets(store: Store) -> list[dict[str, Json]]:
-    """Return one row per data set: the numbers of items, passages and questions, and the time of the last import."""
+    """Return one row per data set with the number of items, passages and questions, and the time of the last
+    import.
+    """
     query = """
         SELECT i.dataset, count(*) AS items,
                (SELECT count(*) FROM passages p JOIN items j USING (item_id) WHERE j.dataset = i.dataset)
@@ -38,7 +40,7 @@ def list_imports(store: Store) -> list[dict[str, Json]]:
 
 
 def names_of_content(store: Store, sha: str) -> list[tuple[str, str]]:
-    """Return each (data set, system) that has answers imported from a file with this content, oldest first."""
+    """Return each (data set, system) with answers from an imported file with this sha256, oldest first."""
     query = """
         SELECT i.dataset, a.system FROM imports AS m JOIN json_each(m.files) AS f ON f.value = ?
         JOIN answers AS a ON a.origin = m.import_id JOIN items AS i USING (item_id)
@@ -48,7 +50,7 @@ def names_of_content(store: Store, sha: str) -> list[tuple[str, str]]:
 
 
 def formats_of(store: Store, dataset: str) -> set[str]:
-    """Return the formats from which a data set's items were imported."""
+    """Return the formats of the files from which a data set's items were imported."""
     query = "SELECT DISTINCT m.format FROM items AS i JOIN imports AS m USING (import_id) WHERE i.dataset = ?"
     return {str(name) for (name,) in store.conn.execute(query, [dataset])}
 
@@ -64,7 +66,7 @@ def list_items(store: Store, dataset: str | None, limit: int) -> list[dict[str, 
 
 
 def show_item(store: Store, item_id: str) -> dict[str, Json] | None:
-    """Return one item with its passages and all labels on it, or None if there is no such item."""
+    """Return an item with its passages and all labels on its units, or None if there is no such item."""
     item = next(dicts(store.conn, "SELECT * FROM items WHERE item_id = ?", [item_id]), None)
     if item is None:
         return None
@@ -76,7 +78,7 @@ def show_item(store: Store, item_id: str) -> dict[str, Json] | None:
 
 
 def list_systems(store: Store) -> list[dict[str, Json]]:
-    """Return one row per system and condition: the numbers of answers, empty answers, sentences and citations."""
+    """Return one row per system and condition with the number of answers, empty answers, sentences and citations."""
     query = """
         SELECT system, condition, count(*) AS answers, sum(trim(text) = '') AS empty,
                (SELECT count(*) FROM units u JOIN answers b USING (answer_id)
@@ -89,14 +91,14 @@ def list_systems(store: Store) -> list[dict[str, Json]]:
 
 
 def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Json]]:
-    """Return one row per system and condition, for one or all data sets: the numbers of outputs and of empty
-    outputs, and their origin.
+    """Return one row per system and condition with the number of outputs, the number of empty outputs, and
+    their origin. If `dataset` is None, all data sets are counted.
 
-    Origins are `imported`, `made by MODEL`, or `origin unknown`. Outputs about one document at a time (runs
-    of verdict_document) and rankings named after a system are listed as conditions too.
+    The origin is `imported`, `made by MODEL` or `origin unknown`. Outputs about single documents (runs of
+    verdict_document) and rankings are also listed as conditions.
     """
     data = "1" if dataset is None else "a.item_id IN (SELECT item_id FROM items WHERE dataset = ?)"
-    # Distractors are stored as answers, but no system gave them as outputs.
+    # Distractors are stored as answers, but they are not outputs of a system.
     answers = f"""
         SELECT a.system, a.condition, count(*) AS outputs, sum(trim(a.text) = '') AS empty,
                group_concat(DISTINCT CASE WHEN r.run_id IS NOT NULL THEN 'made by ' || r.model
@@ -115,7 +117,8 @@ def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Jso
     rows = [*dicts(store.conn, answers, values), *dicts(store.conn, documents, values)]
     lists = "SELECT name AS system, 'ranking (' || stage || ')' AS condition, count(DISTINCT item_id) AS outputs, 0 AS empty, "
     lists += f"'ranking' AS origin FROM rankings AS a WHERE {data} GROUP BY name, stage ORDER BY name, stage"
-    # A ranking belongs to a system only by its name; a baseline such as bm25 is no output of a system.
+    # A ranking belongs to a system only if it has the system's name. A baseline such as bm25 is not the
+    # output of a system.
     names = {row["system"] for row in rows}
     rows += [row for row in dicts(store.conn, lists, values) if row["system"] in names]
     order = list(dict.fromkeys(row["system"] for row in rows))
@@ -138,7 +141,7 @@ def list_answers(
 
 
 def show_answer(store: Store, answer_id: str) -> dict[str, Json] | None:
-    """Return one answer with its sentences, its claims and all labels on any of them, or None if there is no
+    """Return an answer with its sentences, its claims and all labels on its units, or None if there is no
     such answer.
     """
     answer = next(dicts(store.conn, "SELECT * FROM answers WHERE answer_id = ?", [answer_id]), None)
@@ -169,7 +172,7 @@ def _labels(store: Store, column: str, whole: str) -> list[dict[str, Json]]:
 
 
 def dicts(conn: sqlite3.Connection, query: str, values: list[Json]) -> Iterator[dict[str, Json]]:
-    """Yield the rows that a query returns as dictionaries, one at a time."""
+    """Yield the rows of a query as dictionaries."""
     cursor = conn.execute(query, values)
     names = [c[0] for c in cursor.description]
     for row in cursor:

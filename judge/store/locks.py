@@ -1,4 +1,4 @@
-"""File locks between processes: for a run in a study, and for a merge into a new study."""
+"""Lock files against other processes: the lock file of a run, and the new file of a merge."""
 
 import fcntl
 import os
@@ -10,17 +10,17 @@ from pathlib import Path
 from judge.errors import StudyError
 
 TRIES, AGAIN_SECONDS = 5, 0.02
-"""How many times to try to lock a file, and the seconds between two tries."""
+"""The number of attempts to lock a file, and the seconds between two attempts."""
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether any process holds the lock on this file."""
+    """Return whether a process holds the lock on this file."""
     try:
         file = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:
-        # A shared lock, so that several processes that only look do not see each other.
+        # A shared lock is used so that processes that only check the lock do not block each other.
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -40,12 +40,12 @@ def only_here(path: Path, busy: str) -> Iterator[None]:
     except BlockingIOError as e:
         raise StudyError(busy) from e
     except OSError as e:
-        raise StudyError(f"cannot lock {path}: {e.strerror}") from e
+        raise StudyError(f"{path}: cannot lock this file: {e.strerror}") from e
     try:
         yield
     finally:
-        # Deleted while still locked: `_locked` recognises a file that was deleted between its open and its
-        # lock.
+        # The file is deleted while it is locked. `_locked` recognises a file that was deleted between open
+        # and lock.
         path.unlink(missing_ok=True)
         os.close(file)
 
@@ -57,14 +57,14 @@ def _locked(path: Path) -> int:
     """
     tries = TRIES
     while True:
-        # Read-only, because a lock file of another user cannot be opened for writing. Locking does not need
-        # it.
+        # The file is opened read-only, because another user's lock file may not be writable, and locking does
+        # not need write access.
         file = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
         try:
             tries -= 1
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The previous process has deleted the file before it released it. Another process may already
-            # have locked a new file of that name, so a lock on the deleted one counts for nothing.
+            # The previous process deletes the file before it releases the lock. Another process may already
+            # have locked a new file of the same name, so a lock on the deleted file has no effect.
             if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
                 return file
         except BlockingIOError:

@@ -1,9 +1,9 @@
-"""Merge several studies into a new one. Shared rows must be equal; if there is any conflict, no file is written.
+"""Merge several studies into a new study. If there is any conflict between them, no file is written.
 
-Everything is set-based SQL on a new file; the studies are only read. Memory use does not grow with their
-size. Rows with the same id become one row, and a difference between them is reported as a conflict. Runs with
-the same identity (`judge.runner.identity`) become one run, whose judgements are joined unit by unit. Tables
-without a rule here, such as annotate's, are copied row by row; see `_merge_rows`.
+The studies are copied into a new file with SQL, and are only read, so memory use does not grow with their
+size. Rows with the same id become one row, and a difference between them is a conflict. Runs with the same
+identity (`judge.store.runs.identity`) become one run, whose judgements are merged unit by unit. Tables
+without special rules, such as annotate's, are copied row by row; see `_merge_rows`.
 """
 
 import os
@@ -26,12 +26,12 @@ from judge.types import Json
 
 COUNTED = ("items", "passages", "answers", "units", "tasks", "judgements", "batches")
 MOST_NAMED = 100
-"""How many conflicts are listed; the others are only counted."""
+"""The number of conflicts that are listed. All further conflicts are only counted."""
 
 
 @dataclass(slots=True)
 class Merged:
-    """The result of a merge: a row for each study that counts what it added, the notes, and the conflicts."""
+    """The result of a merge: for each study, a row that counts what was added; the notes; and the conflicts."""
 
     path: str
     rows: list[dict[str, Json]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Merged:
     n_conflicts: int = 0
 
     def add_conflicts(self, conflicts: Iterable[str], where: str) -> None:
-        """Count the conflicts between the studies named in `where`, and list the first ones."""
+        """Count these conflicts, and list the first ones. `where` names the studies."""
         for conflict in conflicts:
             self.n_conflicts += 1
             if len(self.conflicts) < MOST_NAMED:
@@ -48,20 +48,19 @@ class Merged:
 
 
 def merge(paths: Sequence[Path], into: Path, *, same_model: bool = False) -> Merged:
-    """Write a new study `into` with the contents of the studies `paths`. If they agree on a row, it is taken
-    from the first one.
+    """Write the contents of the studies `paths` to the new study `into`.
 
-    `same_model` joins runs with the same identity even if the servers reported different model names. Raises
-    UsageError for fewer than two studies or if the new file exists, StudyError if another process is merging
-    into it or a study cannot be read, and WriteFailed if the disk is full. The result lists the conflicts; if
-    there are any, no file is written.
+    With `same_model`, runs with the same identity are joined even if their servers reported different model
+    names. If there are conflicts, the result lists them, and no file is written. Raises UsageError if there
+    are fewer than two studies or the new file exists, StudyError if a study cannot be read or another process
+    is merging into the same file, and WriteFailed if the disk is full.
     """
     _check(paths, into)
     for path in paths:
-        # Migrated, so that all studies have the same columns.
+        # The study is migrated first, so that all studies have the same columns.
         Store.open(path, create=False).close()
-    busy = f"--into {into}: another process is merging into this file; wait for it, or name another file"
-    # Two merges into one name would write the same partial file.
+    busy = f"--into {into}: another process is merging into this file; wait until it has finished, or choose another file"
+    # Two merges into the same file would write the same partial file.
     with only_here(into.with_name(into.name + ".lock"), busy):
         return _merged(paths, into, same_model)
 
@@ -72,23 +71,23 @@ def _merged(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
     done = Merged(str(into))
     try:
         with closing(Store.open(partial)) as store:
-            # The tables come from our migrations. Only rows are copied, so that no trigger or view of another
-            # file gets in.
+            # The tables are created by our migrations and only rows are copied, so that no trigger or view
+            # from another file is included.
             _fill(store, paths, done, same_model)
         if done.conflicts:
             return done
         _keep(partial)
         _name(partial, into)
     except WriteFailed as e:
-        # The error may have named the study that was being read, but it is the new file that cannot be
-        # written.
+        # The error may name the study that was being read, but the file that cannot be written is the new
+        # one.
         raise WriteFailed(
-            f"--into {into}: {e.__cause__} (there or in the folder of temporary files), so nothing was written: free some "
-            "space and run the command again"
+            f"--into {into}: {e.__cause__} (in the folder of this file or of temporary files), so nothing "
+            "was written; free some space and run the command again"
         ) from e
     except FileExistsError as e:
         raise UsageError(
-            f"--into {into}: the file has been created in the meantime; name another file"
+            f"--into {into}: another process has created this file in the meantime; choose another file"
         ) from e
     finally:
         _remove(partial)
@@ -101,19 +100,19 @@ def _check(paths: Sequence[Path], into: Path) -> None:
             f"at least two studies are needed: {command('judge studies merge A.db B.db --into C.db')}"
         )
     if into.exists():
-        raise UsageError(f"--into {into}: the file already exists; name a new file")
+        raise UsageError(f"--into {into}: the file already exists; choose another file")
     if not into.parent.is_dir():
         raise UsageError(f"--into {into}: the folder {into.parent} does not exist")
     for at, path in enumerate(paths):
         if path.exists() and any(other.exists() and path.samefile(other) for other in paths[:at]):
-            raise UsageError(f"{path}: the same study is named twice")
+            raise UsageError(f"{path}: this study is named twice")
 
 
 def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -> None:
     conn = store.conn
     with explained(store.path):
-        # Nobody sees this file before it is complete, and an incomplete one is deleted: safe settings would
-        # only cost time.
+        # Nobody reads this file before it is complete, and an incomplete file is deleted, so safe settings
+        # would only cost time.
         conn.execute("PRAGMA foreign_keys = OFF")
         conn.execute("PRAGMA synchronous = OFF")
         conn.execute("PRAGMA journal_mode = OFF")
@@ -126,7 +125,8 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                     for job, folder in conn.execute("SELECT job_id, folder FROM src.jobs"):
                         folders.setdefault(job, rebased(folder, path, store.path))
             if not done.conflicts:
-                # After all studies: copies of a job in several places must get the same folder.
+                # The folders are set after all studies are copied, because copies of a job in several places
+                # must get the same folder.
                 conn.executemany(
                     "UPDATE jobs SET folder = ? WHERE job_id = ?", [(f, job) for job, f in folders.items()]
                 )
@@ -134,8 +134,8 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                 label_sources.follow(conn)
                 if n := len(label_sources.conflicts(conn)):
                     done.notes.append(
-                        f"{n:,} labels are in conflict: two sources have different labels by the same person. They count as "
-                        f"unlabelled until a lead resolves them:\n{command('annotate conflicts list', study=done.path)}"
+                        f"{n:,} labels are in conflict, because two sources have different labels by the same person; "
+                        f"they are not used until a lead resolves the conflicts:\n{command('annotate conflicts list', study=done.path)}"
                     )
         # Foreign keys were off while rows were copied, so they are checked once at the end.
         if not done.conflicts and (broken := conn.execute("PRAGMA foreign_key_check").fetchone()):
@@ -149,14 +149,14 @@ def _attached(store: Store, path: Path) -> Iterator[None]:
     with explained(path):
         store.conn.execute("ATTACH ? AS src", [str(path)])
         try:
-            # One transaction around all reads, so that a study to which a run is writing is read at one
-            # moment.
+            # All reads are in one transaction, so that a study is read as of one moment even if a run is
+            # writing to it.
             store.conn.execute("BEGIN")
             yield
             store.conn.execute("COMMIT")
         except BaseException:
-            # Without a journal, the new file is corrupt after an error, and SQLite may report that here and
-            # hide the first error.
+            # Without a journal, the new file is corrupt after an error. SQLite may report this here, which
+            # would hide the first error.
             for statement in ("ROLLBACK", "DETACH src"):
                 with suppress(sqlite3.DatabaseError):
                     store.conn.execute(statement)
@@ -169,7 +169,7 @@ def _add(store: Store, path: Path, before: Sequence[str], done: Merged, same_mod
     had = _counts(conn, "main")
     where = f"{path} and {' or '.join(before)}"
     done.add_conflicts(rows.add_texts(conn), where)
-    # Before the rows that refer to runs, whose ids may change.
+    # Runs are added before the rows that refer to them, because their ids may change.
     joined, notes, clashes = runs.map_runs(conn, same_model)
     done.add_conflicts(clashes, where)
     done.notes += notes
@@ -179,8 +179,8 @@ def _add(store: Store, path: Path, before: Sequence[str], done: Merged, same_mod
         done.add_conflicts(add(conn), where)
     if twice["same"]:
         done.notes.append(
-            f"{path}: {twice['same']:,} units were judged in two studies with the same label; "
-            "the first study's answer counts"
+            f"{path}: for {twice['same']:,} units, two studies have a judgement with the same label; "
+            "the judgement of the first study is used"
         )
     now = _counts(conn, "main")
     has = _counts(conn, "src")
@@ -199,23 +199,27 @@ def _counts(conn: sqlite3.Connection, schema: str) -> dict[str, int]:
 
 
 def _keep(partial: Path) -> None:
-    """Flush the file to disk before it gets its final name, so that a power cut cannot leave an incomplete study."""
+    """Flush the file to disk. This is done before it gets its final name, so that a power failure cannot
+    leave an incomplete study.
+    """
     log = partial.with_name(partial.name + "-wal")
     if log.exists() and log.stat().st_size:
-        # Only the file itself is renamed: rows in the log would be lost.
-        raise BadInput("the log of the new study is not empty", path=str(partial))
+        # Only the file itself is renamed, so rows in the write-ahead log would be lost.
+        raise BadInput("the write-ahead log of the new study is not empty", path=str(partial))
     with partial.open("rb") as file:
         os.fsync(file.fileno())
 
 
 def _name(partial: Path, into: Path) -> None:
-    """Rename the file. Raises FileExistsError if another process has created a file of that name in the meantime."""
+    """Rename the file. Raises FileExistsError if another process has created a file with the new name in the
+    meantime.
+    """
     try:
         os.link(partial, into)
     except FileExistsError:
         raise
     except OSError:
-        # A file system without hard links, such as exFAT or some network file systems.
+        # Some file systems do not support hard links, such as exFAT and some network file systems.
         if into.exists():
             raise FileExistsError(into) from None
         partial.rename(into)

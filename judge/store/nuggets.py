@@ -1,7 +1,8 @@
-"""Import nuggets (facts that a good answer to an item contains), and the assignments of answers to them (TREC RAG).
+"""Store nuggets (facts that a good answer to an item contains) and assignments, which say whether an answer
+supports a nugget (TREC RAG).
 
-Each pair of a nugget and an answer to its item is a unit. Its kind is not `claim`, because claims are made by
-an answer: the tasks on claims would judge the nuggets too, and their scores would count them.
+Each pair of a nugget and an answer to its item is a unit of the kind `nugget`. If the kind were `claim`,
+tasks and scores on the claims of answers would include the nuggets.
 """
 
 import sqlite3
@@ -20,13 +21,13 @@ from judge.types import GOLD, AnnotatorKind, Answered, Judgement, Status, Vote, 
 TASK = "nugget_assignment"
 IMPORTANCE = ("vital", "okay")
 FAILED = "failed"
-"""The word that the `nuggetizer` package writes if its model did not return an assignment."""
+"""The value that the package `nuggetizer` writes if its model did not return an assignment."""
 _BLANK = " \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class NuggetRow:
-    """One nugget of an item. If it has an assignment, this is for the answer by `system` with the text
+    """A nugget of an item. Its assignment, if there is one, is for the answer by `system` with the text
     `answer` (None if unknown).
     """
 
@@ -41,26 +42,26 @@ class NuggetRow:
 
 @dataclass(frozen=True, slots=True)
 class Assigner:
-    """Who made the assignments: a judge (named by its model), an annotator, or neither if a file has no
-    assignments.
+    """Who made the assignments. At most one of `judge` (its model) and `annotator` is set, and neither if
+    there are no assignments.
     """
 
     judge: str | None = None
     annotator: str | None = None
     condition: str | None = None
-    """The condition of the answers, for systems with several conditions."""
+    """The condition of the answers, if a system has several conditions."""
 
 
 class NuggetAdder(Adder[NuggetRow]):
-    """Adds nuggets, and collects the assignments that `keep` stores."""
+    """Adds nuggets, and collects the assignments, which `keep` stores."""
 
     adds = ("nuggets", "labels")
 
     def __init__(
         self, store: Store, dataset: str | None, assigner: Assigner, files: Mapping[str, str]
     ) -> None:
-        """Start an adder. `files` maps the path of each imported file to its sha256; a judge's run names them
-        as its origin.
+        """Start adding nuggets. `files` maps the path of each imported file to its sha256. If there is a
+        judge, these files are stored as the origin of its run.
         """
         super().__init__(store.conn)
         self._files = files
@@ -69,7 +70,7 @@ class NuggetAdder(Adder[NuggetRow]):
         self._assigned: dict[str, tuple[str, Where]] = {}
 
     def add(self, row: NuggetRow) -> None:
-        """Check the whole row first, then write it."""
+        """Add one nugget. The whole row is checked before it is written."""
         check_storable(row, row.where)
         try:
             item = self._ids.item(row.item)
@@ -80,7 +81,7 @@ class NuggetAdder(Adder[NuggetRow]):
         query = "SELECT n, importance FROM nuggets WHERE item_id = ? AND text = ?"
         number, importance = self.conn.execute(query, [item, row.text]).fetchone() or (None, None)
         if importance not in (None, row.importance):
-            problem = f"this nugget of '{row.item}' is {importance} in the study and {row.importance} here"
+            problem = f"this nugget of '{row.item}' is {importance} in the study, but {row.importance} here"
             raise at(row.where, problem, "importance")
         if number is None:
             number = self._next(item, row)
@@ -93,24 +94,28 @@ class NuggetAdder(Adder[NuggetRow]):
             self.counts["nuggets"] += 1
         elif assigned is None:
             self.counts["unchanged"] += 1
-        # Kept until all rows are read: a judge's assignments become one run, whose identity is a hash of all.
+        # The assignments are kept until all rows are read, because a judge's assignments become one run,
+        # whose identity is a hash of all of them.
         if assigned is not None:
             self._assigned[assigned] = (str(row.assignment), row.where)
         self.datasets.add(item.partition(":")[0])
 
     def _next(self, item: str, row: NuggetRow) -> int:
-        """Return the number of a new nugget. Raises BadInput if the item already has nuggets from another import."""
+        """Return the number for a new nugget of the item. Raises BadInput if the item has nuggets from
+        another import.
+        """
         query = "SELECT count(*), count(nullif(import_id, ?)) FROM nuggets WHERE item_id = ?"
         count, from_others = self.conn.execute(query, [self.import_id, item]).fetchone()
         if from_others:
-            # Two sets of nuggets of one question would be scored as one set, which nobody made.
-            problem = f"'{row.item}' has other nuggets in the study, and stored nuggets are never replaced or added to"
+            # If an item had nuggets from two imports, they would be scored as one set, although nobody has
+            # created this set.
+            problem = f"'{row.item}' already has nuggets in the study, to which no further nuggets can be added; import the nuggets into another study"
             raise at(row.where, problem, "nugget")
         return int(count)
 
     def _assignment(self, item: str, number: int, row: NuggetRow) -> str | None:
-        """Return the unit that the row assigns, or None if the row has no assignment or the answer is empty
-        (it scores 0).
+        """Return the unit of the row's assignment. Return None if there is no assignment, or if the answer is
+        empty, so that it scores 0.
         """
         if row.assignment is None:
             return None
@@ -119,34 +124,38 @@ class NuggetAdder(Adder[NuggetRow]):
             problem = f"'{row.assignment}' must be one of {', '.join(labels)}"
             raise at(row.where, problem, "assignment")
         if row.system is None:
-            raise at(row.where, "the assignment does not name the system whose answer it is about", "system")
+            raise at(row.where, "the assignment does not name the system that gave the answer", "system")
         if not (self._assigner.judge or self._assigner.annotator):
             raise UsageError(
                 f"{row.where.path} has assignments; pass --judge MODEL or --annotator PERSON to say who made them"
             )
         answer_id, text = self._answer(item, row)
-        # Compared by words, because other white space is the same answer.
+        # The texts are compared word by word, because differences in white space do not matter.
         if row.answer is not None and row.answer.split() != text.split():
-            problem = f"the assignments are for a text that differs from the stored answer by '{row.system}'"
+            problem = (
+                f"the text to which this assignment belongs differs from the stored answer by '{row.system}'"
+            )
             raise at(row.where, problem, "answer_text")
         if not text.strip(_BLANK):
             return None
         unit = f"{answer_id}#n{number}"
         before, where = self._assigned.get(unit, (row.assignment, row.where))
         if before != row.assignment:
-            problem = f"a second assignment of this nugget to '{row.system}': {before} on line {where.line}"
+            problem = (
+                f"this nugget already has an assignment for '{row.system}': {before} on line {where.line}"
+            )
             raise at(row.where, problem, "assignment")
         return unit
 
     def _answer(self, item: str, row: NuggetRow) -> tuple[str, str]:
-        """Return (answer_id, text) of the row's answer, or ("", "") if the file marks the answer as missing.
+        """Return (answer id, text) of the row's answer, or ("", "") if the file says that the answer is missing.
 
         Raises BadInput if the system has no answer or several answers to the item.
         """
         query = "SELECT answer_id, text FROM answers WHERE item_id = ? AND system = ? AND condition = coalesce(?, condition)"
         answers = self.conn.execute(query, [item, row.system, self._assigner.condition]).fetchall()
         if not answers and row.answer is not None and not row.answer.strip():
-            # `nuggetizer` writes a record for a missing answer, too, with no nugget supported.
+            # For a missing answer, `nuggetizer` writes a record in which no nugget is supported.
             return "", ""
         if not answers:
             first = command("judge systems import", "ANSWERS")
@@ -158,7 +167,7 @@ class NuggetAdder(Adder[NuggetRow]):
         if len(answers) > 1:
             raise at(
                 row.where,
-                f"'{row.system}' has several answers to '{row.item}': choose one with --condition",
+                f"'{row.system}' has several answers to '{row.item}'; choose one with --condition",
                 "system",
             )
         return answers[0][0], answers[0][1]
@@ -172,7 +181,7 @@ class NuggetAdder(Adder[NuggetRow]):
         field, name = self._task.spec.questions[0].field, str(self._assigner.annotator)
         kind = AnnotatorKind.GOLD if name == GOLD else AnnotatorKind.HUMAN
         for unit, (label, where) in self._assigned.items():
-            # A person who gave no label has none; only a judge has a status.
+            # A missing label has a status only for a judge, not for a person.
             if label != FAILED:
                 new = self.votes.new([(unit, Vote(field, label, name, kind))], where)
                 self.votes.insert(new)
@@ -195,9 +204,10 @@ class NuggetAdder(Adder[NuggetRow]):
 
 
 def add_nugget_units(conn: sqlite3.Connection, where: str = "1", values: Sequence[str] = ()) -> None:
-    """Add the missing units for pairs of nuggets and answers. `where` is a condition on answers `a` and nuggets `n`.
+    """Add the missing units for pairs of nuggets and answers. `where` is an SQL condition on answers `a` and
+    nuggets `n`.
 
-    An empty answer has no units: it contains no nugget, so nobody needs to judge it.
+    An empty answer gets no units, because it contains no nuggets, so it need not be judged.
     """
     conn.execute(
         "INSERT OR IGNORE INTO units (unit_id, kind, item_id, question_id, answer_id, span) "

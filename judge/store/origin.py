@@ -1,4 +1,4 @@
-"""Describe the origin of a run without model calls (imported or derived) in words."""
+"""Describe the origin of imported and derived runs, which have no model calls, in words."""
 
 import json
 import sqlite3
@@ -9,7 +9,7 @@ from judge.types import Json
 
 
 def origin(run: Mapping[str, Json]) -> str | None:
-    """Return a description of the origin of an imported or derived run, or None for a run with model calls.
+    """Return the origin of an imported or derived run in words, or None for a run with model calls.
 
     `run` needs `provider` and `derived_from`, as JSON text or decoded.
     """
@@ -27,8 +27,9 @@ def origin(run: Mapping[str, Json]) -> str | None:
 
 
 def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str]:
-    """Return the `origin` of each of these runs that is imported or derived."""
-    # `LIKE` on the stored text selects the few candidates without decoding the facts of every run.
+    """Return {run: its `origin`} for the imported and derived runs among these runs."""
+    # `LIKE` on the stored text selects the few candidates, so that the JSON of other runs need not be
+    # decoded.
     rows = conn.execute(
         "SELECT run_id, provider, derived_from, started FROM runs WHERE derived_from IS NOT NULL "
         "OR provider LIKE '%\"imported\"%'"
@@ -42,9 +43,7 @@ def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str
 
 
 def _stale(conn: sqlite3.Connection, derived: Mapping[str, Json], made: str) -> str:
-    """Return a remark if a parent has received new judgements or labels since the derived run was made,
-    otherwise "".
-    """
+    """Return a remark if a parent of the derived run has got new judgements or labels since, otherwise ""."""
     later = "SELECT 1 FROM judgements WHERE run_id = ? AND judged_at > ? LIMIT 1"
     newer = [
         parent["run"]
@@ -54,7 +53,7 @@ def _stale(conn: sqlite3.Connection, derived: Mapping[str, Json], made: str) -> 
     ]
     if not newer:
         return ""
-    return f"; {' and '.join(newer)} got new judgements after this run was derived: derive it again to include them"
+    return f"; {' and '.join(newer)} got new judgements after this run was derived; derive it again to include them"
 
 
 _N_ATTEMPTED = f"""
@@ -62,7 +61,7 @@ _N_ATTEMPTED = f"""
         SELECT l.unit_id FROM {label_rows.FIRST} WHERE l.annotator_id = ?1 AND l.field = ?2 UNION
         SELECT unit_id FROM judgements WHERE run_id = ?1 AND repeat = 0 AND status <> 'ok')
 """
-"""The number of units for which a run has a label in a field, or a status instead of a label."""
+"""Counts the units for which a run has a label in a field, or a status that replaces the label."""
 
 
 def _loaded(value: Json) -> Mapping[str, Json]:

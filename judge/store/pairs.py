@@ -1,7 +1,7 @@
-"""Store pairs of a claim and its counter claim as items, and read their human labels.
+"""Store pairs of a claim and its counterclaim as items, and read their human labels.
 
-"Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission): a pair is kept if at least 73 % of
-its annotators confirm it.
+"Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission) keeps a pair if at least 73
+% of its annotators confirm it.
 """
 
 import json
@@ -18,12 +18,12 @@ from judge.types import AnnotatorKind, Item, Json, Passage, Row, Where
 FIELD = "counter_check"
 CONFIRMED = "yes"
 CONSENSUS = 0.73
-"""The share of annotators who must confirm a pair, as in the paper."""
+"""The share of annotators who must confirm a pair, from the paper."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewPair:
-    """A counter claim that the run `run_id` wrote for an item; `changed` names the relation that differs."""
+    """A counterclaim that the run `run_id` has written for an item. `changed` names the relation that differs."""
 
     item_id: str
     counter: str
@@ -33,7 +33,7 @@ class NewPair:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A pair with its human votes: `yes` of `votes` confirm it."""
+    """A pair with its human votes. `yes` is the number of `votes` that confirm it."""
 
     unit_id: str
     pair_id: str
@@ -46,7 +46,7 @@ class Checked:
 
     @property
     def kept(self) -> bool | None:
-        """Whether enough of its annotators confirm it; None if it has no votes."""
+        """Whether enough annotators confirm the pair, or None if it has no votes."""
         # The tolerance makes 73 of 100 pass at 0.73, which binary floating point would reject.
         return None if not self.votes else self.yes >= CONSENSUS * self.votes - 1e-9
 
@@ -54,9 +54,10 @@ class Checked:
 def add_pairs(store: Store, pairs: Iterable[NewPair], into: str | None = None) -> ImportReport:
     """Store each pair as two items, PAIR-original and PAIR-counter, in one transaction.
 
-    Their data set is `into`, or else the claim's data set with `-pairs`. Both items get copies of the claim's
-    passages but not its gold labels, which are about the original claim. Confidence intervals resample pairs.
-    A stored pair is not changed. Raises BadInput if the claim already has a different counter claim.
+    Their data set is `into` or, if it is None, the claim's data set with the suffix `-pairs`. Both items get
+    copies of the claim's passages, but not its gold labels, which are about the original claim. A pair is one
+    cluster in confidence intervals. A stored pair is never changed. Raises BadInput if the claim already has
+    a different counterclaim.
     """
     info = ImportInfo("pairs", {}, into)
     return add_items(store, (row for pair in pairs for row in _rows(store, pair, into)), info, [])
@@ -72,8 +73,8 @@ def _rows(store: Store, pair: NewPair, into: str | None) -> Iterator[Row]:
     ).fetchone()
     if other is not None and other[0] != pair.counter:
         raise BadInput(
-            f"'{dataset}' has a different counter claim to '{pair.item_id}', and stored rows are never replaced; name another data "
-            "set with --into"
+            f"'{dataset}' already has a different counterclaim to '{pair.item_id}', and stored rows are "
+            "never replaced; choose another data set with --into"
         )
     # Provenance goes to `meta`, which no prompt and no score reads.
     meta: dict[str, Json] = {"from": pair.item_id, "changed": pair.changed, "run": pair.run_id}
@@ -101,13 +102,13 @@ def _passages(store: Store, item: str) -> list[Passage]:
 
 
 def datasets(store: Store) -> list[str]:
-    """Return the data sets that have pairs."""
+    """Return the names of the data sets with pairs."""
     query = "SELECT DISTINCT i.dataset FROM units AS u JOIN items AS i USING (item_id) WHERE u.kind = 'pair'"
     return sorted(str(row[0]) for row in store.conn.execute(query))
 
 
 def checked(store: Store, dataset: str | None = None) -> list[Checked]:
-    """Return every pair with its human votes (blind labels), in import order.
+    """Return all pairs with their human votes (blind labels), in import order.
 
     Raises NothingToScore if the data set has no pairs.
     """
@@ -134,6 +135,6 @@ def checked(store: Store, dataset: str | None = None) -> list[Checked]:
 
 
 def counts(pairs: Iterable[Checked]) -> Mapping[str, int]:
-    """Count the pairs that are kept, that are dropped, and that nobody has checked."""
+    """Count the pairs that are kept, the pairs that are dropped, and the pairs without votes."""
     outcomes = [pair.kept for pair in pairs]
     return {"kept": outcomes.count(True), "dropped": outcomes.count(False), "unchecked": outcomes.count(None)}

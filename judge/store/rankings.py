@@ -1,8 +1,8 @@
-"""Import rankings: the passages that a retriever returned for an item; ranks count from 1.
+"""Store rankings: the passages that a retriever returned for an item, with ranks from 1.
 
-A list may contain passages of other items. A unit is a passage together with its item, so such an entry is
-not a unit yet. `attach` adds a copy of the passage to the item, identified by its content, so that it can be
-labelled for this item. The list itself is not changed.
+A list may contain passages of other items. Such an entry is not a unit of this item, so it cannot be labelled
+for the item. `attach` adds a copy of the passage to the item, with an id derived from its content. The list
+itself is not changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from judge.types import Json, Where
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One item's list: (passage id, score or None) from rank 1 on; the item and the passages have the study's ids."""
+    """The list of one item. `entries` are (passage id, score or None), from rank 1. All ids are the study's ids."""
 
     name: str
     stage: str
@@ -34,28 +34,29 @@ def add_rankings(
     skipped: list[BadInput],
     bad: Callable[[BadInput], None],
 ) -> ImportReport:
-    """Store everything that `rows` yields in one transaction.
+    """Store the lists in `rows` in one transaction.
 
-    A second list with the same name, stage and item is an error.
+    If the study has a different list with the same name, stage and item, the row is bad.
     """
     return add_rows(store, _RankingAdder(store.conn), rows, info, skipped, bad)
 
 
 class _RankingAdder(Adder[Ranked]):
-    """Adds lists and counts their entries."""
+    """Adds lists, and counts their entries."""
 
     adds = ("lists", "entries")
 
     def add(self, row: Ranked) -> None:
-        """Add the whole list. If an entry cannot be used, nothing is added."""
+        """Add one list."""
         query = "SELECT passage_id, score FROM rankings WHERE name = ? AND stage = ? AND item_id = ? ORDER BY rank"
         stored = self.conn.execute(query, [row.name, row.stage, row.item_id]).fetchall()
         if stored:
             if [tuple(f) for f in stored] != [tuple(p) for p in row.passages]:
                 raise at(
                     row.where,
-                    f"the study has another list of '{row.name}' at stage '{row.stage}' for '{row.item_id}'; "
-                    "stored lists are never replaced; give this ranking another name with --name",
+                    f"the study has a different list of '{row.name}' at stage '{row.stage}' for "
+                    f"'{row.item_id}', and stored lists are never replaced; give this ranking another name "
+                    "with --name",
                     "",
                 )
             self.counts["unchanged"] += 1
@@ -73,7 +74,7 @@ class _RankingAdder(Adder[Ranked]):
 
 
 class Ids:
-    """Maps the ids in a foreign file to items and passages in the study."""
+    """Finds the items and passages in the study that a foreign file names."""
 
     def __init__(self, store: Store, dataset: str | None = None) -> None:
         self._conn = store.conn
@@ -83,8 +84,10 @@ class Ids:
         self._by_source_id: dict[str, list[tuple[str, str]]] | None = None
 
     def item(self, name: str) -> str:
-        """Return the item's id. Raises BadInput if no item matches or several do."""
-        # Looked up once: a run file repeats the id of its item on every line of the list.
+        """Return the id of the item called `name`, which may omit the data set. Raises BadInput if no item or
+        several items match.
+        """
+        # The item is looked up once, because a run repeats its id on every line of the list.
         if name not in self._items:
             names = [name, *(f"{d}:{name}" for d in self._datasets)]
             query = f"SELECT item_id FROM items WHERE item_id IN ({','.join('?' * len(names))})"
@@ -92,7 +95,7 @@ class Ids:
             matches = [f for f in matches if f == name] or matches
             if len(matches) > 1:
                 raise BadInput(
-                    f"'{name}' is an item in several data sets; choose one with --dataset", field="query"
+                    f"several data sets have an item '{name}'; choose one with --dataset", field="query"
                 )
             self._items[name] = matches[0] if matches else None
         item = self._items[name]
@@ -103,10 +106,10 @@ class Ids:
         return item
 
     def passage(self, name: str, item: str) -> str:
-        """Return the passage's id. `name` is a full id, an id within the item, or an id that has the same
-        text everywhere.
+        """Return the id of a passage. `name` is a full id, an id within the item, or an id that has the same
+        text in all other items.
 
-        Raises BadInput if there is no such passage, or if several passages with that id have different texts.
+        Raises BadInput if there is no such passage, or if passages with this id have different texts.
         """
         query = "SELECT passage_id FROM passages WHERE passage_id IN (?1, ?2 || '/' || ?1) ORDER BY passage_id <> ?1"
         direct = self._conn.execute(query, [name, item]).fetchone()
@@ -115,11 +118,12 @@ class Ids:
         others = self._find_by_source_id().get(name, [])
         if not others:
             raise BadInput(
-                f"neither '{item}' nor another item has a passage '{name}'; a corpus document is read only if qrels or a run "
-                f"names it, so import the run with the corpus: {command('judge items import trec', 'FILE', 'FILE')}",
+                f"neither '{item}' nor another item has a passage '{name}'; if it is a document in a "
+                "corpus, import this run together with the corpus, because only documents named in qrels "
+                f"or in a run are read: {command('judge items import trec', 'FILE', 'FILE')}",
                 field="document",
             )
-        # Several items may share a document. As long as its text is one, any of its copies stands for it.
+        # Several items may share a document. If the text of all copies is equal, any copy can be used.
         if len({sha for _, sha in others}) > 1:
             problem = f"'{name}' is the id of {len(others)} passages with different texts; use full ids (item/{name})"
             raise BadInput(problem, field="document")
@@ -139,7 +143,7 @@ class Ids:
 
 
 def list_rankings(store: Store) -> list[dict[str, Json]]:
-    """Return one row per name and stage: the number of items with a list, the number of entries, and the
+    """Return one row per name and stage with the number of items with a list, the number of entries, and the
     length of the longest list.
     """
     query = """
@@ -150,8 +154,8 @@ def list_rankings(store: Store) -> list[dict[str, Json]]:
 
 
 def choose(store: Store, name: str | None, stage: str | None) -> tuple[str, str]:
-    """Return the (name, stage) of a ranking; either argument may be None if that is unambiguous. Raises
-    UsageError if no ranking fits or several do.
+    """Return (name, stage) of the ranking with this name and stage. An argument that is None matches every
+    ranking. Raises UsageError unless exactly one ranking matches.
     """
     rankings = [(r["name"], r["stage"]) for r in list_rankings(store)]
     fit = [(n, s) for n, s in rankings if name in (None, n) and stage in (None, s)]
@@ -163,7 +167,7 @@ def choose(store: Store, name: str | None, stage: str | None) -> tuple[str, str]
 
 
 def top(store: Store, name: str, stage: str, k: int) -> dict[str, list[str]]:
-    """Return the first k passages in every item's list."""
+    """Return {item: the first k passages in its list}."""
     by_item: dict[str, list[str]] = {}
     query = "SELECT item_id, passage_id FROM rankings WHERE name = ? AND stage = ? AND rank <= ? ORDER BY item_id, rank"
     for item, passage in store.conn.execute(query, [name, stage, k]):
@@ -175,13 +179,14 @@ LISTED = (
     "FROM rankings AS r JOIN passages AS p ON p.passage_id = r.passage_id "
     "LEFT JOIN passages AS o ON o.item_id = r.item_id AND o.content_sha = p.content_sha"
 )
-"""SQL for ranking entries `r`, the listed passage `p`, and the item's own copy `o` (null if it has none)."""
+"""SQL that joins ranking entries `r`, the listed passage `p`, and the item's own copy `o` (NULL if it has no copy)."""
 
 
 def attach(store: Store, ranking: tuple[str, str], k: int, dataset: str | None = None) -> ImportReport:
-    """Copy to every item those of its list's first k passages that it lacks, in one transaction.
+    """For every item, copy those of the first k passages in its list that it does not have yet. This is one
+    transaction.
 
-    Gold labels apply to the passage and its original item, so they are not copied.
+    Gold labels are about the passage and its original item, so they are not copied.
     """
     info = ImportInfo("rankings attach", {}, dataset, {"ranking": " ".join(ranking), "k": str(k)})
     return add_rows(store, _CopyAdder(store.conn), _missing(store, ranking, k, dataset), info, [])
@@ -190,16 +195,16 @@ def attach(store: Store, ranking: tuple[str, str], k: int, dataset: str | None =
 def _missing(
     store: Store, ranking: tuple[str, str], k: int, dataset: str | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield (item, listed passage) for each passage that an item lacks."""
+    """Yield (item, listed passage) for each passage that the item does not have."""
     query = (
-        # One passage for each text: a list may contain the copies of several items.
+        # One passage per text is selected, because a list may contain the copies of several items.
         f"SELECT r.item_id, min(r.passage_id) {LISTED} WHERE r.name = ? AND r.stage = ? AND r.rank <= ? "
         "AND o.passage_id IS NULL AND (? IS NULL OR r.item_id IN (SELECT item_id FROM items WHERE dataset = ?)) "
         "GROUP BY r.item_id, p.content_sha ORDER BY r.item_id, min(r.rank)"
     )
     values = [*ranking, k, dataset, dataset]
-    # Fetched completely first: the added rows would otherwise change what the query returns. It stays a generator, so
-    # that the query runs inside the transaction that adds them.
+    # All rows are fetched first, because the rows that are added would change the query's result. The
+    # function is a generator, so that the query runs inside the transaction.
     yield from store.conn.execute(query, values).fetchall()
 
 
@@ -215,7 +220,7 @@ class _CopyAdder(Adder[tuple[str, str]]):
             "SELECT title, text, date, source, content_sha FROM passages WHERE passage_id = ?",
             [passage_id],
         ).fetchone()
-        # Named by content, so that the same passage from two rankings is one copy.
+        # The id is derived from the content, so that the same passage from two rankings is copied only once.
         copy_id = f"{item_id}/{sha[:16]}"
         position = "(SELECT coalesce(max(position) + 1, 0) FROM passages WHERE item_id = ?2)"
         meta = dumps({"copy_of": passage_id})
@@ -233,5 +238,6 @@ class _CopyAdder(Adder[tuple[str, str]]):
 
 
 def no_rankings() -> str:
-    """Return the commands that create or import a ranking, for use in messages."""
-    return f"{command('judge retrieve')} makes one with BM25, and {command('judge systems import FILE --stage retrieve')} imports your own"
+    """Return a text for messages that names the commands to create or import a ranking."""
+    bm25, own = command("judge retrieve"), command("judge systems import FILE --stage retrieve")
+    return f"{bm25} creates a ranking with BM25, and {own} imports your own ranking"

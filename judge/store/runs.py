@@ -1,4 +1,4 @@
-"""Start, find and update runs; a run is identified by its task, model and options."""
+"""Start, find and update runs. A run is identified by its task, model and options."""
 
 import json
 import sqlite3
@@ -16,7 +16,9 @@ from judge.types import Json, Judgement
 
 
 def keep_task(conn: sqlite3.Connection, task: Task) -> None:
-    """Store the task's text once. Raises TaskError if the study has this version with different text."""
+    """Store a task, unless it is already stored. Raises TaskError if the study has the same version with
+    different text.
+    """
     stored = conn.execute("SELECT sha256 FROM tasks WHERE task = ?", [task.name]).fetchone()
     if stored is None:
         conn.execute(
@@ -38,48 +40,45 @@ def keep_task(conn: sqlite3.Connection, task: Task) -> None:
 
 
 SELECTED = "selected"
-"""Key in a run's provider facts: how many units its last invocation selected, multiplied by the repeats; None
-means not counted.
+"""Key in a run's provider facts: the number of units that its last invocation selected, multiplied by the
+repeats. None means that they were not counted.
 """
 PROBES = "probes"
-"""Key in a run's provider facts: the cost of its server's start-up probes, summed over all invocations."""
+"""Key in a run's provider facts: the cost of the start-up probes, summed over all invocations."""
 SPENT = "spent"
 """Key in a run's provider facts: the amount charged, summed over all invocations that ended normally."""
 SERVERS = "servers"
-"""Key in a run's provider facts: the facts known about the server at each address (`KnownServer`)."""
+"""Key in a run's provider facts: a mapping from each server's address to what is known about this server
+(`KnownServer`).
+"""
 KNOWN_FOR = timedelta(days=1)
-"""How long facts about a server are trusted. It may have been restarted with other settings."""
+"""How long facts about a server are used. Later, the server may have been restarted with other settings."""
 REQUEST_VERSION = 2
-"""The version of the request hash. Versions of adjudge before 0.2.0 also hashed the address and the token
-limit (version 1).
-"""
+"""The version of the request hash. Version 1, before adjudge 0.2.0, also included the address and the token limit."""
 TRIED = "tried"
-"""Option of a run that was started only by a search. Listings and scores use such a run only if it is named."""
+"""Option of a run that a search has started. Listings and scores include such a run only if the user names it."""
 DRIFT = "drift"
-"""The value of TRIED in runs that `judge drift` starts."""
+"""The value of TRIED for runs that `judge drift` starts."""
 IMPORTED = "imported"
-"""Option of a run whose labels were imported; its value is the sha256 of the file."""
+"""Option of a run whose labels were imported. Its value is the sha256 of the file."""
 ADDED = "also_generated"
-"""Option of a run whose labels are outputs that a model generated, and that a user added to a system with
-imported outputs.
-"""
-# The same answers are reused when a server moves or a limit changes, so these options are no part of the identity.
+"""Option of a run whose labels are outputs of a model that a user has added to a system with imported outputs."""
+# Replies are reused if the server's address or a limit changes, so these options are not part of the
+# identity.
 FACTS = ("answers", "asked_as", "base_url", "max_output_tokens", "recipe", "settings", TRIED, ADDED)
-"""Options that record where a run's requests were sent and with which limits. All other options are part of
-the run's identity.
-"""
+"""Options that are not part of a run's identity: they record where its requests were sent, and with which limits."""
 
 
 def identity(options: Mapping[str, Json]) -> str:
-    """Return what identifies a run in addition to its task and model: every option that changes what an
-    answer means.
+    """Return the options that identify a run in addition to its task and model, because they change what a
+    reply means.
     """
     return canonical({name: value for name, value in options.items() if name not in FACTS})
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A run as stored when it was started, with the facts about the servers that it used."""
+    """A stored run, with the facts about the servers that it used."""
 
     run_id: str
     options: Mapping[str, Json]
@@ -93,7 +92,7 @@ class Begun:
 
     @property
     def addresses(self) -> dict[str, str | None]:
-        """The base URLs that the run used, each with the model name that the server reported."""
+        """Maps each base URL that the run used to the model name that the server reported."""
         first = self.options.get("base_url")
         known = self.provider.get("addresses") or {}
         return {**({first: self.provider.get("reports")} if first else {}), **known}
@@ -101,11 +100,10 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """The facts that a study stores about a server: the concurrency that it last sustained, and the results
-    of its probes.
+    """What a study stores about a server: the last sustained concurrency and the results of the start-up probes.
 
-    `at` is the time when the concurrency was recorded, `learnt_at` the time of the start-up probes; both are
-    ISO 8601.
+    `at` is the time at which the concurrency was recorded, and `learnt_at` is the time of the probes (both
+    ISO 8601).
     """
 
     at: str
@@ -115,17 +113,18 @@ class KnownServer:
 
     @classmethod
     def from_json(cls, entry: Json) -> "KnownServer | None":
-        """Return a stored entry, or None if it is malformed or dated in the future.
+        """Parse a stored entry. Return None if it is malformed or dated in the future.
 
-        The study may come from somebody else or from another version. An entry from the future, written while
-        the clock was wrong, would never expire and would hide every later entry.
+        An entry may come from an untrusted study or another version of adjudge. If it was written while the
+        clock was wrong and is dated in the future, it would never expire and would take precedence over all
+        later entries.
         """
         if not isinstance(entry, dict):
             return None
         at, concurrency, learnt_at = entry.get("at"), entry.get("concurrency"), entry.get("learnt_at", "")
         if not (isinstance(at, str) and isinstance(learnt_at, str)) or at > now():
             return None
-        # `isinstance` would accept true.
+        # `isinstance` would also accept booleans.
         if type(concurrency) is not int or concurrency < 1:
             concurrency = None
         return cls(at, concurrency, entry.get("learnt"), learnt_at)
@@ -138,7 +137,7 @@ class KnownServer:
 
 
 def known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[str, KnownServer]:
-    """Return a mapping from address to server, for all servers that any run used with the vendor and model in
+    """Return {address: server} for all servers that were used by any run with the same vendor and model as in
     these facts.
     """
     query = (
@@ -155,7 +154,7 @@ def known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[s
 
 
 def begun(conn: sqlite3.Connection, task: str, model: str, identities: Collection[str]) -> list[Begun]:
-    """Return the runs with this task, this model and one of these identities, newest first."""
+    """Return the runs with this task, this model, and one of these identities, newest first."""
     marks = ",".join("?" * len(identities))
     query = (
         "SELECT run_id, options, provider, resolved_model FROM runs WHERE task = ? AND model = ? "
@@ -179,10 +178,10 @@ def start_run(
     provider: Mapping[str, Json],
     run_id: str | None = None,
 ) -> tuple[str, bool]:
-    """Return the run with this task, model and identity: `run_id` if given, otherwise the newest one, or a
-    new run if there is none.
+    """Return the run with this task, model and identity. This is `run_id` if it is given, otherwise the
+    newest such run, or a new run if there is none.
 
-    Returns its id and whether it was already in the study.
+    Returns (the run's id, whether it was already stored).
     """
     run_identity = identity(options)
     with store.transaction() as conn:
@@ -190,7 +189,7 @@ def start_run(
         if run_id is None and (earlier := begun(conn, task.name, model, [run_identity])):
             run_id = earlier[0].run_id
         if run_id is not None:
-            # Resumed: until it ends again, whoever watches the run must not take it for finished.
+            # The run is resumed, so it must not be shown as finished until it ends again.
             conn.execute("UPDATE runs SET finished = NULL WHERE run_id = ?", [run_id])
             if TRIED not in options:
                 adopt(conn, run_id)
@@ -199,19 +198,19 @@ def start_run(
 
 
 def adopt(conn: sqlite3.Connection, run_id: str) -> None:
-    """Turn a run that a search tried into an ordinary run."""
+    """Turn a run that a search has started into an ordinary run."""
     conn.execute(f"UPDATE runs SET options = json_remove(options, '$.{TRIED}') WHERE run_id = ?", [run_id])
 
 
 def mark_added(store: Store, run_id: str) -> None:
-    """Mark a run whose labels are outputs that a model generated, and that a user added to a system."""
+    """Mark a run whose labels are outputs of a model that a user has added to a system."""
     with store.transaction() as conn:
         query = f"UPDATE runs SET options = json_set(options, '$.{ADDED}', json('true')) WHERE run_id = ?"
         conn.execute(query, [run_id])
 
 
 def unparsed_sample(conn: sqlite3.Connection, run_id: str) -> str | None:
-    """Return a reply of the run that could not be parsed; None if there is none with a text."""
+    """Return the text of a reply that could not be parsed, or None if the run has no such reply."""
     query = (
         "SELECT reply FROM latest_judgements WHERE run_id = ? AND status = 'unparsed' AND reply <> '' "
         "ORDER BY repeat, unit_id LIMIT 1"
@@ -221,7 +220,7 @@ def unparsed_sample(conn: sqlite3.Connection, run_id: str) -> str | None:
 
 
 def tried(conn: sqlite3.Connection) -> set[str]:
-    """Return the ids of the runs that a search tried."""
+    """Return the ids of the runs that a search has started."""
     return {
         run
         for (run,) in conn.execute(
@@ -239,12 +238,11 @@ def add_run(
     judgements: Sequence[Judgement],
     fitted: Collection[str] = (),
 ) -> tuple[str, bool]:
-    """Store a complete run that was made elsewhere, inside the caller's transaction. The `run_id` of its
+    """Store a complete run that was not executed here, inside the caller's transaction. The `run_id` of its
     judgements is ignored.
 
-    `fitted` are the units whose labels come from a method that was fitted on labels for their questions.
-    Returns its id and whether the study already has a run with this task, model and identity. A stored run is
-    not changed.
+    `fitted` are units whose questions the judge was fitted on. Returns (the run's id, whether the study
+    already has a run with this task, model and identity). A stored run is not changed.
     """
     if earlier := begun(conn, task.name, model, [identity(options)]):
         return earlier[0].run_id, True
@@ -267,12 +265,13 @@ def add_imported(
     content: Iterable[Sequence[Json]],
     files: Mapping[str, str],
 ) -> bool:
-    """Store another program's outputs as a run, as `add_run` does. Return whether the study already has this run.
+    """Store the outputs of another program as a run. Return whether the study already has this run.
 
-    `content` contains the (unit, output) pairs that identify the run. `files` are the imported files with
-    their hashes.
+    `content` contains the (unit, output) pairs that identify the run. `files` maps each imported file to its
+    sha256.
     """
-    # The time and the files are facts and no identity: the same outputs from a copy of the file are the same run.
+    # The time and the files are not part of the run's identity, so that the same outputs from a copy of the
+    # file are the same run.
     origin = {"imported": now(), "files": dict(files)}
     options = {IMPORTED: content_sha(sorted(content))}
     return add_run(conn, task, model, options, origin, judgements)[1]
@@ -286,7 +285,7 @@ def begin_run(
     provider: Mapping[str, Json],
 ) -> str:
     """Insert a new run and its annotator inside the caller's transaction. Return the run's id."""
-    # A ULID sorts by time and has 26 characters, which no other text in a study contains by chance.
+    # A ULID sorts by time. It has 26 characters, so no other text in a study contains it by chance.
     run_id = str(ULID())
     conn.execute(
         "INSERT INTO annotators VALUES (?, 'judge', ?)", [run_id, dumps({"model": model, "task": task.name})]
@@ -309,7 +308,9 @@ def begin_run(
 
 
 def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
-    """Update the facts about the run's server, such as its model's name, and keep the run's other addresses."""
+    """Update the facts about the run's server, such as the name of its model. Facts about the run's other
+    servers are kept.
+    """
     with store.transaction() as conn:
         query = "SELECT run_id, options, provider, resolved_model FROM runs WHERE run_id = ?"
         same_id, options, known, resolved = conn.execute(query, [run_id]).fetchone()
@@ -319,11 +320,13 @@ def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
             used_urls.setdefault(str(url), provider.get("reports"))
         for url, name in used_urls.items():
             addresses[url] = name or addresses.get(url)
-        # What other invocations have stored. All other facts are replaced by those of this invocation.
+        # These facts were stored by other invocations, so they are kept. All other facts are replaced with
+        # those of this invocation.
         kept = {k: v for k, v in json.loads(known).items() if k in (SELECTED, PROBES, SPENT, SERVERS)}
         facts = {**kept, **provider, **({"addresses": addresses} if addresses else {})}
         if SERVERS in provider:
-            # An invocation knows only the servers that it used; what other invocations learnt is kept.
+            # An invocation has facts only about the servers that it used, so the facts of other invocations
+            # are kept.
             before, learnt = kept.get(SERVERS), provider[SERVERS]
             facts[SERVERS] = {
                 **(before if isinstance(before, dict) else {}),
@@ -339,7 +342,7 @@ def _facts(conn: sqlite3.Connection, run_id: str) -> dict[str, Json]:
 
 
 def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
-    """Add the cost of these start-up probes to the cost of earlier probes."""
+    """Add the cost of start-up probes to the cost of the run's earlier probes."""
     if not took["calls"]:
         return
     with store.transaction() as conn:
@@ -353,8 +356,8 @@ def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
 def used(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
     """Return the tokens and US dollars that all invocations of a run used.
 
-    They are the sums over its judgements and start-up probes. If the run was charged more, because calls were lost or
-    came without token counts, the charged amount is returned instead.
+    These are the sums over its judgements and start-up probes. If more was charged, because some calls were
+    lost or had no token counts, the charged amount is returned instead.
     """
     query = (
         "SELECT coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0), coalesce(sum(cost), 0.0) "
@@ -369,7 +372,9 @@ def used(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
 
 
 def charged(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> dict[str, Json]:
-    """Return the fact `SPENT` of a run after adding the amount that this invocation was charged."""
+    """Return the new value of the fact `SPENT`: the amount that was charged before, plus the amount for this
+    invocation.
+    """
     before = _facts(conn, run_id).get(SPENT) or {}
     return {
         "tokens": tokens + (before.get("tokens") or 0),
@@ -378,10 +383,10 @@ def charged(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> 
 
 
 def close_run(store: Store, run_id: str, *, finished: bool) -> None:
-    """Store the model name that most replies report, and the time at which the run finished."""
+    """Store the time at which the run finished, and the model name that is reported in most of its replies."""
     with store.transaction() as conn:
         conn.execute(
-            # Most replies: a vendor's alias may move on to a new model during a run.
+            # Replies may differ, because a vendor may point an alias to a new model during a run.
             "UPDATE runs SET finished = ?1, resolved_model = (SELECT resolved_model FROM judgements WHERE "
             "run_id = ?2 AND resolved_model IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1) "
             "WHERE run_id = ?2",

@@ -1,9 +1,9 @@
-"""Check that a study has exactly the tables, views and triggers that the migrations create.
+"""Check that a study has the tables, views and triggers that the migrations create, and no foreign triggers.
 
-SQLite runs the triggers and views in any file, including a file from somebody else. A foreign trigger on our
-tables could change labels while they are written, and a view in place of a table could show labels that
-differ from the stored ones. The expected definitions come from the migrations, which are applied to an empty
-database; the definitions after each of them are collected.
+SQLite executes the triggers and views in every file, including an untrusted one. A foreign trigger on our
+tables could change labels while they are written, and a view that replaces a table could show labels that
+differ from the stored labels. The expected definitions are collected by applying the migrations to an empty
+database, one after the other.
 """
 
 import re
@@ -17,8 +17,9 @@ from pathlib import Path
 from judge import migrations
 from judge.errors import StudyError
 
-# Types are compared in lower case and names not at all, because SQLite accepts any case and runs a trigger of any name.
-# Only the indexes that SQLite makes itself, for PRIMARY KEY and UNIQUE, have no definition.
+# Types are compared in lower case, and triggers with any name are compared, because SQLite accepts types in
+# any case and runs triggers with any name. Only the indexes that SQLite makes itself, for PRIMARY KEY and
+# UNIQUE, have no definition.
 _OBJECTS = "SELECT lower(type), name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"
 _UNIQUE = """
     SELECT i.name FROM sqlite_master AS t JOIN pragma_index_list(t.name) AS i
@@ -26,14 +27,15 @@ _UNIQUE = """
 """
 _WORD = re.compile(r"'[^']*'|\w+|[^\s\w]")
 _CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"}
-"""The first words of a table constraint. Such a definition is not a column."""
+"""The first words of table constraints, which distinguish them from columns."""
 _APPLIED = "_sqlite_migrations"
 
 
 def check(conn: sqlite3.Connection, path: Path) -> None:
-    """Raise StudyError if our tables have a foreign trigger or unique index, or if a table or view was replaced.
+    """Raise StudyError if one of our tables has a foreign trigger or a foreign unique index, or if a table or
+    view was replaced.
 
-    Extra tables, views, ordinary indexes and full-text tables are accepted.
+    Additional tables, views, ordinary indexes and full-text tables are accepted.
     """
     ours, _ = _ours()
     objects = [(kind, name, name.lower(), on.lower(), sql) for kind, name, on, sql in conn.execute(_OBJECTS)]
@@ -48,8 +50,8 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
             continue
         if key in tables and kind in ("table", "view"):
             raise StudyError(
-                f"{path}: its {kind} '{name}' is not the one that adjudge creates; a study from somebody else could show or "
-                "store labels that differ from the real ones. Ask for the original study, or use a backup"
+                f"{path}: the {kind} '{name}' differs from the definition that adjudge creates, so it could "
+                "show or store wrong labels; ask for the original study, or use a backup"
             )
         # A unique index makes INSERT OR IGNORE drop rows that it considers equal.
         changes = (kind == "trigger" and on in tables | linked) or (
@@ -57,33 +59,33 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
         )
         if changes:
             raise StudyError(
-                f"{path}: its {kind} '{name}' on '{on}' was not created by adjudge and could change labels while they are "
-                f"written; if it is yours, remove it with SQLite's DROP {kind.upper()}"
+                f"{path}: the {kind} '{name}' on '{on}' was not created by adjudge and could change labels "
+                f"while they are written; if you have added it, remove it with SQLite's DROP {kind.upper()}"
             )
 
 
 def check_complete(conn: sqlite3.Connection, path: Path) -> None:
     """Raise StudyError if a migrated study lacks one of our tables, views, triggers or indexes.
 
-    The missing object is not created again. For example, while the trigger that keeps a log append-only was
-    missing, rows could have been changed unnoticed.
+    A missing object is not created again, because it may have been missing while data were written. For
+    example, without the trigger that makes a log append-only, rows could have been changed.
     """
     names = {name.lower() for (name,) in conn.execute("SELECT name FROM sqlite_master")}
     _, last = _ours()
     for name, kind in last.items():
         if name.lower() not in names:
             raise StudyError(
-                f"{path}: its {kind} '{name}' was removed, so its rows may have been changed unnoticed; ask for the original study, "
-                "or use a backup"
+                f"{path}: the {kind} '{name}' was removed, so rows may have been changed unnoticed; ask for "
+                "the original study, or use a backup"
             )
 
 
 def distrust(conn: sqlite3.Connection) -> None:
-    """Restrict the views, triggers and constraints of the file to functions without side effects.
+    """Allow only functions without side effects in the file's views, triggers and constraints.
 
-    SQLite 3.38 to 3.40 (Debian 12) wrongly class their JSON functions as unsafe and could not open any study.
-    With these versions, only `check` protects the study. Python's SQLite has no functions with side effects
-    anyway.
+    SQLite 3.38 to 3.40 (Debian 12) wrongly treats its JSON functions as unsafe, so with this restriction it
+    could not open any study. With these versions, the study is protected only by `check`. This is acceptable,
+    because Python's SQLite has no functions with side effects.
     """
     if _json_is_usable():
         conn.execute("PRAGMA trusted_schema = OFF")
@@ -105,8 +107,8 @@ def _json_is_usable() -> bool:
 def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[str, str]]:
     """Return the definitions that the migrations create.
 
-    The first mapping goes from name in lower case to kind to every definition that this object has had, from
-    the first migration to the last. The second goes from name to kind after the last migration.
+    Returns ({name in lower case: {kind: all definitions of this object after any migration}}, {name: kind
+    after the last migration}).
     """
     seen: dict[str, dict[str, set[tuple[str, ...]]]] = {}
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
@@ -125,10 +127,11 @@ def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[s
 # A program may open many studies, and almost all of their definitions are equal.
 @lru_cache(maxsize=1024)
 def _definition(kind: str, sql: str) -> tuple[str, ...]:
-    """Return the tokens of a definition, without the quotes around names that SQLite adds when it renames a table.
+    """Return the tokens of a definition, without the quotes that SQLite adds to names when it renames a table.
 
-    A table's constraints come last, sorted, because in studies made by adjudge 0.2.0 columns added by a
-    migration come after them. The columns keep their order, because rows are inserted by position.
+    In studies from adjudge 0.2.0, some columns were added by a migration and come after a table's
+    constraints. Therefore, the constraints are sorted and put last. Columns keep their order, because rows
+    are inserted by position.
     """
     words = _WORD.findall(sql.replace('"', " "))
     if kind != "table":

@@ -1,4 +1,4 @@
-"""Select a run's units once, then read them page by page, unjudged units first."""
+"""Select the units of a run, and read them page by page, unjudged units first."""
 
 import hashlib
 import sqlite3
@@ -21,34 +21,38 @@ PAGE = 256
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The selection of the units that a run judges: an SQL condition on `unit_texts`, the first `limit`
-    units, or a seeded sample.
+    """The user's selection of units for a run: an SQL condition on `unit_texts`, the first `limit` units, or
+    a seeded sample.
     """
 
     where: str | None = None
     limit: int | None = None
     sample_seed: int | None = None
     contexts: Mapping[str, Sequence[str]] | None = None
-    """Maps an item to the passages shown as the input `context`. Items without an entry are left out."""
+    """Maps each item to the passages that are shown as the input `context`. Items without an entry are not
+    selected.
+    """
     relevant: Mapping[str, Sequence[str]] | None = None
-    """Maps an item to the passages shown as the input `relevant_passages`, instead of those that the task names."""
+    """Maps each item to the passages that are shown as the input `relevant_passages`. They replace those that
+    the task specifies.
+    """
     options: Mapping[str, Mapping[str, str]] | None = None
-    """Maps an item in `contexts` to its input `options`, which replace the stored ones (they already include
-    distractors).
+    """Maps an item in `contexts` to its input `options`, which replace the stored options and already include
+    distractors.
     """
     shown: Mapping[str, str] | None = None
     """Maps an item in `contexts` to its input `option_probabilities` (see `judge.runner.second`)."""
 
     @property
     def is_all(self) -> bool:
-        """Whether this selects every unit that the task can show, in study order."""
+        """Whether all units that the task can show are selected, in study order."""
         return self == Selection()
 
 
 def select_all(store: Store, task: Task) -> None:
-    """Select all units that the task can show, as `select` does, but do not read any of them yet.
+    """Select all units that the task can show, without reading them yet.
 
-    A temporary view is used instead of the table that `select` creates; `count_all` counts its rows.
+    This creates a temporary view instead of the table that `select` creates. `count_all` counts its rows.
     """
     conn = store.conn
     _keep_inputs(conn, Selection())
@@ -62,8 +66,8 @@ def most(store: Store) -> int:
 
 
 def count_all(store: Store, task: Task) -> tuple[int, int]:
-    """Return (number of units that `select_all` selects, number of units of the kind that it leaves out).
-    This reads every unit.
+    """Return (number of units that `select_all` selects, number of units of the same kind that it does not
+    select). This reads all units.
     """
     fit = store.conn.execute(f"SELECT count(*) FROM {_all_of(task)}").fetchone()[0]
     of_kind = store.conn.execute("SELECT count(*) FROM units WHERE kind = ?", [task.spec.unit]).fetchone()[0]
@@ -75,7 +79,7 @@ NEWEST = 50
 
 
 def suits_newest(store: Store, task: Task) -> bool:
-    """Return whether the task can show at least one of the study's newest units of its kind."""
+    """Return whether the task can show at least one of the newest units of its kind."""
     newest = "SELECT rowid FROM units WHERE kind = ? ORDER BY rowid DESC LIMIT ?"
     query = f"SELECT 1 FROM {_all_of(task)} AND t.n IN ({newest}) LIMIT 1"
     return store.conn.execute(query, [task.spec.unit, NEWEST]).fetchone() is not None
@@ -86,7 +90,7 @@ def _all_of(task: Task) -> str:
 
 
 def choose(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
-    """Call `select_all` if all units are selected, otherwise `select`. Return the counts that `select` returns."""
+    """Call `select_all` if all units are selected, otherwise `select`. Return the same counts as `select`."""
     if not selection.is_all:
         return select(store, task, selection)
     select_all(store, task)
@@ -94,10 +98,10 @@ def choose(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
 
 
 def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
-    """Fix the units of a run, in order, in a temporary table of this connection.
+    """Store the selected units, in order, in a temporary table of this connection.
 
-    Returns (number of units selected, number of units of the kind that lack an input or are examples). Raises
-    UsageError if the condition is not SQL over the columns of `unit_texts`.
+    Returns (number of selected units, number of units of the same kind that lack an input or are examples).
+    Raises UsageError if the condition is not valid SQL over the columns of `unit_texts`.
     """
     conn = store.conn
     offer_shuffle(conn)
@@ -116,7 +120,7 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
             [kind, -1 if selection.limit is None else selection.limit],
         ).rowcount
         if selection.limit is None:
-            # All fitting units are selected, so the texts of all units need not be read a second time.
+            # If all usable units are selected, the texts of all units need not be read a second time.
             source = "unit_texts AS t" if selection.where else "units"
             query = f"SELECT count(*) FROM {source} WHERE kind = ? AND {condition}"
             of_kind, fit = conn.execute(query, [kind]).fetchone()[0], selected
@@ -130,9 +134,9 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
 
 
 def check_any(store: Store, task: Task, selection: Selection) -> None:
-    """Raise UsageError if no unit would be selected, before anything is sent or stored.
+    """Raise UsageError if no unit would be selected. This is called before anything is sent or stored.
 
-    Stops at the first match.
+    The search stops at the first match.
     """
     conn = store.conn
     _keep_inputs(conn, selection)
@@ -147,7 +151,7 @@ def check_any(store: Store, task: Task, selection: Selection) -> None:
 
 
 def _where(selection: Selection) -> str:
-    # The line break ends an SQL comment (`--`) at the end of the condition.
+    # The line break ends a possible SQL comment (`--`) at the end of the condition.
     return f"({selection.where}\n)" if selection.where else "1"
 
 
@@ -161,15 +165,15 @@ def _condition_explained(conn: sqlite3.Connection, selection: Selection) -> Iter
 
 
 def _drop_selection(conn: sqlite3.Connection) -> None:
-    """Drop the previous selection, a table or a view."""
+    """Drop the table or view of the previous selection."""
     previous = conn.execute("SELECT type FROM sqlite_temp_master WHERE name = 'selection'").fetchone()
     if previous is not None:
         conn.execute(f"DROP {previous[0]} temp.selection")
 
 
 def _usable(task: Task, selection: Selection) -> str:
-    """Return the SQL condition that a unit can be shown: it has all inputs and is not one of the task's examples."""
-    # An example gives away its own answer.
+    """Return an SQL condition for units that can be shown: a unit has all inputs and is not an example in the task."""
+    # The prompt already contains the answer to an example.
     examples = [quoted(e.item_id) for e in task.spec.examples if e.item_id]
     return " AND ".join(
         [_present(task, name, selection) for name in task.required_inputs]
@@ -180,8 +184,8 @@ def _usable(task: Task, selection: Selection) -> str:
 
 
 def _other_text(task: Task, example: Example) -> str:
-    """Return the SQL condition that a unit's inputs differ from those of an example."""
-    # By text and not only by id: the study may have the example's item under another id.
+    """Return an SQL condition for units whose inputs differ from those of an example."""
+    # Texts are compared in addition to ids, because the study may have the example's item under another id.
     inputs = example.inputs.items()
     same = [f"{column(task, name)} IS {quoted(value)}" for name, value in inputs if isinstance(value, str)]
     return f"NOT ({' AND '.join(same)})" if len(same) == len(example.inputs) else "1"
@@ -202,7 +206,7 @@ _RELEVANT = "(SELECT r.passages FROM temp.relevant AS r WHERE r.item_id = t.item
 
 
 def _keep_inputs(conn: sqlite3.Connection, selection: Selection) -> None:
-    """Store the inputs that come with a selection in temporary tables, for SQL over `unit_texts`."""
+    """Store the inputs in a selection in temporary tables, so that SQL over `unit_texts` can use them."""
     options, shown = selection.options or {}, selection.shown or {}
     conn.execute("DROP TABLE IF EXISTS temp.contexts")
     conn.execute(
@@ -215,7 +219,7 @@ def _keep_inputs(conn: sqlite3.Connection, selection: Selection) -> None:
     )
     conn.executemany("INSERT INTO temp.contexts VALUES (?, ?, ?, ?)", rows)
     conn.execute("DROP TABLE IF EXISTS temp.relevant")
-    # Only if it is used: `_has_relevant` distinguishes a run with such passages by the table.
+    # The table is created only if it is needed, because `_has_relevant` checks whether it exists.
     if selection.relevant is None:
         return
     conn.execute(
@@ -231,18 +235,20 @@ def _has_relevant(conn: sqlite3.Connection) -> bool:
 
 
 def offer_shuffle(conn: sqlite3.Connection) -> None:
-    """Allow SQL on this connection to order rows at random with `ORDER BY adjudge_shuffle(SEED, unit_id)`."""
+    """Define an SQL function on this connection that orders rows randomly: `ORDER BY adjudge_shuffle(SEED,
+    unit_id)`.
+    """
     conn.create_function("adjudge_shuffle", 2, _shuffle, deterministic=True)
 
 
 def _shuffle(seed: int, unit_id: str) -> bytes:
-    # A hash of the id, not a random number: the sample stays the same when other units are added to the
-    # study.
+    # The order is determined by a hash of the id instead of a random number, so the sample does not change
+    # when units are added to the study.
     return hashlib.sha256(f"{seed}:{unit_id}".encode()).digest()[:8]
 
 
 def selected_units(store: Store) -> list[str]:
-    """Return the ids of the units that `select` has fixed, in order."""
+    """Return the ids of the selected units, in order."""
     query = "SELECT u.unit_id FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n ORDER BY s.place"
     return [str(row[0]) for row in store.conn.execute(query)]
 
@@ -271,14 +277,15 @@ def run_statuses(store: Store, run_id: str, repeat: int = 0) -> Counter[str]:
 def pending(
     store: Store, task: Task, run_id: str, repeat: int = 0, retry: Collection[str] = ()
 ) -> Iterator[Unit]:
-    """Yield the selected units that this run must still judge, page by page.
+    """Yield the selected units that this run has not judged yet or must retry, page by page.
 
-    Units that it has never judged come first, in selection order. Then come those whose latest attempt was
-    `failed`, or had a status in `retry`, when the call began. New units come first so that units that never
-    succeed cannot delay the others. At most one page is in memory, whatever the size of the study.
+    Units that were never judged come first, in selection order. Next are the units whose latest attempt, when
+    this function was called, had the status `failed` or a status in `retry`. With this order, units that
+    never succeed cannot delay the others. At most one page is in memory, whatever the size of the study.
     """
     conn = store.conn
-    # Fixed now: a unit that fails during this run is retried by the next run and not for ever by this one.
+    # The units to retry are stored now, so that a unit that fails during this run is retried only by the next
+    # run.
     _store_retries(conn, run_id, repeat, {str(Status.FAILED), *retry})
     lazy = conn.execute(
         "SELECT 1 FROM sqlite_temp_master WHERE name = 'selection' AND type = 'view'"
@@ -312,9 +319,10 @@ _NEXT_AGAIN = f"SELECT place, n, attempt FROM temp.again WHERE place > ? ORDER B
 
 
 def _store_retries(conn: sqlite3.Connection, run_id: str, repeat: int, statuses: Collection[str]) -> None:
-    """Store the selected units whose latest attempt has one of these statuses, in selection order.
+    """Store the selected units whose latest attempt has one of these statuses in a temporary table, in
+    selection order.
 
-    They are stored in a table, so that attempts that fail during the run are not added.
+    A table is used so that units that fail during the run are not included.
     """
     conn.execute("DROP TABLE IF EXISTS temp.again")
     conn.execute(

@@ -1,4 +1,6 @@
-"""Read the labels of units from traces, with the ids that a tracing tool needs to import the labels."""
+"""Read the labels of units that were imported from traces, with the ids that a tracing tool needs to import
+these labels.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,15 +14,15 @@ from judge.types import AnnotatorKind, Json
 COLUMNS = (
     "trace_id", "span_id", "document_position", "name", "label", "annotator", "annotator_kind", "explanation", "unit_id",
 )  # fmt: skip
-"""There is one row per label. `document_position` numbers the documents of a retrieval from 0; it is empty
-for other units.
+"""The columns of the export, which has one row per label. `document_position` is the index of a retrieved
+document, from 0. It is empty for other units.
 """
 
 
 def span_labels(store: Store, run_id: str, fields: Sequence[str]) -> Iterator[dict[str, Json]]:
     """Yield the run's labels for units from traces, and the human and gold labels for the same units and fields.
 
-    They are in study order. Raises BadInput if no label is on a unit from a trace.
+    Labels are in study order. Raises BadInput if no label is on a unit that was imported from a trace.
     """
     marks = ",".join("?" * len(fields))
     query = f"""
@@ -40,8 +42,8 @@ def span_labels(store: Store, run_id: str, fields: Sequence[str]) -> Iterator[di
     first = next(rows, None)
     if first is None:
         raise BadInput(
-            "no label of this run is on a unit from a trace; import traces (langfuse, phoenix or otlp): "
-            + command("judge items import langfuse FILE")
+            "this run has no labels of units from traces; import traces first (langfuse, langsmith, "
+            "phoenix or otlp): " + command("judge items import langfuse FILE")
         )
     yield first
     yield from rows

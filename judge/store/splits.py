@@ -1,8 +1,7 @@
-"""The split of a task's questions into learn, tune and sealed test, and the log of looks at the test: the SQL
-for both.
+"""Store the split of a task's questions into learn, tune and sealed test, and the log of looks at the test.
 
-Rows can only be added (triggers refuse everything else). If a split could be redrawn, or a look could be
-removed from the log, the tests' error rate would not be guaranteed.
+Triggers ensure that rows can only be added. If a split could be drawn again, or a look could be removed from
+the log, the error rate of the tests could not be guaranteed.
 """
 
 from __future__ import annotations
@@ -21,14 +20,17 @@ if TYPE_CHECKING:
 
 PARTS = ("learn", "tune", "test")
 LEVEL = 0.05
-"""The error rate of all looks at a test together: look k is tested at LEVEL / 2^k, and these levels sum to LEVEL."""
+"""The error rate of all looks at a test together. Look k is tested at LEVEL / 2^k, so the levels of all looks
+sum to LEVEL.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look at a sealed test: number `look` from 1, tested at `level`; `runs` are the runs that were tested.
+    """One look at a sealed test. `look` is its number from 1, `level` the level of its test, and `runs` are
+    the tested runs.
 
-    `question` is a hash of the comparison and its labels; it is empty if every look counts as a new one.
+    `question` is a hash of the comparison and its labels. It is empty if every look counts as a new look.
     """
 
     look: int
@@ -41,13 +43,15 @@ class Look:
 
     @property
     def confidence(self) -> float:
-        """The confidence level of the intervals that correspond to the test."""
+        """The confidence level of intervals that correspond to a test at this level."""
         return 1 - self.level
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A split as drawn: stratified by the labels of `reference` for `field`, with `shares` in the order of PARTS."""
+    """A stored split. It was stratified by the labels of `reference` for `field`. `shares` are in the order
+    of PARTS.
+    """
 
     task_id: str
     field: str
@@ -72,11 +76,11 @@ def drawn(store: Store, task_id: str) -> Drawn | None:
 
 
 def home(store: Store, task: Task) -> str:
-    """Return the id of the task whose split applies: the task itself, or a split task whose field has the
-    same labels.
+    """Return the id of the task whose split applies to this task: the task itself, or a split task whose
+    field has the same labels.
 
-    The information that is sealed is how labels for these units compare with a reference. It does not depend
-    on the task's name.
+    The sealed information is the agreement of labels for these units with the reference, which does not
+    depend on the task's name.
     """
     split_tasks = splits(store)
     if task.task_id in split_tasks:
@@ -91,8 +95,8 @@ def home(store: Store, task: Task) -> str:
 
 
 def _task(store: Store, task_id: str) -> Task:
-    """Return the newest version of a task: from the study, or else from its file."""
-    # Imported here because the command lines import this module, and --help needs no task.
+    """Return the newest version of a task in the study or, if there is none, the task in its file."""
+    # Imported here because all command lines import this module, and --help does not need tasks.
     from judge.prompts.load import load_task, parse_task
 
     query = "SELECT task, template FROM tasks WHERE task_id = ? ORDER BY version DESC LIMIT 1"
@@ -101,11 +105,11 @@ def _task(store: Store, task_id: str) -> Task:
 
 
 def questions(store: Store, task_id: str) -> dict[str, str]:
-    """Return a mapping from question to its part.
+    """Return {question: its part}.
 
-    A question that was imported after the split is put into the part of the questions with the same text
-    (`kin`). If these are in several parts, test precedes tune, and tune precedes learn: otherwise sealed text
-    could be read under another id.
+    If a question was imported after the split, its part is that of the questions with the same text (`kin`).
+    If these are in several parts, test takes precedence over tune, and tune over learn, because sealed texts
+    could otherwise be read under another id.
     """
     query = "SELECT question_id, part FROM split_questions WHERE task_id = ?"
     part_by_question: dict[str, str] = dict(store.conn.execute(query, [task_id]).fetchall())
@@ -127,7 +131,8 @@ def questions(store: Store, task_id: str) -> dict[str, str]:
 
 
 def _words(question: str | None, claim: str | None) -> str:
-    """Return the normalised text by which items are compared, or an empty string if an item has neither text.
+    """Return the normalised texts by which items are compared, or an empty string if there is neither a
+    question nor a claim.
 
     Case, spaces, Unicode form and invisible characters are ignored.
     """
@@ -137,14 +142,15 @@ def _words(question: str | None, claim: str | None) -> str:
 
 def _plain(text: str) -> str:
     if not text.isascii():
-        # Twice, because case folding can leave the normal form.
+        # The text is normalised twice, because case folding can change a normalised text into one that is not
+        # normalised.
         text = normalize("NFKC", normalize("NFKC", text).casefold())
         text = "".join(c for c in text if category(c) != "Cf")
     return " ".join(text.casefold().split())
 
 
 def looks(store: Store, task_id: str) -> list[Look]:
-    """Return all looks at the test so far, in order."""
+    """Return all previous looks at the test, in order."""
     query = (
         "SELECT look, purpose, runs, reference, level, at FROM split_looks WHERE task_id = ? ORDER BY look"
     )
@@ -156,11 +162,11 @@ def looks(store: Store, task_id: str) -> list[Look]:
 
 
 _LABELS = " (labels "
-"""The separator, in the log, between the purpose of a look and the hash of its question."""
+"""Separates the purpose of a look from the hash of its question in the log."""
 
 
 def looked(store: Store, task_id: str) -> str:
-    """Return how often the test has been looked at, worded as the end of a sentence for reports."""
+    """Return the end of a sentence for reports that says how often the test has been looked at."""
     n = len(looks(store, task_id))
     times = "never been looked at" if not n else f"been looked at {n} time{'s' if n > 1 else ''}"
     return f"has {times}; the next look is tested at {level_of(n + 1):.4g}"
@@ -190,10 +196,10 @@ def add(store: Store, task_id: str, parts: Mapping[str, str]) -> None:
 def look(
     store: Store, task_id: str, purpose: str, runs: Sequence[str], reference: str, question: str = ""
 ) -> Look:
-    """Log a look at the sealed test and commit it, before any result of it is shown.
+    """Log a look at the sealed test and commit it. This must be called before any result is shown.
 
-    It is committed first so that a crash cannot undo a look whose result was seen. If a look with the same
-    `question` (not empty), purpose, runs and reference is already in the log, that look is returned.
+    The look is committed first so that a crash cannot remove it after its result was seen. If the log already
+    has a look with the same `question` (not empty), purpose, runs and reference, that look is returned.
     """
     with store.transaction() as conn:
         # Read inside the write transaction, so that two commands at once cannot take the same number.
@@ -215,7 +221,7 @@ def look(
 
 
 def closed(store: Store, task_id: str, run: str) -> set[str]:
-    """Return the units in the sealed test, or no units if a look at the test was for this run."""
+    """Return the units in the sealed test. Return no units if the test was already opened for this run."""
     sealed = closed_questions(store, task_id, run)
     if not sealed:
         return set()
@@ -224,8 +230,8 @@ def closed(store: Store, task_id: str, run: str) -> set[str]:
 
 
 def closed_questions(store: Store, task_id: str, run: str) -> set[str]:
-    """Return the questions in the sealed test, or no questions if a look at the test was for this run."""
-    # The labels of a run that was tested are no longer secret: its look has been paid for.
+    """Return the questions in the sealed test. Return no questions if the test was already opened for this run."""
+    # If the test was opened for a run, the run's labels need no longer be hidden.
     if drawn(store, task_id) is None or any(run in each.runs for each in looks(store, task_id)):
         return set()
     return {question for question, part in questions(store, task_id).items() if part == "test"}
@@ -237,12 +243,12 @@ def splits(store: Store) -> list[str]:
 
 
 def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
-    """Return a mapping from question to (group of equal questions, number of units of the task's kind), for
-    every question with such units.
+    """Return {question: (group of equal questions, number of units of the task's kind)} for all questions
+    with such units.
 
-    Items with the same question and claim, word for word, are kept in the same part, because a judge that was
-    fitted on one of them has seen the answer to the other. Texts that the task does not show are ignored. A
-    group is named after its first question. If A shares a text with B, and B with C, all three are one group.
+    Items with the same question and claim are kept in the same part, because a judge that was fitted on one
+    of them has seen the answer to the other. Texts that the task does not show are ignored. A group is named
+    after its first question. If A shares a text with B, and B shares a text with C, all three are one group.
     """
     query = "SELECT question_id, count(*) FROM units WHERE kind = ? GROUP BY 1 ORDER BY 1"
     group = _together(store, task)
@@ -250,7 +256,7 @@ def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
 
 
 def _together(store: Store, task: Task) -> dict[str, str]:
-    """Return a mapping from question to the first question in its group."""
+    """Return {question: the first question in its group}."""
     # A judge that is not shown the claim cannot recognise it.
     columns = {"question", "claim"} & set(task.input_names) or {"question", "claim"}
     shown = ", ".join(name if name in columns else "NULL" for name in ("question", "claim"))

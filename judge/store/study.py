@@ -1,4 +1,4 @@
-"""Open a study: connect, set pragmas, migrate, and translate SQLite's errors into StudyError or WriteFailed."""
+"""Open a study: connect, set pragmas, migrate, and translate SQLite's errors to StudyError or WriteFailed."""
 
 from __future__ import annotations
 
@@ -24,45 +24,45 @@ from judge.types import Json
 MOST_AT_ONCE = 32
 BUSY_SECONDS = 30.0
 FEW_PAGES = -4000
-"""SQLite's cache size while a whole study is read once. A negative number means kilobytes, so this is 4,000 kB."""
+"""SQLite's cache size while a whole study is read once. A negative number is in kilobytes, so this is 4,000 kB."""
 LOOK_SECONDS = 0.02
-"""Seconds between attempts to switch the journal of a locked study."""
+"""Seconds between attempts to switch the journal mode of a locked study."""
 _log = logging.getLogger(__name__)
 
 
 def now() -> str:
-    """Return the current time as it is stored: UTC, ISO 8601, milliseconds."""
+    """Return the current time in the stored format: UTC, ISO 8601, milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-# Built once: json.dumps with non-default options builds a new encoder for every call.
+# The encoder is built once, because json.dumps with non-default options builds a new encoder for every call.
 _STORED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _CANONICAL = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def dumps(value: Json) -> str:
-    """Return JSON in the form in which it is stored: readable Unicode, no spaces, keys in the given order.
+    """Return JSON in the stored format: Unicode without escapes, no spaces, keys in the given order.
 
-    Raises ValueError if a value is NaN.
+    Raises ValueError for NaN.
     """
     return _STORED.encode(value)
 
 
 def canonical(value: Json) -> str:
-    """Return JSON for hashing: sorted keys, no spaces."""
+    """Return JSON for hashing, with sorted keys and no spaces."""
     return _CANONICAL.encode(value)
 
 
 def content_sha(parts: Json) -> str:
-    """Return the hash of a row's content. Equal content means the same row; different content under the same
-    id is refused.
+    """Return the hash of a row's content. If a row with the same id is stored, equal hashes mean that it is
+    the same row; different hashes are an error.
     """
-    # A lone surrogate has a hash, too: `check_storable` refuses it later, with its place.
+    # Lone surrogates must be hashable, because `check_storable` rejects them later, with their place.
     return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Store:
-    """One connection to one study. Threads must not share it; `clone` opens another."""
+    """A connection to a study. Threads must not share a connection; `clone` opens another one."""
 
     def __init__(self, conn: sqlite3.Connection, path: Path) -> None:
         self.conn, self.path = conn, path
@@ -71,13 +71,13 @@ class Store:
     def open(cls, path: Path | str, *, create: bool = True) -> Store:
         """Open a study and migrate it. With `create=False`, do not create a missing or empty file.
 
-        Raises StudyError if the file is missing or empty (with `create=False`), is not a study, or was made
-        by a newer version.
+        Raises StudyError if the file is not a study, was created by a newer version or, with `create=False`,
+        is missing or empty.
         """
         path = Path(path)
         if not create and not path.exists():
             raise StudyError(
-                f"{path}: no such study; name another study with -d, or import something: "
+                f"{path}: there is no such study; name another study with -d, or import something: "
                 + command("judge items import FORMAT FILE", study=path)
             )
         if not create and path.is_file() and not path.stat().st_size:
@@ -100,33 +100,36 @@ class Store:
     def clone(self) -> Store:
         """Return another connection to the same study, for another thread.
 
-        It does not check for migrations.
+        The new connection does not check for migrations.
         """
         with explained(self.path):
             return Store(_connect(self.path), self.path)
 
     @contextmanager
     def run_lock(self, activity: str, busy: str | None = None) -> Iterator[None]:
-        """Lock this study, so that `activity` runs only once. The operating system releases the lock if the
-        process dies.
+        """Lock this study, so that only one process runs `activity`. The operating system releases the lock
+        if the process dies.
 
-        The lock file is next to the study, where every process that can open the study finds it. Raises
-        StudyError (with the message `busy`, if given) if another process holds the lock, because two runs
-        would pay for every request twice.
+        The lock file is next to the study, where every process that can open the study finds it. If another
+        process holds the lock, raises StudyError, with the message `busy` if it is given. Without the lock,
+        two processes would pay for every request twice.
         """
-        # The lock is of the operating system, so a killed process leaves none behind.
-        busy = busy or f"{self.path}: another process is running {activity}; wait until it ends, or stop it"
+        # This is a lock of the operating system, so a killed process does not leave a lock behind.
+        busy = (
+            busy
+            or f"{self.path}: another process is running {activity}; wait until it has finished, or stop it"
+        )
         with only_here(self._lock_path(activity), busy):
             yield
 
     def is_running(self, activity: str) -> bool:
-        """Return whether any process holds the run lock for `activity`."""
+        """Return whether a process holds the lock for `activity`."""
         return is_locked(self._lock_path(activity))
 
     def _lock_path(self, activity: str) -> Path:
-        # Resolved, so that a link to the study leads to the same lock.
+        # The path is resolved, so that a link to the study has the same lock file.
         study = self.path.resolve()
-        # A model's name may contain slashes, and may be longer than a file name.
+        # A model's name may contain slashes, and may be too long for a file name.
         name = hashlib.sha256(activity.encode()).hexdigest()[:12]
         return study.with_name(f"{study.name}.{name}.lock")
 
@@ -142,7 +145,9 @@ class Store:
 
     @contextmanager
     def reading_once(self) -> Iterator[None]:
-        """Use a small page cache while much of the study is read once, because no page is needed a second time."""
+        """Use a small page cache while much of the study is read once. A larger cache would not help, because
+        no page is read twice.
+        """
         before = self.conn.execute("PRAGMA cache_size").fetchone()[0]
         self.conn.execute(f"PRAGMA cache_size = {FEW_PAGES}")
         try:
@@ -152,12 +157,13 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run one write transaction: either all of it is committed, or nothing. Raises WriteFailed if the
-        disk is full or gone, and StudyError for other SQLite errors.
+        """Run a write transaction, which is either committed or rolled back as a whole. Raises WriteFailed if
+        the disk is full or no longer available, and StudyError for other SQLite errors.
         """
         with explained(self.path):
-            # IMMEDIATE takes the write lock now. A deferred transaction first reads and then writes: if another process
-            # wrote in between, it fails at once with "database is locked", whatever the busy time-out.
+            # IMMEDIATE acquires the write lock now. A deferred transaction acquires it at the first write; if
+            # another process has written since the first read, it fails immediately with "database is
+            # locked", whatever the busy time-out.
             self.conn.execute("BEGIN IMMEDIATE")
             try:
                 yield self.conn
@@ -170,14 +176,16 @@ class Store:
 
 
 def insert_rows(conn: sqlite3.Connection, statement: str, rows: Sequence[Sequence[object]]) -> None:
-    """Run an `INSERT ... VALUES ?` for all rows, with several rows per statement, inside the caller's transaction.
+    """Run an `INSERT ... VALUES ?` statement for all rows, with several rows per statement, inside the
+    caller's transaction.
 
-    `executemany` is not used, because it releases and reacquires the interpreter's lock for every row. When
-    an event loop is busy, it waits for the lock each time.
+    `executemany` is not used, because it releases the interpreter's lock for every row, and if an event loop
+    is busy, it must wait each time to acquire the lock again.
     """
     at, many = 0, MOST_AT_ONCE
     while at < len(rows):
-        # Powers of two, so that few different statements are compiled, and each only once.
+        # The numbers of rows are powers of two, so that only a few different statements are compiled, each
+        # only once.
         while many > len(rows) - at:
             many //= 2
         marks = ",".join(["(" + ",".join("?" * len(rows[at])) + ")"] * many)
@@ -189,14 +197,15 @@ def _connect(path: Path) -> sqlite3.Connection:
     conn = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         schema.distrust(conn)
-        # SQLite ignores foreign keys unless each connection switches them on.
+        # SQLite ignores foreign keys in every connection that does not enable them.
         conn.execute("PRAGMA foreign_keys = ON")
-        # FULL: an acknowledged commit survives a power cut, not only a crash of the process.
+        # With FULL, a commit survives a power failure, not only a crash of the process.
         conn.execute("PRAGMA synchronous = FULL")
-        # Hashes are spread over all pages. With a longer log, more changes meet on one page before that page
-        # is copied into the file. 8,000 pages are 32 MB at most.
+        # Hashes are spread over all pages. With a longer log, a page collects more changes before it is
+        # copied to the file. 8,000 pages are at most 32 MB.
         conn.execute("PRAGMA wal_autocheckpoint = 8000")
-        # 32 MB: an import of many rows returns to pages that the default cache of 2 MB has already dropped.
+        # The cache is 32 MB, because a large import returns to pages that the default cache of 2 MB has
+        # already dropped.
         conn.execute("PRAGMA cache_size = -32000")
     except BaseException:
         conn.close()
@@ -205,7 +214,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _is_writable(path: Path) -> bool:
-    """Return whether the study and its folder, where SQLite writes its log, are writable."""
+    """Return whether the study and its folder are writable. SQLite writes its log in the folder."""
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
@@ -213,12 +222,13 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
     """Open a study on a read-only disk.
 
     `immutable` is safe, because nobody can write to the disk. Raises StudyError if the last changes are still
-    in the write-ahead log, which SQLite cannot apply on a read-only disk.
+    in the write-ahead log, because SQLite cannot apply the log on a read-only disk.
     """
     log = path.with_name(path.name + "-wal")
     if log.exists() and log.stat().st_size:
         raise StudyError(
-            f"{path}: its last changes are in {log.name}, which cannot be applied on a read-only disk; copy both files elsewhere"
+            f"{path}: the last changes are in {log.name}, which cannot be applied on a read-only disk; copy "
+            "both files to another folder"
         )
     # Otherwise SQLite would create the files of its write-ahead log, which the disk refuses.
     uri = f"{path.absolute().as_uri()}?immutable=1"
@@ -229,34 +239,39 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(conn: sqlite3.Connection, path: Path) -> None:
-    # A single query for all tables: another process may be making this very study at the same time.
+    # All tables are read in a single query, because another process may be creating this study at the same
+    # time.
     tables = [row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    # Checked first: a database of another program must not get our tables.
+    # This is checked first, so that a database of another program does not get our tables.
     if tables and not migrations.applied(conn):
         raise StudyError(
             f"{path}: this is an SQLite file, but not a study (it has a table '{tables[0]}'); name another file with -d"
         )
     if migrations.is_too_old(conn):
         raise StudyError(
-            f"{path}: made by an adjudge older than 0.2.0; migrate it with adjudge 0.2.0 first: "
+            f"{path}: created by a version of adjudge before 0.2.0; migrate it with adjudge 0.2.0 first: "
             + command("annotate batches show", study=path)
         )
-    # Before the migration, whose statements could run a foreign trigger.
+    # The schema is checked before the migration, whose statements could run a foreign trigger.
     schema.check(conn, path)
     if newer := migrations.unknown(conn):
-        raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade adjudge to read it")
+        raise StudyError(
+            f"{path}: created by a newer version of adjudge ({newer[0]}); upgrade adjudge to open it"
+        )
     if conn.execute("PRAGMA query_only").fetchone()[0]:
         if not migrations.is_current(conn):
             raise StudyError(
-                f"{path}: made by an older adjudge, and a read-only disk cannot be migrated; copy the study elsewhere"
+                f"{path}: created by an older version of adjudge, and cannot be migrated on a read-only "
+                "disk; copy the study to another folder"
             )
     else:
-        # With a log, `annotate` reads while a run writes; they would wait for each other otherwise.
+        # With a write-ahead log, `annotate` can read while a run writes. Otherwise, they would wait for each
+        # other.
         _switch_to_wal(conn)
         if not migrations.is_current(conn):
             for line in migrations.migrate(conn):
-                # A warning, because whichever command opens the study first migrates it, and this changes
-                # what every command reads.
+                # This is a warning, because the first command that opens the study migrates it, which changes
+                # what all commands read.
                 _log.warning("%s", line)
     schema.check_complete(conn, path)
 
@@ -264,8 +279,8 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
 def _switch_to_wal(conn: sqlite3.Connection) -> None:
     """Switch the journal to a write-ahead log.
 
-    SQLite ignores the busy time-out here: two connections that switch at once could each wait for the other.
-    It raises "locked" at once, so this function retries.
+    SQLite ignores the busy time-out here, because two connections that switch at the same time could wait for
+    each other. It raises "locked" immediately, so this function retries.
     """
     end = time.monotonic() + BUSY_SECONDS
     while True:
@@ -280,8 +295,8 @@ def _switch_to_wal(conn: sqlite3.Connection) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Translate SQLite's errors: raise WriteFailed if the disk is full or gone, and StudyError for all other
-    errors.
+    """Translate SQLite's errors: raise WriteFailed if the disk is full or no longer available, and StudyError
+    for all other errors.
     """
     try:
         yield

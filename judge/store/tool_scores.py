@@ -1,8 +1,8 @@
-"""Store scores from another tool (RAGAS, an evaluator in Langfuse or Phoenix) as runs of that tool.
+"""Store the scores of another tool (RAGAS, or an evaluator in Langfuse or Phoenix) as runs of that tool.
 
-Every label needs a source. Here it is a run whose model is the tool and whose task is created for the score.
-The field has the score's name and is a number, or text if some of the scores are words. The tool can then be
-compared like any other judge.
+Every label belongs to an annotator. For a score, this is a run whose model is the tool and whose task is
+created for the score. The task's field has the score's name. It is a number or, if some of the scores are
+words, text. The tool can then be compared with judges like any other judge.
 """
 
 import re
@@ -16,7 +16,7 @@ from judge.store.runs import add_imported
 from judge.types import Answered, Judgement, Status, ToolScore
 
 _INPUTS = {"answer": "answer", "item": "question", "passage": "passage"}
-"""Maps a kind of unit to the input of the generated task, which is never sent to a model."""
+"""Maps each kind of unit to the input of the generated task. The task is never sent to a model."""
 _TASK = """---
 title: '{field}, as another tool scored it'
 unit: {kind}
@@ -33,19 +33,21 @@ Another tool gave this score before the import; adjudge asks no model for it.
 
 
 class ToolScores:
-    """Collects scores while rows are added, and stores those of each tool and field as one run."""
+    """Collects scores while rows are added, and stores the scores of each tool and field as one run."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
         self._of: dict[tuple[str, str, str], dict[str, ToolScore]] = defaultdict(dict)
 
     def add(self, kind: str, unit_id: str, scores: Iterable[ToolScore]) -> None:
-        """Add the scores of a unit. If a tool has two scores for one field, the later one counts."""
+        """Add the scores of a unit. If a tool has two scores for the same field, the later one is used."""
         for score in scores:
             self._of[score.tool, field_name(score.field), kind][unit_id] = score
 
     def keep(self, files: Mapping[str, str]) -> int:
-        """Write the runs and return the number of new labels. Importing the same scores again gives the same run."""
+        """Write the runs, and return the number of new labels. If the same scores are already stored as a
+        run, nothing is written.
+        """
         new = 0
         for (tool, field, kind), scores in self._of.items():
             # One word among the scores makes the field text, because a word cannot be placed on a scale of numbers.
@@ -62,7 +64,9 @@ class ToolScores:
 
 
 def field_name(name: str) -> str:
-    """Return a score's name as a field name: lower case, digits and _, a letter first."""
+    """Convert a score's name to a field name, which consists of lower-case letters, digits and _, and starts
+    with a letter.
+    """
     plain = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
     return plain if plain[:1].isalpha() else f"score_{plain}"
 
@@ -78,7 +82,7 @@ def _task(field: str, kind: str, level: str) -> Task:
 
 
 def _text(value: str | int | float) -> str:
-    """Return a label as a string. Each number has only one spelling, so that 4 and 4.0 are equal."""
+    """Return a score as a string. Equal numbers give equal strings, such as 4 and 4.0."""
     if isinstance(value, str):
         return value
     return repr(int(value)) if value == int(value) else repr(float(value))

@@ -1,4 +1,4 @@
-"""Read the progress of a run from the study, in a process other than the one that executes the run."""
+"""Read the progress of a run from the study. The run may be executed by another process."""
 
 import json
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from judge.types import Json, Status, attributes
 
 STATUSES = tuple(str(s) for s in Status)
 SUMMED = 200_000
-"""With up to this many judgements, the cost is summed at every look; with more, only at the first and the
-last look.
+"""With up to this many judgements, the cost is computed at every look. With more judgements, it is computed
+only at the first and the last look.
 """
 
 
@@ -24,8 +24,8 @@ last look.
 class RunStanding:
     """The progress of a run. `state` is running, finished or stopped.
 
-    `units` is the number that its last invocation selected, or None if unknown. `cost` is in US dollars, or
-    None if no price is known or it has not been summed yet.
+    `units` is the number of units that the last invocation selected, or None if it is unknown. `cost` is in
+    US dollars, or None if no price is known or the cost has not been computed yet.
     """
 
     run: str
@@ -39,7 +39,7 @@ class RunStanding:
 
     @property
     def done(self) -> int:
-        """The number of units with a judgement, including failed ones, which the next invocation retries."""
+        """The number of units with a judgement, including failed judgements, which the next invocation retries."""
         return sum(self.ended.values())
 
     @property
@@ -52,21 +52,22 @@ class RunStanding:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every unit has an answer."""
+        """Whether the run is finished and every unit has a label."""
         return self.state == "finished" and self.ended["ok"] == self.done and not self.pending
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON, without the rate and the time left."""
+        """Return the documented JSON, without the rate and the remaining time."""
         shown = attributes(self, "run", "task", "model", "state", "units")
         return {**shown, **self.ended, **attributes(self, "pending", "cost", "failures")}
 
 
 class Watched:
-    """A run whose progress is read repeatedly. Raises UsageError if no run has this name."""
+    """Reads the progress of a run repeatedly. Raises UsageError if no run has this name."""
 
     def __init__(self, store: Store, name: str, n_failures: int = 5) -> None:
         self._store, self._n = store, n_failures
-        # Device and inode of the file that was opened, to notice another file under its name.
+        # The device and inode of the opened file are stored, so that a different file with the same name is
+        # noticed.
         self._file = store.path.stat()
         run = named_run(store, name)
         self._run, self._task, self._model = str(run["run_id"]), str(run["task"]), str(run["model"])
@@ -83,8 +84,8 @@ class Watched:
         """
         conn, path = self._store.conn, self._store.path
         if not path.exists():
-            raise StudyError(f"{path}: the study was removed while its run was being watched")
-        # A restored backup is another file under the same name, and its run may be another one.
+            raise StudyError(f"{path}: the study was removed while the run was being watched")
+        # A restored backup is a different file with the same name, and its run may be a different run.
         if not samestat(path.stat(), self._file):
             raise StudyError(f"{path}: the file was replaced by another study; run the command again")
         # The lock is checked before the rows are read: a run that ends in between has then written everything
@@ -93,12 +94,13 @@ class Watched:
         row = conn.execute("SELECT finished, provider FROM runs WHERE run_id = ?", [self._run]).fetchone()
         if row is None:
             raise StudyError(
-                f"{path}: run {self._run} is no longer in the study; was an older copy restored?"
+                f"{path}: run {self._run} is no longer in the study, perhaps because an older copy was "
+                "restored"
             )
         finished, facts = row[0], json.loads(row[1])
         state = "finished" if finished else "running" if running else "stopped"
         counts = "SELECT status, sum(units) FROM run_counts WHERE run_id = ? GROUP BY status"
-        # A trigger keeps these counts, so that a look at a run over millions takes no scan.
+        # A trigger maintains these counts, so that millions of judgements need not be read at every look.
         by_status = dict(conn.execute(counts, [self._run]).fetchall())
         ended = {name: int(by_status.get(name, 0)) for name in STATUSES}
         cost = self._summed_up(sum(ended.values()), ending=state != "running")
@@ -111,8 +113,8 @@ class Watched:
         if facts.get(SELECTED) is not None:
             return int(facts[SELECTED])
         if SELECTED in facts and not self._counted:
-            # A run over all units of a huge study does not count them at its start. They are counted here
-            # once, as the run does beside its work.
+            # A run over all units of a very large study does not count them at its start, so they are counted
+            # here once.
             self._counted = True
             task = stored_task(self._store, self._task)
             query = "SELECT 1 + coalesce(max(repeat), 0) FROM run_counts WHERE run_id = ?"

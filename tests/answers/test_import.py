@@ -82,7 +82,7 @@ BAD = [
     (row(id="coffee"), "field 'id': no item 'coffee' in the study"),
     (
         row(cited=["cite_9"]),
-        "field 'cited': cites 'cite_9', but the item has no such passage (it has: cite_1, cite_2",
+        "field 'cited': cites 'cite_9', but the item has no such passage; its passages are: cite_1, cite_2",
     ),
     (row(cited="[cite_1][8]"), "cites '8', but the item has no such passage"),
     (row(context=["nowhere"]), "field 'context': 'rag:tea' has no passage 'nowhere'"),
@@ -122,10 +122,10 @@ def test_a_bad_row_is_named_and_nothing_of_its_file_is_kept(
 def test_two_answers_of_one_system_under_one_condition(judge: Judge, items: None, tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "a.jsonl", [row(), row(), row(text="Kenya.")])
     err = judge("systems", "import", path, code=1).err
-    assert f"{path}:3" in err and "this import has another answer of 's' under the condition 'c'" in err
+    assert f"{path}:3" in err and "this import already has a different answer of 's'" in err
     judge("systems", "import", path, "--skip-bad")
     other = write_jsonl(tmp_path / "b.jsonl", [row(text="Kenya.")])
-    assert "the study has another answer of 's'" in judge("systems", "import", other, code=1).err
+    assert "the study already has a different answer of 's'" in judge("systems", "import", other, code=1).err
     judge("systems", "import", other, "--condition", "c2", code=1)  # the row's own condition wins
     assert column("SELECT text FROM answers") == ["China [cite_1]."]
 
@@ -162,7 +162,7 @@ def test_an_item_of_several_data_sets_needs_the_data_set(judge: Judge, tmp_path:
         path = write_jsonl(tmp_path / f"{dataset}.jsonl", [{"id": "q", "question": "?"}])
         judge("items", "import", "jsonl", path)
     answers = write_jsonl(tmp_path / "x.jsonl", [{"id": "q", "system": "s", "text": "A."}])
-    assert "an item in several data sets" in judge("systems", "import", answers, code=1).err
+    assert "choose one with --dataset" in judge("systems", "import", answers, code=1).err
     judge("systems", "import", answers, "--dataset", "b")
     assert column("SELECT answer_id FROM answers") == ["b:q@s@default"]
     assert "no item 'q' in data set 'c'" in judge("systems", "import", answers, "--dataset", "c", code=1).err

@@ -66,7 +66,7 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
     ]
     other = run_file(tmp_path / "b.run", "tea Q0 cite_1 1 9 x")
     message = judge("systems", "import", "--stage", "rerank", other, code=1).err
-    assert f"{other}:1" in message and "another list of 'x' at stage 'rerank' for 'rag:tea'" in message
+    assert f"{other}:1" in message and "different list of 'x' at stage 'rerank' for 'rag:tea'" in message
 
 
 BAD = [
@@ -136,7 +136,7 @@ def test_an_empty_file_and_an_unknown_data_set(judge: Judge, items: None, tmp_pa
     empty = run_file(tmp_path / "a.run")
     assert "the file is empty" in judge("systems", "import", "--stage", "retrieve", empty, code=1).err
     command = ("systems", "import", "--stage", "retrieve", EXAMPLES / "first.run", "--dataset", "z")
-    assert "no data set 'z'; available: rag" in judge(*command, code=2).err
+    assert "no data set 'z'; available data sets: rag" in judge(*command, code=2).err
 
 
 @pytest.mark.real
@@ -160,7 +160,7 @@ def test_bm25_ranks_what_shares_words(judge: Judge, items: None) -> None:
         assert dump(store) == before
     assert "--name" in judge("retrieve", "-k", "1", code=1).err
     assert "--name 'a b'" in judge("retrieve", "--name", "a b", code=2).err
-    assert "no data set 'z'; available: rag" in judge("retrieve", "--dataset", "z", code=2).err
+    assert "no data set 'z'; available data sets: rag" in judge("retrieve", "--dataset", "z", code=2).err
     judge("retrieve", "-k", "1", "--name", "one")
     assert column("SELECT max(rank) FROM rankings WHERE name = 'one'") == [1]
 

@@ -147,7 +147,7 @@ def test_ids_with_every_sign(judge: Judge, tmp_path: Path) -> None:
 def test_a_study_that_is_not_there_is_not_made(judge: Judge, tmp_path: Path, args: list[str]) -> None:
     done = judge(*args, code=1)
     assert (
-        "study.db: no such study; name another study with -d, or import something: judge items import FORMAT FILE"
+        "study.db: there is no such study; name another study with -d, or import something: judge items import FORMAT FILE"
         in done.err
     )
     assert not (tmp_path / "study.db").exists()

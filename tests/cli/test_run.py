@@ -428,10 +428,7 @@ def test_a_study_that_is_locked_says_so(judge: Judge, monkeypatch: pytest.Monkey
 def test_two_processes_do_not_run_the_same_thing(judge: Judge, tmp_path: Path) -> None:
     with Store.open("study.db") as store, store.run_lock("stance.v2 scripted/hash"):
         done = process(*HASH, cwd=tmp_path, code=1)
-        assert (
-            "another process is running stance.v2 scripted/hash; wait until it ends, or stop it"
-            in done.stderr
-        )
+        assert "another process is running stance.v2 scripted/hash; " in done.stderr
         process("run", "stance", "-m", "scripted/first", cwd=tmp_path)
     process(*HASH, cwd=tmp_path)
 

@@ -80,7 +80,7 @@ def test_a_run_is_found_by_a_part_of_its_name(judge: Judge) -> None:
     judge("run", "stance", "-m", "scripted/hash", "-n", "1")
     assert "several runs are called '0'" in judge("runs", "show", "0", code=2).err
     missing = judge("runs", "export", "zzz", code=2).err
-    assert "no run is called 'zzz'; available: " in missing
+    assert "no run is called 'zzz'; available runs: " in missing
     assert name in missing
 
 

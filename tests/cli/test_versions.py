@@ -10,9 +10,7 @@ from tests.answers.helpers import column
 from tests.formats import write_jsonl
 from tests.suites.helpers import Judge
 
-NOTE = (
-    "note: this study keeps stance.v1, which it has used; stance.v2 is newer; to use it, type its full name"
-)
+NOTE = "note: stance.v1 is used, because the study already has labels or runs of it; to use the newer stance.v2, type its full name"
 
 
 @pytest.fixture

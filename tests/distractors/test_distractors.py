@@ -294,7 +294,7 @@ def test_what_cannot_be_asked_for(
 
 def test_export_without_distractors(judge: Judge, study: None) -> None:
     message = judge("distractors", "export", "-o", "x.json", code=2).err
-    assert "--system; systems with distractors: none; generate some: judge distractors generate" in message
+    assert "no distractors; to generate them: judge distractors generate" in message
     assert not Path("x.json").exists()
 
 

@@ -124,7 +124,7 @@ def test_answers_that_come_later_get_units_and_empty_ones_none(judge: Judge, tmp
         ([ASSIGNED, "mars,Two,vital,,support"], "does not name the system"),
         (
             [ASSIGNED, "mars,Two,vital,first,support", "mars,Two,vital,first,not_support"],
-            "nuggets.csv:3: field 'assignment': a second assignment of this nugget to 'first': support on line 2",
+            "nuggets.csv:3: field 'assignment': this nugget already has an assignment for 'first': support on line 2",
         ),
     ],
 )  # fmt: skip
@@ -142,13 +142,13 @@ def test_assignments_have_an_author_and_are_of_the_stored_answer(judge: Judge, t
     assert "--judge MODEL or --annotator PERSON" in judge("nuggets", "import", path, code=2).err
     record = json.loads((FILES / "first.jsonl").read_text("utf-8").splitlines()[0])
     other = write_jsonl(tmp_path / "other.jsonl", [{**record, "answer_text": "Mars has none."}])
-    assert "are for a text that differs" in judge("nuggets", "import", other, "--judge", "m", code=1).err
+    assert "differs from the stored answer" in judge("nuggets", "import", other, "--judge", "m", code=1).err
 
 
 def test_stored_nuggets_are_not_added_to(judge: Judge, tmp_path: Path) -> None:
     judge("nuggets", "import", table(tmp_path, HEAD, "mars,Two,vital"))
     done = judge("nuggets", "import", table(tmp_path, HEAD, "mars,Two,vital", "mars,Three,okay"), code=1)
-    assert "'mars' has other nuggets in the study" in done.err
+    assert "'mars' already has nuggets in the study" in done.err
     done = judge(
         "nuggets", "import", table(tmp_path, HEAD, "mars,Three,okay", "emma,A novel,okay"), "--skip-bad"
     )

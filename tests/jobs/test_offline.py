@@ -390,7 +390,7 @@ def test_the_commands(judge: Callable[..., Done], tmp_path: Path, monkeypatch: p
 
 def test_commands_that_ask_for_what_there_is_not(judge: Callable[..., Done], tmp_path: Path) -> None:
     make_study(tmp_path / "study.db", numbered(3))
-    assert "available: no jobs yet; write one: judge run" in judge("jobs", "read", code=2).err
+    assert "no jobs yet; to create one: judge run" in judge("jobs", "read", code=2).err
     offline = ("run", "stance", "-m", MODEL, "--offline")
     assert "no unit has the inputs of" in judge(*offline, "new", "--where", "0", code=2).err
     (tmp_path / "there").mkdir()

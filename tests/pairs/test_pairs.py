@@ -102,7 +102,7 @@ def test_another_counter_claim_needs_another_data_set(judge: Judge, study: None)
     judge(*BUILD)
     with (
         Store.open("study.db") as store,
-        pytest.raises(Exception, match="has a different counter claim to 'd:1'"),
+        pytest.raises(Exception, match="different counterclaim to 'd:1'"),
     ):
         add_pairs(store, [NewPair("d:1", "Tea stops sleep.", "", "r")])
     assert column("SELECT count(*) FROM items WHERE dataset = 'd-pairs'") == [4]

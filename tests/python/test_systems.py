@@ -220,9 +220,9 @@ def test_a_frame_whose_columns_cannot_be_told_apart(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("all", "'all' stands for every system"),
-        (" mine", "' mine' has spaces at its ends"),
-        ("a\nb", r"'a\\nb' has .* a line break"),
+        ("all", "'all' is reserved"),
+        (" mine", "' mine' must not start or end with spaces"),
+        ("a\nb", r"'a\\nb' must not .* a line break"),
     ],
 )
 def test_names_that_no_system_can_have(tmp_path: Path, name: str, message: str) -> None:

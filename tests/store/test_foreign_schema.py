@@ -104,11 +104,11 @@ def test_what_could_change_labels_is_refused_by_name(
     define(study, script)
     before = study.read_bytes()
     done = judge("run", "stance", "-m", "scripted/hash", code=1)
-    assert f"study.db: its {named}" in done.err and len(done.err.splitlines()) == 1
+    assert f"study.db: the {named}" in done.err and len(done.err.splitlines()) == 1
     assert study.read_bytes() == before, "nothing was written, no migration either"
     judge("items", "import", "jsonl", study.with_name("mine.jsonl"), "-d", "other.db")
     done = judge("studies", "merge", "study.db", "other.db", "--into", "both.db", code=1)
-    assert f"its {named}" in done.err and not study.with_name("both.db").exists()
+    assert f"the {named}" in done.err and not study.with_name("both.db").exists()
 
 
 REMOVED = {
@@ -126,11 +126,11 @@ def test_what_was_removed_is_named(judge: Judge, study: Path, script: str, named
     define(study, script)
     before = study.read_bytes()
     done = judge("runs", "list", code=1)
-    assert f"study.db: its {named} was removed" in done.err and len(done.err.splitlines()) == 1
+    assert f"study.db: the {named} was removed" in done.err and len(done.err.splitlines()) == 1
     assert study.read_bytes() == before
     judge("items", "import", "jsonl", study.with_name("mine.jsonl"), "-d", "other.db")
     done = judge("studies", "merge", "other.db", "study.db", "--into", "both.db", code=1)
-    assert f"its {named} was removed" in done.err and not study.with_name("both.db").exists()
+    assert f"the {named} was removed" in done.err and not study.with_name("both.db").exists()
 
 
 def test_extra_views_indexes_and_full_text_tables_are_fine_and_are_not_merged(

@@ -125,17 +125,17 @@ Given = tuple[list[Mapping[str, Any]], dict[str, str] | None]
         (
             (rows(0, 1), None),
             ([*rows(0, claim="Another claim."), *rows(1)], None),
-            "items 'd:c0': claim is 'Another claim.' and 'Claim 0.' (",
+            "items 'd:c0': claim is 'Another claim.' in one study and 'Claim 0.'",
         ),
         (
             (rows(0), None),
             (rows(0, passages=GOLD_REFUTES), None),
-            "label 'stance' of 'd:c0/a' by gold: 'refute' and 'support'",
+            "label 'stance' of 'd:c0/a' by gold is 'refute' in one study and 'support'",
         ),
         (
             (rows(0, 1), {"Text": "support"}),
             (rows(1, 2), {"Text 1b": "refute", "Text": "support"}),
-            "unit 'd:c1/b': stance refute and stance support",
+            "unit 'd:c1/b': the labels are stance refute in one study and stance support",
         ),
     ],
     ids=["text", "gold", "answer"],
@@ -154,7 +154,7 @@ def test_a_difference_under_one_id_is_named_and_nothing_is_written(
 def test_the_same_answer_given_twice_is_kept_once_and_said(judge: Judge, study: Callable[..., Path]) -> None:
     a, b = study("a", rows(0, 1), {"Text": "support"}), study("b", rows(1, 2), {"Text": "support"})
     done = judge("studies", "merge", a, b, "--into", "c.db")
-    assert "2 units were judged in two studies with the same label" in done.err
+    assert "for 2 units, two studies have a judgement with the same label" in done.err
     assert set(labels(Path("c.db")).values()) == {"support"} and len(labels(Path("c.db"))) == 6
     # Both attempts were paid for, and both are kept; the first study's counts.
     assert counted(Path("c.db"), "judgements") == 8
@@ -210,7 +210,9 @@ def test_servers_that_name_the_model_differently(judge: Judge, study: Callable[.
     with closing(sqlite3.connect(b)) as conn, conn:
         conn.execute("UPDATE runs SET resolved_model = 'another'")
     done = judge("studies", "merge", a, b, "--into", "c.db", code=1)
-    assert "called the model 'another' and 'scripted-file'; add --same-model" in done.err
+    assert (
+        "different models, 'another' and 'scripted-file'; to join the two runs, pass --same-model" in done.err
+    )
     judge("studies", "merge", a, b, "--into", "c.db", "--same-model")
     assert counted(Path("c.db"), "runs") == 1
 
@@ -325,7 +327,7 @@ def test_a_batch_that_went_on_in_two_studies_is_a_conflict(judge: Judge, tmp_pat
     with open_study(tmp_path / "b.db") as store, Desk.open(store, "pilot", "alice") as desk:
         desk.label(3, "stance", "support")
     done = judge("studies", "merge", a, "b.db", "--into", "c.db", code=1)
-    assert "differs: assignments 'pilot/alice/3': the rows differ" in done.err
+    assert "differs: assignments 'pilot/alice/3': the rows in the studies differ" in done.err
     assert not (tmp_path / "c.db").exists()
 
 
@@ -343,7 +345,7 @@ def test_a_record_that_was_decided_in_one_study_alone_is_a_conflict(judge: Judge
     with open_study(tmp_path / "b.db") as store:
         store.conn.execute("UPDATE quarantine SET status = 'dropped', decided_at = '2026'")
     done = judge("studies", "merge", a, "b.db", "--into", "c.db", code=1)
-    assert "differs: quarantine 'r': the rows differ" in done.err
+    assert "differs: quarantine 'r': the rows in the studies differ" in done.err
 
 
 def test_two_batches_of_other_names_are_both_there(judge: Judge, tmp_path: Path) -> None:
@@ -375,7 +377,7 @@ def test_a_split_of_both_is_one_with_the_looks_of_both(judge: Judge, study: Call
     with closing(sqlite3.connect(b)) as conn, conn, without_trigger(conn, "keep_split_questions_update"):
         conn.execute("UPDATE split_questions SET part = CASE part WHEN 'test' THEN 'learn' ELSE 'test' END")
     done = judge("studies", "merge", a, b, "--into", "d.db", code=1)
-    assert "split of stance: it was drawn separately in each study" in done.err
+    assert "the split of stance was drawn separately" in done.err
 
 
 def test_jobs_go_on_in_the_new_study(
@@ -427,7 +429,7 @@ def test_a_full_disk_is_that_of_the_new_study(study: Callable[..., Path], tmp_pa
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
     message = process(*words, cwd=tmp_path, code=1, preexec_fn=limited).stderr
-    assert re.fullmatch(r"judge: --into c\.db: .* so nothing was written: free some space .*\n", message)
+    assert re.fullmatch(r"judge: --into c\.db: .* so nothing was written; free some space .*\n", message)
     assert not list(tmp_path.glob("c.db*"))
 
 

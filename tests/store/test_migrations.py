@@ -130,9 +130,11 @@ def test_labels_that_were_lost_or_contradict_are_listed_by_whoever_opens_it_firs
         assert counts[lost[0]] == lost[2] and contradicted[0] not in counts
         conflicts = [c.unit for c in label_sources.conflicts(store.conn)]
     assert conflicts == [contradicted[0]]
-    assert f"label 'stance' of '{lost[0]}' by alice: unlabelled in 0.2.0, {lost[2]} now" in warnings
-    assert any(f"'{contradicted[0]}'" in line and line.endswith("unlabelled now") for line in warnings)
-    assert warnings[-1].startswith("2 labels have another status") and len(warnings) == 3
+    assert (
+        f"the label 'stance' of '{lost[0]}' by alice was unlabelled in 0.2.0 and is now {lost[2]}" in warnings
+    )
+    assert any(f"'{contradicted[0]}'" in line and line.endswith("is now unlabelled") for line in warnings)
+    assert "2 labels have a different status" in warnings[-1] and len(warnings) == 3
     caplog.clear()
     open_study(old).close()
     assert not caplog.records
@@ -198,7 +200,7 @@ def test_an_older_study_is_refused_and_nothing_is_written(old: Path, of: str) ->
         with pytest.raises(StudyError) as caught:
             opened(old)
         assert str(caught.value) == (
-            f"{old}: made by an adjudge older than 0.2.0; migrate it with adjudge 0.2.0 first: "
+            f"{old}: created by a version of adjudge before 0.2.0; migrate it with adjudge 0.2.0 first: "
             f"annotate batches show -d {old}"
         )
     assert everything(old) == kept

@@ -90,7 +90,7 @@ def test_a_study_of_a_newer_version(tmp_path: Path) -> None:
             "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('judge', 'm999_future', '')"
         )
         kept = dump(store)
-    with pytest.raises(StudyError, match=r"newer adjudge \(m999_future\); upgrade"):
+    with pytest.raises(StudyError, match=r"newer version of adjudge \(m999_future\); upgrade"):
         Store.open(path)
     with closing(sqlite3.connect(path)) as conn, conn:
         assert list(conn.iterdump()) == kept
@@ -392,5 +392,5 @@ def test_a_study_that_nobody_can_write_is_shown(
     assert {p.name for p in db.parent.iterdir()} == left, "nothing is made beside it"
     assert "readonly" in judge("run", "stance", "-m", "scripted/first", code=1).err
     db.with_name("study.db-wal").write_bytes(b"x" * 100)
-    with pytest.raises(StudyError, match="its last changes are in"):
+    with pytest.raises(StudyError, match="the last changes are in"):
         Store.open(db, create=False)
