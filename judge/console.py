@@ -304,9 +304,6 @@ db_option = click.option(
     help="Path of the study file (or set JUDGE_DB).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
-output_options = together(
-    json_option, click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead of a table.")
-)
 
 
 def document(schema: str, content: Mapping[str, Any]) -> str:
@@ -340,17 +337,11 @@ def unit_link(page: str, unit_id: str) -> str:
 
 
 def emit_rows(
-    schema: str,
-    rows: Sequence[Mapping[str, Any]],
-    columns: Sequence[str],
-    as_json: bool = False,
-    as_csv: bool = False,
+    schema: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool = False
 ) -> None:
-    """Print rows: the given columns as a table or CSV, or all keys as JSON."""
+    """Print rows: the given columns as a table, or all keys as JSON."""
     if as_json:
         emit_json(schema, {"rows": [dict(r) for r in rows]})
-    elif as_csv:
-        sys.stdout.write(csv_text(rows, columns))
     else:
         print(table(columns, [[r.get(c) for c in columns] for r in rows]))
 

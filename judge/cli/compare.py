@@ -48,7 +48,7 @@ MOST_TOLD = 3
 @field_option
 @reference_option
 @console.db_option
-@console.output_options
+@console.json_option
 @whole_runs
 def compare(task_name: str, **options: Any) -> None:
     """Compare runs of a task on the same units.
@@ -86,11 +86,6 @@ def compare(task_name: str, **options: Any) -> None:
         _write_units(options["units"], comparison)
     if options["as_json"]:
         console.emit_json("compare", contest.as_json(comparison))
-    elif options["as_csv"]:
-        rows = contest.as_json(comparison)["pairs"]
-        # The errors of a pair need a separate table, because they do not fit into a cell.
-        columns = [name for name in rows[0] if name != "errors"]
-        console.emit_rows("compare", rows, columns, False, True)
     else:
         console.say(_text(comparison))
 

@@ -216,12 +216,6 @@ _WORDS = {
 
 @distractors.command("export")
 @click.option("-o", "--output", required=True, type=TO_WRITE, help="File to write.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["urag", "jsonl"]),
-    help="Output format: urag (one JSON document) or jsonl (default: from the file extension).",
-)
 @click.option("--system", help="Export the distractors of this system, if there are several systems.")
 @click.option("--check", "annotator", default="last", help="Use the checks of this run or annotator.")
 @SLOTS
@@ -231,7 +225,6 @@ _WORDS = {
 @json_option
 def export(
     output: Path,
-    format_name: str | None,
     system: str | None,
     annotator: str,
     slots: int,
@@ -244,7 +237,7 @@ def export(
 
     \b
     judge distractors export -o questions.json
-    judge distractors export -o checked.jsonl --format jsonl --check adjudicated
+    judge distractors export -o checked.jsonl --check adjudicated
     judge items import urag questions.json
 
     --check also accepts human labels. To collect them, draw a batch: annotate batches new check
@@ -253,7 +246,7 @@ def export(
     from judge.store import distractors as made
 
     reading = reading or "entailed"
-    format_name = format_of(output, {".json": "urag", ".jsonl": "jsonl"}, format_name, "--format")
+    format_name = format_of(output, {".json": "urag", ".jsonl": "jsonl"})
     if output.exists():
         raise UsageError(f"-o {output}: the file already exists; choose another file, or delete it first")
     with Store.open(db, create=False) as store:

@@ -26,12 +26,10 @@ Units = Callable[[dict[str, Any]], tuple[str, set[str] | None]]
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """The file to join, with its id column (None: as imported), its data set and the prefix of our columns."""
+    """The file to join, and its data set (None: as imported)."""
 
     path: Path
-    id_field: str | None = None
     dataset: str | None = None
-    prefix: str = "adjudge"
 
     @property
     def is_csv(self) -> bool:
@@ -62,10 +60,10 @@ def join_file(store: Store, run: dict[str, Any], task: Task, join: Join) -> Iter
         item_id, unit_ids = units(row)
         matching = [u for u in judged.get(item_id, []) if unit_ids is None or u["unit"] in unit_ids]
         single = matching[0] if len(matching) == 1 else {}
-        extra = {f"{join.prefix}.{name}": single.get(name) for name in own_names}
-        return extra | {f"{join.prefix}.units": matching if len(matching) > 1 else None}
+        extra = {f"adjudge.{name}": single.get(name) for name in own_names}
+        return extra | {"adjudge.units": matching if len(matching) > 1 else None}
 
-    names = [f"{join.prefix}.{name}" for name in (*own_names, "units")]
+    names = [f"adjudge.{name}" for name in (*own_names, "units")]
     return _table(join, labels, names) if join.is_csv else _lines(join, labels, names)
 
 
@@ -159,14 +157,13 @@ def _at(
     try:
         return labels(row)
     except BadInput as e:
-        reason = f"{e.reason}; specify the id column with --id" if e.reason == "missing" else e.reason
-        raise BadInput(reason, path=str(join.path), line=number, field=e.field) from e
+        raise BadInput(e.reason, path=str(join.path), line=number, field=e.field) from e
 
 
 def _refuse_clash(join: Join, names: list[str], there: Any) -> None:
     if clash := [name for name in names if name in there]:
         raise UsageError(
-            f"{join.path} already has a column '{clash[0]}'; to rename the new columns, use --prefix NAME"
+            f"{join.path} already has a column '{clash[0]}'; remove it, or join the original file"
         )
 
 
@@ -193,11 +190,11 @@ def _units(store: Store, join: Join) -> Units:
     else:
         dataset, path = join.dataset or _only_dataset(store), join.path
         import_options = _import_of(store, dataset, imports)
-    maps = import_options["maps"] | ({"id": join.id_field} if join.id_field else {})
+    maps = import_options["maps"]
     # The importers of benchmarks make items from several files, so only ids can be compared.
     if import_options["format"] not in ("jsonl", "csv"):
         name = dataset or _only_dataset(store)
-        return lambda row: (f"{name}:{_id(row, join.id_field or 'id')}", None)
+        return lambda row: (f"{name}:{_id(row, 'id')}", None)
     reader = RowReader(path, Options(dataset, maps), is_csv=join.is_csv)
 
     def units(row: dict[str, Any]) -> tuple[str, set[str] | None]:

@@ -9,7 +9,7 @@ import click
 from judge.asking.run import make_plan
 from judge.cli.chain import chained, in_chain
 from judge.commands import command
-from judge.console import db_option, emit_json, emit_rows, note, output_options, short
+from judge.console import db_option, emit_json, emit_rows, json_option, note, short
 from judge.errors import Exit, UsageError
 from judge.run_options import RunOptions
 from judge.store import Store
@@ -86,8 +86,8 @@ def build(model: str, **options: Any) -> int:
 @click.option("--dataset", help="List only this data set.")
 @click.option("-n", "limit", default=50, type=click.IntRange(1), help="Number of pairs to list.")
 @db_option
-@output_options
-def list_(dataset: str | None, limit: int, db: Path, as_json: bool, as_csv: bool) -> None:
+@json_option
+def list_(dataset: str | None, limit: int, db: Path, as_json: bool) -> None:
     """List pairs with their human labels (task counter_check).
 
     A pair is kept if at least 73 % of the annotators confirm it.
@@ -113,14 +113,13 @@ def list_(dataset: str | None, limit: int, db: Path, as_json: bool, as_csv: bool
     shown = [
         {
             **row,
-            # A file contains the whole text, which would break the table in a terminal.
-            "claim": row["claim"] if as_csv else short(str(row["claim"]), 40),
-            "counter_claim": row["counter_claim"] if as_csv else short(str(row["counter_claim"]), 40),
+            "claim": short(str(row["claim"]), 40),
+            "counter_claim": short(str(row["counter_claim"]), 40),
             "kept": {True: "yes", False: "no", None: ""}[row["kept"]],
         }
         for row in rows
     ]
-    emit_rows("pairs", shown, ["pair", "claim", "counter_claim", "yes", "votes", "kept"], False, as_csv)
+    emit_rows("pairs", shown, ["pair", "claim", "counter_claim", "yes", "votes", "kept"])
     summary = ", ".join(f"{n} {name}" for name, n in totals.items())
     note(
         f"{len(checked_pairs)} pairs: {summary} (kept: the share of yes votes is at least {stored.CONSENSUS:g})"

@@ -7,7 +7,7 @@ import click
 
 import judge
 from judge import plugins as registry
-from judge.console import emit_rows, output_options
+from judge.console import emit_rows, json_option
 from judge.importers import base as importers
 from judge.providers import base as providers
 from judge.suites.papers import PAPERS
@@ -17,8 +17,8 @@ COLUMNS = ("kind", "name", "package", "target", "problem")
 
 
 @click.command()
-@output_options
-def plugins(as_json: bool, as_csv: bool) -> None:
+@json_option
+def plugins(as_json: bool) -> None:
     """List the plugins of installed packages.
 
     Plugins add providers, importers, exchange formats, measures and papers. The command tries to load each
@@ -32,7 +32,7 @@ def plugins(as_json: bool, as_csv: bool) -> None:
         for p in every
     ]
     rows = [attributes(p, *COLUMNS) for p in every]
-    emit_rows("plugins", rows, COLUMNS, as_json, as_csv)
+    emit_rows("plugins", rows, COLUMNS, as_json)
 
 
 def built_in() -> dict[str, list[str]]:

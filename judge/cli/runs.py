@@ -26,8 +26,8 @@ runs.add_command(watch)
 
 @runs.command("list")
 @console.db_option
-@console.output_options
-def list_(db: Path, as_json: bool, as_csv: bool) -> None:
+@console.json_option
+def list_(db: Path, as_json: bool) -> None:
     """List the runs of the study."""
     from judge.store import export
 
@@ -56,7 +56,7 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> None:
     if any(len(some) > 1 for some in alike.values()):
         # Shown only if they distinguish runs, because settings are long.
         columns.insert(3, "settings")
-    console.emit_rows("runs", rows, columns, as_json, as_csv)
+    console.emit_rows("runs", rows, columns, as_json)
 
 
 @runs.command("show")
@@ -168,11 +168,7 @@ FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "q
 @click.option(
     "--join", type=console.TO_READ, help="Add label columns to the rows of this JSONL, CSV or TSV file."
 )
-@click.option(
-    "--id", "id_field", help="With --join: id column of the file (default: as imported, otherwise id)."
-)
 @click.option("--dataset", help="With --join: data set of the file, if the study has several data sets.")
-@click.option("--prefix", default="adjudge", help="With --join: prefix of the new columns.")
 @console.db_option
 def export(
     run_name: str,
@@ -181,9 +177,7 @@ def export(
     grades: tuple[str, ...],
     output: Path | None,
     join: Path | None,
-    id_field: str | None,
     dataset: str | None,
-    prefix: str,
     db: Path,
 ) -> None:
     """Write the labels of a run to a file.
@@ -208,7 +202,7 @@ def export(
 
     if (field or grades) and form != "qrels":
         raise UsageError("--field and --grade require --to qrels")
-    joined = Join(join, id_field, dataset, prefix) if join is not None else None
+    joined = Join(join, dataset) if join is not None else None
     if joined is not None:
         if form is not None and form != ("csv" if joined.is_csv else "jsonl"):
             raise UsageError(f"--format {form}: a joined file keeps its own format")

@@ -36,9 +36,6 @@ def test_list(judge: Judge) -> None:
     ]
     assert rows[0]["options"]["temperature"] == 0.0
     assert rows[0]["provider"]["script"] == "file"
-    lines = judge("runs", "list", "--csv").out.splitlines()
-    assert lines[0] == "run_id,task,model,units,ok,unparsed,refused,truncated,failed,finished"
-    assert len(lines) == 3
     assert "scripted/refuse" in judge("runs", "list").out
 
 
@@ -164,7 +161,7 @@ def test_an_export_that_fails_leaves_no_file_and_the_old_one_alone(judge: Judge,
     out.write_text("old\n")
     bad = write_rows(tmp_path / "bad.jsonl", [{"id": "moon"}, {"no": "id"}])
     done = judge("runs", "export", "--join", bad, "-o", out, code=1)
-    assert done.err == f"judge: {bad}:2: field 'id': missing; specify the id column with --id\n"
+    assert done.err == f"judge: {bad}:2: field 'id': missing\n"
     assert out.read_text() == "old\n"
     assert not list(tmp_path.glob("*.part"))
 
@@ -247,10 +244,7 @@ def test_parquet_is_written_in_row_groups_and_nothing_of_it_is_escaped(
             ".jsonl, .csv, .parquet, .qrels, or set the format with --to",
         ),
         (("runs", "export", "-o", "labels"), ".jsonl, .csv, .parquet, .qrels"),
-        (
-            ("distractors", "export", "-o", "questions.xlsx"),
-            ".json, .jsonl, or set the format with --format",
-        ),
+        (("distractors", "export", "-o", "questions.xlsx"), ".json, .jsonl"),
         (
             ("score", "garage", "-m", "a", "-m", "b", "--judges", "each", "-o", "board.xlsx"),
             ".html, .md, .tex, .csv",

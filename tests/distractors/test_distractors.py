@@ -248,7 +248,7 @@ def test_the_urag_file_comes_back(judge: Judge, study: None, tmp_path: Path) -> 
     }
     assert all(options[letter] in text.replace("\n", "") for _, text, made_up, letter in passages if made_up)
     assert "-o x.json" in judge(*export, "-o", "x.json", code=2).err
-    judge(*export, "-o", "y.jsonl", "--format", "jsonl")
+    judge(*export, "-o", "y.jsonl")
     judge("items", "import", "jsonl", "y.jsonl", "--dataset", "y")
     assert column("SELECT correct FROM items WHERE item_id = 'y:france'") == [correct]
     # The meta of a passage reaches no prompt.
@@ -263,7 +263,7 @@ def test_people_decide_at_export(judge: Judge, study: None, tmp_path: Path) -> N
         for unit, text in rows("SELECT answer_id, text FROM answers")
     }
     people("distractor_check", {"alice": checks})
-    export = ("distractors", "export", "--per-question", "2", "--check", "alice", "--format", "jsonl")
+    export = ("distractors", "export", "--per-question", "2", "--check", "alice")
     done = judge(*export, "--challenging", "not-entailed", "-o", "a.jsonl")
     assert "1 questions are not challenging" in done.err
     assert [json.loads(line)["id"] for line in Path("a.jsonl").read_text().splitlines()] == ["france"]
@@ -271,7 +271,7 @@ def test_people_decide_at_export(judge: Judge, study: None, tmp_path: Path) -> N
     assert [json.loads(line)["id"] for line in Path("b.jsonl").read_text().splitlines()] == ["spider"]
     assert (
         "--check 'bob': must match exactly one annotator"
-        in judge(*export[:-3], "bob", "-o", "c.json", code=2).err
+        in judge(*export[:-1], "bob", "-o", "c.json", code=2).err
     )
 
 
