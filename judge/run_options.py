@@ -25,7 +25,6 @@ from typing import Any, Literal
 from judge.errors import UsageError
 from judge.types import Json
 
-Part = Literal["units", "judge", "limits", "calls", "server", "permissions"]
 Kind = Literal[
     "text",
     "whole",
@@ -60,7 +59,6 @@ class Declared:
     """
 
     kind: Kind
-    part: Part
     help: str
     flag: str = ""
     metavar: str | None = None
@@ -89,9 +87,11 @@ METAVARS: Mapping[str, str] = {"whole": "N", "file": "FILE", "folder": "FOLDER",
 """The default metavar of each kind."""
 
 
-def option(default: Any, kind: Kind, part: Part, help: str, **more: Any) -> Any:
+def option(default: Any, kind: Kind, help: str, **more: Any) -> Any:
     """Return a dataclass field that contains the declaration of an option."""
-    return dataclasses.field(default=default, metadata={"declared": Declared(kind, part, help, **more)})
+    # A dataclass does not accept a dictionary as a default, so `dict` itself is passed.
+    how: dict[str, Any] = {"default_factory": dict} if default is dict else {"default": default}
+    return dataclasses.field(**how, metadata={"declared": Declared(kind, help, **more)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,74 +102,53 @@ class RunOptions:
     None, the setting in the task file applies.
     """
 
-    limit: int | None = option(None, "whole", "units", "Use only the first N units.", flag="-n", least=1)
-    where: str | None = option(
-        None, "text", "units", "Use only units that match this SQL condition.", metavar="SQL"
-    )
+    limit: int | None = option(None, "whole", "Use only the first N units.", flag="-n", least=1)
+    where: str | None = option(None, "text", "Use only units that match this SQL condition.", metavar="SQL")
     sample: int | None = option(
-        None,
-        "whole",
-        "units",
-        "Random seed for the unit order. With -n: draw a random sample.",
-        metavar="SEED",
+        None, "whole", "Random seed for the unit order. With -n: draw a random sample.", metavar="SEED"
     )
     relevant: str | None = option(
         None,
         "text",
-        "units",
         "Passages to treat as relevant: answer, answer+related, marked or RUN:answer.",
         identity=True,
         stored=True,
         metavar="WHICH",
     )
     examples: str | None = option(
-        None,
-        "text",
-        "units",
-        "Show these labelled items as few-shot examples.",
-        decided=True,
-        metavar="ITEM,ITEM",
+        None, "text", "Show these labelled items as few-shot examples.", decided=True, metavar="ITEM,ITEM"
     )
-    repeats: int = option(1, "whole", "units", "Number of calls per unit.", least=1)
+    repeats: int = option(1, "whole", "Number of calls per unit.", least=1)
     concurrency: int | None = option(
-        None, "whole", "calls", "Maximum concurrent calls per server (default: 100).", least=1
+        None, "whole", "Maximum concurrent calls per server (default: 100).", least=1
     )
-    patience: float = option(
-        1800.0, "time", "calls", "Maximum time to wait for an unreachable server or study."
-    )
+    patience: float = option(1800.0, "time", "Maximum time to wait for an unreachable server or study.")
     retry: tuple[str, ...] = option(
         (),
         "several",
-        "calls",
         "Retry unparsed, failed, refused or truncated units. Repeatable.",
         choices=("unparsed", "failed", "refused", "truncated"),
         metavar="STATUS",
     )
     max: tuple[str, ...] = option(
-        (), "limits", "limits", "Stop at this limit, e.g. 5usd, 2h or 1Mtokens. Repeatable.", metavar="VALUE"
+        (), "limits", "Stop at this limit, e.g. 5usd, 2h or 1Mtokens. Repeatable.", metavar="VALUE"
     )
-    prices: Path | None = option(
-        None, "file", "limits", "JSON file of prices by model (default: list prices)."
-    )
+    prices: Path | None = option(None, "file", "JSON file of prices by model (default: list prices).")
     max_output_tokens: int = option(
-        512, "whole", "limits", "Maximum number of tokens in a reply.", least=1, stored=True
+        512, "whole", "Maximum number of tokens in a reply.", least=1, stored=True
     )
     temperature: float | None = option(
         0.0,
         "number or none",
-        "judge",
         "Sampling temperature, or 'none' for the provider's default.",
         least=0,
         decided=True,
         metavar="NUMBER",
     )
-    seed: int | None = option(
-        None, "whole", "judge", "Sampling seed, for providers that support one.", decided=True
-    )
+    seed: int | None = option(None, "whole", "Sampling seed, for providers that support one.", decided=True)
     answers: str = option(
         "auto",
         "text",
-        "judge",
         "Form of the answer: auto, codes (letters), words or json.",
         choices=("auto", "codes", "words", "json"),
         decided=True,
@@ -178,7 +157,6 @@ class RunOptions:
     rationale: str | None = option(
         None,
         "text",
-        "judge",
         "When to ask for a rationale: none, before, after or quote (default: as in the task).",
         choices=("none", "before", "after", "quote"),
         decided=True,
@@ -187,7 +165,6 @@ class RunOptions:
     label_order: str = option(
         "declared",
         "text",
-        "judge",
         "Order of the labels: declared, reversed, shuffled:SEED, or K for K orders.",
         decided=True,
         metavar="ORDER",
@@ -195,7 +172,6 @@ class RunOptions:
     guidelines: bool = option(
         False,
         "flag",
-        "judge",
         "Show the model the guidelines for human annotators.",
         off="--no-guidelines",
         decided=True,
@@ -203,42 +179,31 @@ class RunOptions:
     asked_as: str | None = option(
         None,
         "text",
-        "judge",
         "Name to distinguish judges that use the same model.",
         flag="--as",
         identity=True,
         metavar="NAME",
     )
-    same_model: bool = option(False, "flag", "server", "Accept servers that report a different model name.")
+    same_model: bool = option(False, "flag", "Accept servers that report a different model name.")
     recipe: Path | None = option(
-        None, "file", "judge", "Recipe from judge improve or judge panel to use.", identity=True, stored=True
+        None, "file", "Recipe from judge improve or judge panel to use.", identity=True, stored=True
     )
-    prompts: Path | None = option(None, "folder", "judge", "Folder with your own task files.")
+    prompts: Path | None = option(None, "folder", "Folder with your own task files.")
     base_url: tuple[str, ...] = option(
-        (),
-        "several",
-        "server",
-        "URL of a server with the vendor's API. Repeatable.",
+        (), "several", "URL of a server with the vendor's API. Repeatable.", stored=True, metavar="URL"
+    )
+    settings: Mapping[str, str] = option(
+        dict,
+        "pairs",
+        "Provider option, e.g. n_ctx=8192 or key=env:NAME.",
+        flag="--option",
+        metavar="KEY=VALUE",
+        identity=True,
         stored=True,
-        metavar="URL",
     )
-    settings: Mapping[str, str] = dataclasses.field(
-        default_factory=dict,
-        metadata={
-            "declared": Declared(
-                "pairs",
-                "server",
-                "Provider option, e.g. n_ctx=8192 or key=env:NAME.",
-                flag="--option",
-                metavar="KEY=VALUE",
-                identity=True,
-                stored=True,
-            )
-        },
-    )
-    timeout: float = option(120.0, "number", "server", "Timeout of a call, in seconds.", metavar="SECONDS")
+    timeout: float = option(120.0, "number", "Timeout of a call, in seconds.", metavar="SECONDS")
     allow: tuple[str, ...] = option(
-        (), "several", "permissions", "Allow this HOST or env:NAME in a recipe or study.", metavar="WHAT"
+        (), "several", "Allow this HOST or env:NAME in a recipe or study.", metavar="WHAT"
     )
 
     @classmethod
