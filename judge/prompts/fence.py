@@ -47,7 +47,7 @@ def without_chat_tokens(text: str) -> str:
 
 
 def neutralise(text: str) -> str:
-    """Return the text with its chat-template tokens broken up, and any text that looks like a fence."""
+    """Return the text with chat-template tokens and look-alike fences broken up."""
     text = without_chat_tokens(text)
     # A passage may imitate the end of its own fence and continue as an instruction.
     return _FENCE_LIKE.sub("[ [", text) if "[" in text else text

@@ -41,8 +41,8 @@ class PairRenderer:
             or not task.spec.questions[0].labels
         ):
             raise UsageError(
-                f"{task.name}: a model that compares two texts needs a task with one question with labels, about a "
-                f"statement and a passage; this task shows {', '.join(needed)}"
+                f"{task.name}: a model that compares two texts needs a task that shows one statement and one "
+                f"passage and asks one question with labels; this task shows {', '.join(needed)}"
             )
         self.task = task
         self.labels = task.domain(task.spec.questions[0].field)

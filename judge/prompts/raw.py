@@ -50,7 +50,7 @@ _CHANGES = {
     "instructions": "rewritten instructions",
     "nearest_examples": "examples chosen for each unit",
 }
-"""Settings of a run that would change the prompt, with their names in messages."""
+"""Maps the settings of a run that would change the prompt to their names in messages."""
 
 
 class RawRenderer:

@@ -41,7 +41,7 @@ questions:
     labels:
 {chr(10).join(rows)}
 guidelines: |
-  Advice for people: where to look first, and what to do if in doubt. Write what decides a label in its meaning above.
+  Advice for people: where to look first, and what to do if in doubt. Criteria for a label belong in its meaning above.
 ---
 You label each {noun} with one of the labels below. Judge only by what is shown, not by what you know.
 <!-- unit -->

@@ -130,8 +130,8 @@ class Derive(_Strict):
     )
     table: dict[Text, Text] = Field(
         min_length=1,
-        description="maps an answer and a gold label, joined by a bar, or an answer alone, to the derived label; combinations "
-        "that are not listed have no label",
+        description="maps an answer, or an answer and a gold label joined by a vertical bar, to the derived label; "
+        "combinations that are not listed have no label",
     )
     level: Literal["nominal", "ordinal"] = Field("nominal", description="level of the derived field")
     order: list[Text] | None = Field(
@@ -279,7 +279,9 @@ class TaskSpec(_Strict):
                 f"derive '{name}': this name is reserved or is the name of a question; use another name"
             )
         if rule.source not in fields:
-            raise ValueError(f"derive '{name}': 'from: {rule.source}' is not a field of this task")
+            raise ValueError(
+                f"derive '{name}': 'from' names '{rule.source}', which is not a field of this task"
+            )
         if rule.gold in fields:
             raise ValueError(
                 f"derive '{name}': gold field '{rule.gold}' is the label that this task asks for, so it cannot be shown"
@@ -324,7 +326,7 @@ class TaskSpec(_Strict):
         place = LABEL if question.labels else TEXT
         if question.labels and not self.answer:
             raise ValueError(
-                f"raw: 'answer' must say how the reply gives a label: words, or a line with {place}"
+                f"raw: 'answer' must say how to find the label in the reply: 'words', or a line that contains {place}"
             )
         if self.answer and not (question.labels and self.answer == WORDS):
             words = self.answer.replace(place, "", 1).strip()

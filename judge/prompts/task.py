@@ -151,7 +151,7 @@ class Task:
 
     @property
     def people_only(self) -> bool:
-        """Whether the task shows gold labels. Only people may use such a task, and they are not blind."""
+        """Whether the task shows gold labels. Such a task is not blind, and only people may use it."""
         return bool(self.spec.shows_gold)
 
     @property

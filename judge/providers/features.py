@@ -1,7 +1,7 @@
 """The optional features of chat completions, and the short probes that show which features a server supports.
 
 Each probe uses one feature and nothing else that a server might reject, so no probe depends on the result of
-another. All probes can be sent at the same time, and a new server costs one round trip whatever it rejects.
+another. All probes can be sent at the same time, so a new server costs only one round trip.
 If fewer concurrent calls are allowed, probes that earlier replies have made unnecessary are not sent.
 """
 

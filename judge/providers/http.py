@@ -38,7 +38,7 @@ from judge.types import Json
 LONGEST_MESSAGE = 300
 CONNECT_SECONDS = 15.0
 MOST_BYTES = 8 * 2**20
-"""The maximum size of a response body. The largest replies, with probabilities, have about 100 kB, so a
+"""The maximum size of a response body. The largest replies, with probabilities, are about 100 kB, so a
 larger response cannot be a model's reply.
 """
 # Without a key, the vendors' clients raise an error or search for a key in other places.

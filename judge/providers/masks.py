@@ -1,5 +1,5 @@
-"""Masks, which make a server restrict an answer to the choices: how to request one, and how to parse the
-answer.
+"""Masks make a server restrict an answer to the choices. This module writes the fields that request a mask, and
+parses the answer.
 
 Each kind of server has its own request field: llama.cpp has `grammar`, vLLM has `structured_outputs` (before
 version 0.12 `guided_choice`), and many servers accept a JSON schema with an enum. Some servers only accept a

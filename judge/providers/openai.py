@@ -78,7 +78,7 @@ class Provider(Vendor):
     def _wired(self) -> http.Connection:
         """Return a connection. The `openai` package is used only for OpenAI's own server.
 
-        For other servers, only the key is needed from the package, and importing the package takes longer
+        Other servers need only the key, and importing the package takes longer
         than a small run.
         """
         if self._is_vendors_own:
@@ -371,8 +371,8 @@ class Provider(Vendor):
         mask = features.mask(self._questions, answers) if codes else None
         if mask is None and self.chosen_mask in masks.MASKS and not self._is_held:
             raise UsageError(
-                f"--option mask={self.chosen_mask}: with this mask, {self._who} does not both restrict the answer "
-                "to the codes and return probabilities; leave out the option, or pass --option mask=none"
+                f"--option mask={self.chosen_mask}: with this mask, {self._who} either does not restrict the "
+                "answer to the codes or does not return probabilities; leave out the option, or pass --option mask=none"
             )
         few = self._dialect.top_logprobs if codes else 0
         many = self._dialect.masked_logprobs if answers.get(features.ALTERNATIVES) else few

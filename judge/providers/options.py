@@ -6,7 +6,7 @@
     key=env:NAME        the API key is in NAME instead of the vendor's usual variable; key=none sends no key
 
 Values from the environment are looked up when the connection is made. They are never stored, logged or shown.
-Of a header, a run only stores the name.
+A run stores only the names of headers.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ServerOptions:
     query: Mapping[str, str] = field(default_factory=dict)
     key: str | None = None
     is_keyless: bool = False
-    """Whether to send no credentials from the environment, apart from the headers and query parameters that
+    """Whether to withhold all credentials from the environment, except for the headers and query parameters that
     are set here.
     """
 
