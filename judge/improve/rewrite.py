@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from judge.errors import ProviderError
 from judge.improve.recipe import MOST_INSTRUCTIONS
 from judge.parse import the_object
-from judge.prompts.fence import DATA_NOTICE, fence, fence_code, untrusted
+from judge.prompts.fence import DATA_NOTICE, fence, fence_code
 from judge.prompts.load import Task, with_constant
 from judge.prompts.render import as_text
 from judge.providers.base import Provider
@@ -141,4 +141,4 @@ def _block(name: str, text: str) -> str:
     clipped = text if len(text) <= CLIPPED else text[:CLIPPED] + " …"
     # The fence depends on the text alone, so that a resumed search sends the same request and finds its stored answer.
     digest = hashlib.sha256(f"rewrite\0{name}\0{clipped}".encode("utf-8", "surrogatepass")).digest()
-    return fence(untrusted(name, clipped), fence_code(digest))
+    return fence(name, clipped, fence_code(digest))

@@ -43,10 +43,6 @@ def check_template(task: Task, where: str) -> None:
             raise TaskError(f"{where}: template: undeclared variable '{name}'")
     used = meta.find_undeclared_variables(trees["unit"])
     for name in sorted(used):
-        if name == _CUE and not cues:
-            raise TaskError(
-                f"{where}: template: '{_CUE}' is not available in a raw task; write the text of the cue itself"
-            )
         if name not in inputs | cues:
             raise TaskError(f"{where}: template: undeclared variable '{name}'; add it to inputs or remove it")
     # Units without a declared input are left out, so an unused input would silently drop units.
@@ -78,9 +74,7 @@ def _refuse_endless(tree: nodes.Template, where: str) -> None:
             )
     # A product such as "a" * 10**9 fills the memory in one step.
     for node in tree.find_all((nodes.Mul, nodes.Pow, nodes.Macro)):
-        raise TaskError(
-            f"{where}: template, line {node.lineno}: products, powers and macros are not allowed in prompts"
-        )
+        raise TaskError(f"{where}: template, line {node.lineno}: products, powers and macros are not allowed")
     for name in tree.find_all(nodes.Name):
         # Jinja's own generators would make loops and texts of any length.
         if name.name in ("range", "lipsum"):

@@ -53,9 +53,9 @@ def neutralise(text: str) -> str:
     return _FENCE_LIKE.sub("[ [", text) if "[" in text else text
 
 
-def fence(value: Untrusted, code: str) -> str:
-    """Return the text as a fenced block."""
-    return f"[[{value.name} {code}]]\n{neutralise(str.__str__(value))}\n[[/{code}]]"
+def fence(name: str, text: str, code: str) -> str:
+    """Return the text as a fenced block with this name."""
+    return f"[[{name} {code}]]\n{neutralise(text)}\n[[/{code}]]"
 
 
 def fence_code(digest: bytes) -> str:

@@ -115,9 +115,7 @@ def find_tasks(folder: Path | None = None) -> dict[str, Path]:
     for name, path in _tasks_in(folder).items():
         # A study identifies a task by name and version, so two texts under one name would mix their labels.
         if name in tasks and tasks[name].read_bytes() != path.read_bytes():
-            raise UsageError(
-                f"{path}: '{name}' is the name of a shipped task; use another name or version for your task"
-            )
+            raise UsageError(f"{path}: '{name}' is the name of a shipped task; use another name or version")
         tasks[name] = path
     return tasks
 

@@ -25,9 +25,7 @@ class Nearest:
         try:
             import bm25s
         except ImportError as e:
-            raise MissingExtra(
-                "choosing the nearest examples by BM25 needs bm25s; run pip install 'adjudge[retrieve]'"
-            ) from e
+            raise MissingExtra("nearest examples need bm25s; run pip install 'adjudge[retrieve]'") from e
         self._labels, self._each, self._tokenize = labels, each, bm25s.tokenize
         words = bm25s.tokenize(list(texts), stopwords="en", show_progress=False)
         # bm25s cannot index texts without any word; all examples are then equally near.

@@ -83,21 +83,18 @@ class _Fenced:
     def __init__(self, key: str) -> None:
         self._key = key
         # Fenced blocks are cached, because sentences of an answer and answers of several systems share passages.
-        self._kept = lru_cache(maxsize=512)(self._block_of)
+        self._kept = lru_cache(maxsize=512)(self._block)
 
     def __call__(self, value: Any) -> Any:
         if value is None:
             raise UndefinedError("the template shows an input that is missing; put it in an {% if %}")
         if isinstance(value, Passages):
             return "\n".join(self._kept(passage.name, str(passage)) for passage in value)
-        return self._block(value) if isinstance(value, Untrusted) else value
+        return self._kept(value.name, str(value)) if isinstance(value, Untrusted) else value
 
-    def _block_of(self, name: str, text: str) -> str:
-        return self._block(untrusted(name, text))
-
-    def _block(self, value: Untrusted) -> str:
-        fenced_text = f"{self._key}\0{value.name}\0".encode() + str.encode(value, "utf-8", "surrogatepass")
-        return fence(value, fence_code(hashlib.sha256(fenced_text).digest()))
+    def _block(self, name: str, text: str) -> str:
+        fenced_text = f"{self._key}\0{name}\0{text}".encode("utf-8", "surrogatepass")
+        return fence(name, text, fence_code(hashlib.sha256(fenced_text).digest()))
 
 
 def _environment(key: str) -> Environment:

@@ -19,9 +19,7 @@ def scaffold(
     labels are invalid.
     """
     if unknown := [i for i in inputs if i not in INPUTS[unit]]:
-        raise UsageError(
-            f"--inputs {unknown[0]}: not available for the unit '{unit}'; available: {', '.join(INPUTS[unit])}"
-        )
+        raise UsageError(f"--inputs {unknown[0]}: the unit '{unit}' only has {', '.join(INPUTS[unit])}")
     if len(labels) < 2 or len(set(labels)) < len(labels) or not all(label.strip() for label in labels):
         raise UsageError("--labels: at least two different labels are needed, for example --labels yes,no")
     rows = [

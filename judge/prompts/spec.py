@@ -87,9 +87,7 @@ class Label(_Strict):
 class Question(_Strict):
     """A question that is asked about every unit."""
 
-    field: FieldName = Field(
-        description="name of the label in the study (lower-case letters, digits, `_` and `.`)"
-    )
+    field: FieldName = Field(description="name of the label (lower-case letters, digits, `_` and `.`)")
     ask: Words = Field("", description="the wording of the question, shown with the labels")
     labels: list[Label] = Field(default_factory=list, description="the possible labels, in order")
     level: Literal["nominal", "ordinal", "interval", "text"] = Field(
@@ -134,9 +132,7 @@ class Derive(_Strict):
         "combinations that are not listed have no label",
     )
     level: Literal["nominal", "ordinal"] = Field("nominal", description="level of the derived field")
-    order: list[Text] | None = Field(
-        None, description="the derived labels, in order (default: the order in the table)"
-    )
+    order: list[Text] | None = Field(None, description="derived labels in order (default: as in the table)")
 
     def domain(self) -> list[str]:
         """Return the derived labels in order."""
@@ -185,17 +181,13 @@ class TaskSpec(_Strict):
         default_factory=list,
         description="inputs that a unit may lack; the template must test for them with `{% if %}`",
     )
-    relevant: Relevant | None = Field(
-        None, description="which passages the input `relevant_passages` contains"
-    )
+    relevant: Relevant | None = Field(None, description="the passages in the input `relevant_passages`")
     shows_gold: list[FieldName] = Field(
         default_factory=list,
         description="gold fields that people see as inputs; such a task is only for people, and is not blind",
     )
     questions: list[Question] = Field(min_length=1, description="one or more questions about each unit")
-    derive: dict[FieldName, Derive] = Field(
-        default_factory=dict, description="maps each derived field to its rule"
-    )
+    derive: dict[FieldName, Derive] = Field(default_factory=dict, description="maps derived fields to rules")
     examples: list[Example] = Field(default_factory=list, description="few-shot examples, in order")
     rationale: Literal["none", "before", "after", "quote"] = Field(
         "none",
@@ -222,9 +214,7 @@ class TaskSpec(_Strict):
         known = list(dict.fromkeys(name for names in INPUTS.values() for name in names))
         for name in inputs:
             if name in NEVER_INPUTS:
-                raise ValueError(
-                    f"'{name}' cannot be an input, because a judge must not see gold labels or metadata"
-                )
+                raise ValueError(f"'{name}' cannot be an input: judges must not see gold labels or metadata")
             if name not in known:
                 raise ValueError(f"unknown input '{name}'; available: {', '.join(known)}")
         return inputs
@@ -261,27 +251,19 @@ class TaskSpec(_Strict):
             if name not in INPUTS[self.unit]:
                 raise ValueError(f"'{name}' cannot be an input of a task on the unit '{self.unit}'")
         if ("relevant_passages" in names) != (self.relevant is not None):
-            raise ValueError(
-                "'relevant_passages' and the key 'relevant' (field, values) must be used together"
-            )
+            raise ValueError("'relevant_passages' and 'relevant' (field, values) must be used together")
         for gold in self.shows_gold:
             # Showing the gold label of the same field would reveal the answer.
             if gold in fields:
-                raise ValueError(
-                    f"shows_gold: '{gold}' is the label that this task asks for, so it cannot be shown"
-                )
+                raise ValueError(f"shows_gold: '{gold}' is a field of this task, so it cannot be shown")
             if gold_input(gold) in (*names, *NEVER_INPUTS):
                 raise ValueError(f"shows_gold: '{gold_input(gold)}' is already the name of an input")
 
     def _check_rule(self, name: str, rule: Derive, fields: list[str]) -> None:
         if name in fields or name in RESERVED_FIELDS:
-            raise ValueError(
-                f"derive '{name}': this name is reserved or is the name of a question; use another name"
-            )
+            raise ValueError(f"derive '{name}': the name is reserved or used by a question; use another name")
         if rule.source not in fields:
-            raise ValueError(
-                f"derive '{name}': 'from' names '{rule.source}', which is not a field of this task"
-            )
+            raise ValueError(f"derive '{name}': 'from' must be a field of this task, not '{rule.source}'")
         if rule.gold in fields:
             raise ValueError(
                 f"derive '{name}': gold field '{rule.gold}' is the label that this task asks for, so it cannot be shown"
@@ -365,16 +347,17 @@ class TaskSpec(_Strict):
 
 
 def _is_number(text: str) -> bool:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return False
+    value = _decoded(text)
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_list(text: str) -> bool:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return False
+    value = _decoded(text)
     return isinstance(value, list) and all(isinstance(v, str) for v in value)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

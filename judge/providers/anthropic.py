@@ -52,7 +52,8 @@ class Provider(Vendor):
 
     def __init__(self, name: str, settings: Settings) -> None:
         super().__init__(name, settings)
-        self._writer = MessagesWriter(name, self._options.vendor_options, self._options.body)
+        self._fields = merged(_thinking(self._options.vendor_options), self._options.body)
+        self._head = f'{{"model": {json.dumps(name)}, '
         self._output = "json_schema"
 
     def _address(self, settings: Settings) -> str:
@@ -84,7 +85,7 @@ class Provider(Vendor):
         wire = self._connect()
         while True:
             output = self._output
-            answer = await wire.post(PATH, self._writer.body(request, output))
+            answer = await wire.post(PATH, self.body(request))
             if answer.status == 200:
                 return self._parsed_answer(wire, answer)
             complaint = wire.complaint(answer)
@@ -94,10 +95,18 @@ class Provider(Vendor):
             self._output = "plain"
 
     def body(self, request: Request) -> bytes:
-        """Return the request body in the output format that the server is known to accept. No connection is
-        needed.
+        """Return the request as JSON bytes, in the output format that the server is known to accept.
+
+        The model, the system text and the messages come first, so that requests start with the same prefix.
         """
-        return self._writer.body(request, self._output)
+        rest: dict[str, Any] = {"max_tokens": request.max_tokens}
+        if request.schema is not None and self._output != "plain":
+            rest["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
+        # System blocks come first in a body, so the constant prefix always contains all system text.
+        constant = _constant(request.messages[: request.prefix])
+        unit_text = ", ".join(json.dumps(_turn(m)) for m in request.messages[request.prefix :])
+        comma = ", " if unit_text and not constant.endswith("[") else ""
+        return f"{self._head}{constant}{comma}{unit_text}], {json.dumps(merged(rest, self._fields))[1:]}".encode()
 
     def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
         """Parse the JSON of a successful response that was not received over this connection, such as one in
@@ -150,43 +159,6 @@ _STOPS = {"refusal": "refusal", "max_tokens": "length", "model_context_window_ex
 _LIMITED = ("requests", "tokens")
 _RATE = [f"anthropic-ratelimit-{of}-{part}" for of in _LIMITED for part in ("remaining", "reset")]
 _RATE += [f"anthropic-ratelimit-{of}-limit" for of in _LIMITED]
-
-
-class MessagesWriter:
-    """Writes request bodies for one model.
-
-    `options` are Anthropic's options (`thinking`, `effort`), and `fields` are added to every body unchanged.
-    Raises UsageError if an option is invalid.
-    """
-
-    def __init__(
-        self, name: str, options: Mapping[str, str] | None = None, fields: Mapping[str, Json] | None = None
-    ) -> None:
-        self._fields = merged(_thinking(options or {}), fields or {})
-        self._head = f'{{"model": {json.dumps(name)}, '
-
-    def body(self, request: Request, output: str = "json_schema") -> bytes:
-        """Return the request as JSON bytes. The model, the system text and the messages come first, so that
-        requests start with the same prefix.
-
-        `output` is `json_schema`, or `plain` if the server does not accept a schema.
-        """
-        rest: dict[str, Any] = {"max_tokens": request.max_tokens}
-        if request.schema is not None and output != "plain":
-            rest["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
-        messages = request.messages
-        system = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
-        # The constant prefix is marked for caching only if it contains all system text, because system blocks come first.
-        if request.prefix >= system:
-            lead = request.prefix
-            constant = _constant(messages[:lead])
-        else:
-            # A system message that depends on the unit cannot be cached, but it still comes first.
-            lead = system
-            constant = _leading(messages[:lead], cached=False)
-        unit_text = ", ".join(json.dumps(_turn(m)) for m in messages[lead:])
-        comma = ", " if unit_text and not constant.endswith("[") else ""
-        return f"{self._head}{constant}{comma}{unit_text}], {json.dumps(merged(rest, self._fields))[1:]}".encode()
 
 
 def thinking_tokens(options: Mapping[str, str]) -> int:
@@ -246,15 +218,14 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
     )
 
 
-def _leading(messages: tuple[Message, ...], cached: bool = True) -> str:
-    """Return the leading messages as the beginning of a request body. If `cached`, mark the last block for
-    caching.
-    """
+@lru_cache(maxsize=8)
+def _constant(messages: tuple[Message, ...]) -> str:
+    """Return the constant messages as the beginning of a request body, with the last block marked for caching."""
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for i, message in enumerate(messages, 1):
         block: dict[str, Any] = {"type": "text", "text": message.content}
-        if cached and i == len(messages):
+        if i == len(messages):
             block["cache_control"] = {"type": "ephemeral"}
         if message.role == "system" and not turns:
             system.append(block)
@@ -262,9 +233,6 @@ def _leading(messages: tuple[Message, ...], cached: bool = True) -> str:
             turns.append({**_turn(message), "content": [block]})
     opening = f'"system": {json.dumps(system)}, ' if system else ""
     return f'{opening}"messages": [{json.dumps(turns)[1:-1]}'
-
-
-_constant = lru_cache(maxsize=8)(_leading)
 
 
 def _turn(message: Message) -> dict[str, str]:

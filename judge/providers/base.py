@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from judge import plugins
 from judge.errors import AdjudgeError, UsageError
-from judge.providers.conformance import lack, lack_of_class
+from judge.providers.conformance import lack
 from judge.types import Json, Reply, Request
 
 
@@ -139,9 +139,8 @@ class BaseProvider:
     """Base class for providers that do not use a vendor's client, both built-in ones and plugins. All methods
     except `complete` have defaults.
 
-    A subclass without `complete` is rejected before it is instantiated (see `lack_of_class`). `name` is the
-    part of `-m vendor/name` after the slash. `settings` contains the server addresses and options from the
-    command line.
+    `name` is the part of `-m vendor/name` after the slash. `settings` contains the server addresses and options
+    from the command line.
     """
 
     label_codes: bool = False
@@ -296,9 +295,8 @@ def get(model: str, settings: Settings | None = None) -> Provider:
         provider: Provider = module.Provider(name, given)
         return provider
     try:
-        why = lack_of_class(module.Provider)
-        made = None if why else module.Provider(name, given)
-        why = why or lack(made)
+        made = module.Provider(name, given)
+        why = lack(made)
     # An error about the model's name or options is meant for the user. It is not a fault of the plugin.
     except AdjudgeError:
         raise
@@ -319,5 +317,5 @@ def problem_of(vendor: str) -> str | None:
     except plugins.PluginFailed as problem:
         return str(problem)
     except AdjudgeError:
-        return None
+        pass
     return None

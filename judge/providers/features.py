@@ -85,18 +85,13 @@ def is_needed(question: FeatureQuestion, sent: Sequence[FeatureQuestion], answer
         return not any(answers.values())
     if name == CODES or name in SAMPLING:
         return True
-    if CODES in answers and not has_tokens(answers):
+    coded = answers.get(CODES)
+    if CODES in answers and not (coded and coded.tokens):
         return False
     open_masks = [q for q in sent if q.mask and q.name not in answers]
     if name == ALTERNATIVES:
         return bool(open_masks) or mask(sent, answers) is not None
     return mask(sent, answers) is None
-
-
-def has_tokens(answers: Answers) -> bool:
-    """Return whether the server returns log-probabilities."""
-    reply = answers.get(CODES)
-    return bool(reply and reply.tokens)
 
 
 def output(answers: Answers) -> str:

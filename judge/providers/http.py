@@ -144,7 +144,6 @@ class Wire(Connection):
     ) -> None:
         self._at, self._timeout, self._query = at, timeout, looked_up.query
         super().__init__((*secrets, at.password, *looked_up.secrets))
-        self._urls: dict[str, URL] = {}
         if at.login is not None:
             # Credentials in the URL are meant for this server, so they override the key.
             headers = {k: v for k, v in headers.items() if k.lower() not in ("authorization", "x-api-key")}
@@ -166,9 +165,7 @@ class Wire(Connection):
         )
 
     async def _send(self, method: str, path: str, body: bytes | None) -> HttpAnswer:
-        url = self._urls.get(path)
-        if url is None:
-            url = self._urls[path] = URL(self._at.url + path).extend_query(self._query)
+        url = URL(self._at.url + path).extend_query(self._query)
         try:
             # Redirects are not followed, because they would send prompts and keys to another server.
             async with (
@@ -205,9 +202,7 @@ class Wire(Connection):
             size += len(part)
             if size > MOST_BYTES:
                 response.close()
-                raise ServerFault(
-                    f"{self._at.url}: the response exceeds {MOST_BYTES // 2**20} MB and was not read"
-                )
+                raise ServerFault(f"{self._at.url}: the response exceeds {MOST_BYTES // 2**20} MB")
         return b"".join(parts)
 
     async def close(self) -> None:
@@ -223,19 +218,6 @@ def key_from(variable: str) -> str:
     if not key.isascii() or not key.isprintable():
         raise KeyProblem(f"{variable} contains characters that are not allowed in an API key")
     return key
-
-
-def sent_headers(*parts: Mapping[str, object]) -> dict[str, str]:
-    """Return a client's headers without undefined values, the placeholder for a missing key, and telemetry.
-
-    The client does not send the requests itself, so its seven telemetry headers would only cost CPU time.
-    """
-    return {
-        k: v
-        for part in parts
-        for k, v in part.items()
-        if isinstance(v, str) and NO_KEY not in v and not k.lower().startswith("x-stainless-")
-    }
 
 
 def failure(
@@ -256,9 +238,7 @@ def failure(
     if status == 404:
         return Rejected(f"{who}: model '{model}' or this address was not found (HTTP 404){problem}", status)
     if 300 <= status < 400:
-        return Rejected(
-            f"{who} returned a redirect (HTTP {status}); set --base-url to the final address", status
-        )
+        return Rejected(f"{who} returned a redirect (HTTP {status}); set --base-url to its target", status)
     return Rejected(f"{who} refused the request (HTTP {status}){problem}", status)
 
 

@@ -191,9 +191,7 @@ def _mapping(path: Path) -> dict[str, Any]:
     mapping = _read_json(path, needed=True)
     labels = mapping.get("labels")
     if not isinstance(labels, dict) or not labels:
-        raise UsageError(
-            f"{path}: 'labels' must map each class of the model to a label of the task or to null"
-        )
+        raise UsageError(f"{path}: 'labels' must map each class of the model to a label of the task or null")
     if bad := [c for c, label in labels.items() if label is not None and not isinstance(label, str)]:
         raise UsageError(f"{path}: the label of class '{bad[0]}' must be a string or null")
     order = mapping.get("order", [EVIDENCE, STATEMENT])

@@ -17,9 +17,7 @@ from judge.providers.base import Needs
 from judge.providers.tokens import with_masses
 from judge.types import Json, Reply, Request, TokenChoice
 
-NEEDS = Needs(
-    examples="openai-decisions/gpt-6-luna (choices with probabilities, no text)", key="OPENAI_API_KEY"
-)
+NEEDS = Needs(examples="openai-decisions/gpt-6-luna (probabilities, no text)", key="OPENAI_API_KEY")
 PATH = "/decisions"
 
 

@@ -159,25 +159,12 @@ def _put(body: dict[str, Json], option: str, path: str, text: str, taken: Collec
         if name in _WRITTEN or name in taken:
             how = f"use {FLAGS[name]}" if name in FLAGS else "adjudge sets it itself"
             raise UsageError(f"--option body.{name}: this field cannot be set here; {how}")
-    if clash := _clash(body, value):
-        raise UsageError(f"--option body.{clash}: set twice")
     body.update(merged(body, value))
 
 
 def _no_number(option: str, word: str) -> None:
     # Python's parser accepts NaN and Infinity, which are not valid JSON and which servers reject.
     raise UsageError(f"--option {option}: {word} is not a JSON number")
-
-
-def _clash(first: Mapping[str, Json], second: Mapping[str, Json]) -> str | None:
-    """Return a path that both objects set to a value, or None if there is no such path."""
-    for name in first.keys() & second.keys():
-        a, b = first[name], second[name]
-        if not (isinstance(a, dict) and isinstance(b, dict)):
-            return name
-        if inner := _clash(a, b):
-            return f"{name}.{inner}"
-    return None
 
 
 def _header(option: str, name: str) -> str:

@@ -44,7 +44,6 @@ class Replicas:
         # The runner gives each member its own purse. This one only shows that `open` may send paid probes.
         self.purse: Purse = NoLimits()
         self._failed: list[Provider] = []
-        self._asks: str | None = None
 
     async def open(self) -> None:
         """Open all servers. Raises the first error if no server can be opened, and any error that would not
@@ -60,12 +59,11 @@ class Replicas:
         self.label_codes = all(member.label_codes for member in self._open_ones())
         # One mask on all servers, or none: answers with and without a mask belong to different judges.
         masks = {member.mask if isinstance(member, Masks) else None for member in self._open_ones()}
-        self.hold(next(iter(masks)) if len(masks) == 1 else None)
-        self.mask = self._asks
+        self.mask = next(iter(masks)) if len(masks) == 1 else None
+        self.hold(self.mask)
 
     def hold(self, mask: str | None, alternatives: int | None = None) -> None:
         """Use this mask on all servers, including unreachable ones. None means that no mask is used."""
-        self._asks = mask
         for member in self.members:
             if isinstance(member, Masks):
                 member.hold(mask, alternatives)

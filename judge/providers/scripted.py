@@ -119,9 +119,7 @@ def _seconds(text: str) -> float:
 
 def _read_script(path: str | None) -> list[tuple[str, str]]:
     if path is None:
-        raise UsageError(
-            "scripted/file needs --option script=FILE (JSON Lines with the keys match and reply)"
-        )
+        raise UsageError("scripted/file needs --option script=FILE (JSON Lines with keys match and reply)")
     try:
         lines = Path(path).read_text("utf-8").splitlines()
     except OSError as e:

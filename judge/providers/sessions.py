@@ -34,9 +34,7 @@ class Session:
             import onnxruntime
             import tokenizers
         except ImportError as e:
-            raise MissingExtra(
-                "ONNX models need onnxruntime and tokenizers; run pip install 'adjudge[onnx]'"
-            ) from e
+            raise MissingExtra("onnxruntime or tokenizers is missing; run pip install 'adjudge[onnx]'") from e
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3

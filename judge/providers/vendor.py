@@ -99,7 +99,14 @@ class Vendor(ABC):
         # This client sends nothing, so it needs no certificates. Loading them takes longer than all other steps here.
         unused = library.DefaultAsyncHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         client = make(api_key=key or http.NO_KEY, base_url=self._at.url, max_retries=0, http_client=unused)
-        headers = http.sent_headers(client.auth_headers, client.default_headers)
+        # The client does not send the requests itself, so its seven telemetry headers would only cost CPU time.
+        headers = {
+            name: value
+            for name, value in {**client.auth_headers, **client.default_headers}.items()
+            if isinstance(value, str)
+            and http.NO_KEY not in value
+            and not name.lower().startswith("x-stainless-")
+        }
         if self._options.key or self._options.is_keyless:
             # The client also reads other variables (ANTHROPIC_AUTH_TOKEN, OPENAI_ORG_ID), which belong to the usual
             # key and must not be sent to another server.
@@ -225,7 +232,5 @@ def credentials(error: Exception, who: str, extra: str, secrets: Sequence[str]) 
     """
     said = http.clean(str(error), secrets) or type(error).__name__
     if isinstance(error, ImportError) or any(word in str(error) for word in _MISSING):
-        return MissingExtra(
-            f"{who} needs the extra adjudge[{extra}]; run pip install 'adjudge[{extra}]' ({said})"
-        )
+        return MissingExtra(f"{who} needs adjudge[{extra}]; run pip install 'adjudge[{extra}]' ({said})")
     return KeyProblem(f"{who}: no credentials found: {said}")

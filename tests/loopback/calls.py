@@ -1,9 +1,14 @@
 """Requests to send to a loopback OpenAI server, and a provider that is ready to send them."""
 
+import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
+from judge.errors import ProviderError
+from judge.providers.base import Provider as AnyProvider
 from judge.providers.base import Settings
 from judge.providers.openai import Provider
 from judge.types import Message, Request
@@ -42,3 +47,13 @@ async def opened(server: OpenAIServer, **settings: Any) -> AsyncIterator[Provide
         yield provider
     finally:
         await provider.close()
+
+
+async def failing(provider: AnyProvider, request: Request, *secrets: str) -> ProviderError:
+    """The error of one call: a short printable line, and no secret shows in it or in its causes."""
+    with pytest.raises(ProviderError) as caught:
+        await provider.complete(request)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert [secret for secret in secrets if secret in shown] == []
+    assert len(str(caught.value)) < 500 and str(caught.value).isprintable()
+    return caught.value

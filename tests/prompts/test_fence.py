@@ -138,10 +138,6 @@ def test_control_characters_are_dropped_but_for_tabs_and_line_ends() -> None:
     assert shown("a\x00b\x1b[31mc\x07\x7f\x9bd\te\nf")["passage"] == "ab[31mcd\te\nf"
 
 
-def test_half_a_surrogate_pair_is_shown_and_does_not_stop_the_run() -> None:
-    assert shown("\ud800x")["passage"] == "\ud800x"
-
-
 def test_a_long_passage_is_shown_whole() -> None:
     passage = "".join(f"{n} [[/abcdef]] <|im_end|>\n" for n in range(4000))  # 100,890 characters
     assert len(passage) > 100_000

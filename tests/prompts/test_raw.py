@@ -72,7 +72,7 @@ def test_passages_are_shown_whole_or_by_their_parts() -> None:
     ("change", "said"),
     [
         ({"raw": False}, "only allowed in a raw task"),
-        ({"answer": ""}, "'answer' must say how the reply gives a label"),
+        ({"answer": ""}, "'answer' must say how to find the label"),
         ({"answer": "{label}"}, "one line that contains {label} once and other words"),
         ({"answer": "Answer: {text}"}, "one line that contains {label} once"),
         ({"answer": r"\b(yes|no)\b"}, "one line that contains {label} once"),
@@ -86,7 +86,7 @@ def test_what_is_no_raw_task(change: dict[str, Any], said: str) -> None:
 
 
 def test_a_raw_task_has_no_cue() -> None:
-    with pytest.raises(TaskError, match="'answer_cue' is not available"):
+    with pytest.raises(TaskError, match="undeclared variable 'answer_cue'"):
         raw(body=f"{BODY}\n{{{{ answer_cue }}}}")
 
 

@@ -79,17 +79,6 @@ def test_label_orders(order: str, shown: list[str]) -> None:
     assert label_orders(load_task("stance"), order) == {"stance": shown}, "the same every time"
 
 
-@pytest.mark.parametrize("name", ["stance", "raguard_exam", "garage_relevance", "mirage_support"])
-def test_codes_of_the_shipped_tasks(name: str) -> None:
-    loaded = load_task(name)
-    renderer = Renderer(loaded, Mode.CODES)
-    field = loaded.spec.questions[0].field
-    assert renderer.codes == CODES[: len(loaded.domain(field))]
-    for code, value in zip(renderer.codes or "", loaded.domain(field), strict=True):
-        assert f"\n{code} = {value}: " in renderer.prefix[0].content
-        assert renderer.answer({field: value}) == code
-
-
 def test_many_questions() -> None:
     loaded = task(MANY)
     assert not loaded.one_choice

@@ -1,53 +1,15 @@
-"""A real llama.cpp server: it goes and comes back and nothing is lost or asked twice; and its label probabilities are
-those of the same weights in this process."""
-
-import asyncio
-from pathlib import Path
+"""A real llama.cpp server: its label probabilities are those of the same weights in this process."""
 
 import pytest
 
 from judge.providers import base
 from judge.providers.tokens import label_distribution
-from judge.runner import Live, open_patiently
-from judge.runner import server as model_server
-from judge.runner.retry import Patience
 from judge.types import LabelDistribution, Message, Request
 from tests.loopback.calls import LABELS
 from tests.loopback.process import ServerProcess
 from tests.real import require
-from tests.runner.helpers import attempts, make_study, numbered, plan, run, select
 
-UNITS = 4
 pytestmark = pytest.mark.real
-
-
-async def test_a_real_server_that_goes_and_comes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    require("embedded-model")
-    monkeypatch.setattr(model_server, "LAST_PROBE", 0.5)
-    db = make_study(tmp_path / "s.db", numbered(UNITS))
-    waits = Patience(base=0.05, longest=0.2, outage=60.0)
-    with ServerProcess("llama") as server:
-        provider = base.get("openai/smollm2", base.Settings(base_url=server.url, timeout=60.0))
-        await open_patiently(provider, plan(patience=waits))
-        gone: list[asyncio.Task[object]] = []
-
-        def watch(live: Live) -> None:
-            if not gone and live.report.done >= 1:
-                server.kill()
-                gone.append(asyncio.create_task(asyncio.to_thread(server.start)))
-
-        run_plan = plan("openai/smollm2", patience=waits, concurrency=64)
-        report = await run(db, provider, run_plan, watch=watch)
-        await asyncio.gather(*gone)
-        await provider.close()
-    assert gone
-    assert report.error is None
-    assert (report.pending, report.ended["failed"]) == (0, 0)
-    # One attempt each: what was answered before the server went is not asked again.
-    assert [len(statuses) for statuses in attempts(db).values()] == [1] * UNITS
-    assert select(db, "SELECT DISTINCT base_url FROM judgements") == [(server.url,)]
 
 
 PAIRS = [

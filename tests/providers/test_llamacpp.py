@@ -5,7 +5,6 @@ The model is too small to be right about anything; nothing here asks whether it 
 
 import asyncio
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -131,14 +130,7 @@ async def test_codes_stand_for_the_labels_in_the_order_shown(
     assert value == shown["ABC".index(reply)]
     masses = json.loads(stored)
     assert list(masses) == [*LABELS, "unassigned"], "stored in the task's order, whatever was shown"
-    raw = await model.complete(
-        asker.request(Unit("u", {"claim": "Tea is hot.", "passage": TEXTS[0]}, {}), 0)[0]
-    )
-    assert raw.tokens is not None
-    by_code = {code: math.exp(p) for code, p in raw.tokens[0].alternatives}
-    # The prompt was evaluated once more with all of it in the cache: equal up to rounding in llama.cpp.
-    for code, label in zip("ABC", shown, strict=True):
-        assert masses[label] == pytest.approx(by_code[code], abs=0.05)
+    assert value == max(LABELS, key=lambda label: masses[label])
 
 
 @pytest.mark.real

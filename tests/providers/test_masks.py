@@ -143,12 +143,6 @@ def test_a_label_that_is_not_listed_has_little_or_the_answer_has_no_distribution
     assert distribution is None and reason == "no label is among the 2 most probable tokens"
 
 
-def test_the_rule_of_five_per_cent_is_for_answers_that_nothing_holds() -> None:
-    tokens = position(A=0.18, B=0.09, C=0.03, Hello=0.7)
-    assert label_distribution(tokens, "ABC", LABELS)[0] is None
-    assert label_distribution(tokens, "ABC", LABELS, masked=True)[0] is not None
-
-
 async def test_a_run_keeps_its_mask(tmp_path: Path) -> None:
     """It is part of the run; a server that has another one, or none, does not go on with it under its name."""
     db = make_study(tmp_path / "s.db", numbered(6))

@@ -3,17 +3,17 @@
 import asyncio
 import logging
 import time
-import traceback
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 
-from judge.errors import KeyProblem, ProviderError, RateLimited, Rejected, ServerFault, Unreachable
+from judge.errors import KeyProblem, RateLimited, Rejected, ServerFault, Unreachable
 from judge.providers import connections
 from judge.providers.base import Settings
 from judge.providers.openai import Provider
 from judge.types import Message, Request
+from tests.loopback.calls import failing
 from tests.loopback.faults import Fault
 from tests.loopback.fixtures import OPENAI_KEY as KEY
 from tests.loopback.openai_server import OpenAIServer
@@ -31,18 +31,6 @@ async def provider(openai_server: OpenAIServer) -> AsyncIterator[Provider]:
     openai_server.reset_counts()
     yield made
     await made.close()
-
-
-async def failing(provider: Provider) -> ProviderError:
-    """The error of one call, after making sure that no key shows in it or in its causes."""
-    with pytest.raises(ProviderError) as caught:
-        await provider.complete(CALL)
-    said = "".join(traceback.format_exception(caught.value))
-    assert KEY not in said
-    assert "sk-te" not in str(caught.value)
-    assert len(str(caught.value)) < 500
-    assert str(caught.value).isprintable()
-    return caught.value
 
 
 async def test_an_answer_that_came_while_the_process_stood_still_is_read(
@@ -90,7 +78,7 @@ async def test_retry_after(
     openai_server: OpenAIServer, provider: Provider, kind: str, headers: dict[str, str], seconds: float | None
 ) -> None:
     openai_server.script(Fault(kind, headers=headers))
-    error = await failing(provider)
+    error = await failing(provider, CALL, KEY, "sk-te")
     assert isinstance(error, RateLimited | ServerFault)
     assert error.retry_after == seconds
 
@@ -101,7 +89,7 @@ async def test_a_key_that_the_server_repeats_is_cut_out(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     openai_server.script(Fault("401", message=f"Incorrect API key provided: {echo}. See the docs."))
-    error = await failing(provider)
+    error = await failing(provider, CALL, KEY, "sk-te")
     assert "Incorrect API key provided: [key]" in str(error)
     assert KEY not in caplog.text
 
@@ -134,7 +122,7 @@ async def test_messages_are_short_and_plain(
     openai_server: OpenAIServer, provider: Provider, message: str, shown: str
 ) -> None:
     openai_server.script(Fault("400", message=message))
-    assert str(await failing(provider)).endswith(f": {shown}")
+    assert str(await failing(provider, CALL, KEY, "sk-te")).endswith(f": {shown}")
 
 
 def answer_with(server: OpenAIServer, body: bytes) -> None:
@@ -158,7 +146,7 @@ async def test_every_shape_of_error_body_is_read(
 ) -> None:
     answer_with(openai_server, body)
     openai_server.script("500")
-    assert "odd" in str(await failing(provider))
+    assert "odd" in str(await failing(provider, CALL, KEY, "sk-te"))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +166,7 @@ async def test_an_answer_of_another_shape_is_a_server_fault(
     openai_server: OpenAIServer, provider: Provider, body: bytes
 ) -> None:
     answer_with(openai_server, body)
-    error = await failing(provider)
+    error = await failing(provider, CALL, KEY, "sk-te")
     assert type(error) is ServerFault
     assert b"upstream" not in body or "upstream is down" in str(error)
 
@@ -187,18 +175,10 @@ async def test_a_redirect_is_not_followed(openai_server: OpenAIServer, provider:
     moved = Out(b"", 307, b"Location: http://127.0.0.1:9/elsewhere\r\n")
     openai_server.error = lambda status, fault: moved  # type: ignore[method-assign]
     openai_server.script("400")
-    error = await failing(provider)
+    error = await failing(provider, CALL, KEY, "sk-te")
     assert isinstance(error, Rejected)
     assert "redirect" in str(error)
     assert openai_server.requests == 1
-
-
-async def test_nobody_listens(openai_server: OpenAIServer) -> None:
-    await openai_server.stop()
-    provider = Provider("m", Settings(base_url=openai_server.url))
-    with pytest.raises(Unreachable, match="cannot connect: Connection refused"):
-        await provider.open()
-    await provider.close()
 
 
 async def test_a_server_that_speaks_no_tls() -> None:
@@ -212,18 +192,3 @@ async def test_a_server_that_speaks_no_tls() -> None:
         with pytest.raises(Unreachable, match=r"cannot connect: TLS failed: .*http://"):
             await provider.open()
         await provider.close()
-
-
-async def test_a_server_process_that_is_killed_and_comes_back() -> None:
-    with ServerProcess("openai", "--record") as server:
-        provider = Provider("m", Settings(base_url=server.url, timeout=5.0))
-        await provider.open()
-        first = await provider.complete(CALL)
-        assert server.bodies()[-1]["logprobs"] is True
-        server.kill()
-        assert isinstance(await failing(provider), Unreachable)
-        server.start()
-        again = await provider.complete(CALL)
-        await provider.close()
-        assert again.text == first.text
-        assert server.stats()["requests"] == 1

@@ -1,4 +1,4 @@
-"""Times in headers, and the patterns that the loopback servers fail by."""
+"""Times in headers: when to retry, and durations."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -6,7 +6,6 @@ from email.utils import format_datetime
 import pytest
 
 from judge.providers.waits import duration, retry_after
-from tests.loopback.faults import rule
 
 
 def test_retry_after_as_a_date() -> None:
@@ -26,17 +25,3 @@ def test_retry_after_as_a_date() -> None:
 )
 def test_durations(text: str, seconds: float | None) -> None:
     assert duration(text) == (None if seconds is None else pytest.approx(seconds))
-
-
-def test_patterns_of_faults() -> None:
-    shared = rule("wrong_label:share=0.25")
-    hit = [t for t in map(str, range(400)) if shared.hits(1, t)]
-    assert 60 < len(hit) < 140
-    assert hit == [t for t in map(str, range(400)) if shared.hits(99, t)], "the same texts every time"
-    once = rule("500:times=1")
-    assert [once.hits(n, "a") for n in (1, 2)] == [True, False]
-    third = rule("429:every=3,after=3,retry_after=0.2")
-    assert [n for n in range(1, 10) if third.hits(n, "a")] == [6, 9]
-    assert third.fault.headers == {"retry-after": "0.2"}
-    with pytest.raises(ValueError, match="no fault 'nonsense'"):
-        rule("nonsense")

@@ -93,5 +93,5 @@ def test_thinking_is_part_of_the_longest_reply() -> None:
     ("value", "sent"), [("adaptive", {"type": "adaptive"}), ("off", {"type": "disabled"}), (None, None)]
 )
 def test_adaptive_or_no_thinking(value: str | None, sent: Any) -> None:
-    writer = anthropic.MessagesWriter("m", {"thinking": value} if value else {})
-    assert json.loads(writer.body(ask())).get("thinking") == sent
+    provider = anthropic.Provider("m", Settings(options={"thinking": value} if value else {}))
+    assert json.loads(provider.body(ask())).get("thinking") == sent
