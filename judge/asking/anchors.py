@@ -1,8 +1,8 @@
-"""Anchors: units that a judge labels first once and again later, to test whether the judge has changed.
+"""Anchors: units that a judge labels at the start and again later, to test whether the judge has changed.
 
-The replies to a set of anchors are stored as runs of the study. The runs are marked, so that listings, scores and reports
-leave them out by default. Check 0 is the opening run, and each later check is a separate run. Every check requests `REPLIES`
-replies per anchor, like the opening run.
+The replies to a set of anchors are stored as runs of the study. These runs are marked, so that listings, scores and reports
+leave them out by default. Check 0 is the opening run, and each later check is a separate run. Each of these runs requests
+`REPLIES` replies per anchor.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from judge.runner.plan import RunDisplay
     from judge.store import Store
 
-# With one reply for each of 100 anchors and 10 % noise, .57 of simulated checks find 20 % changed anchors.
-# With three labels it is .72, and with three replies all do (benchmarks/drift.py).
+# With 100 anchors, of which 20 % changed, and 10 % noise, one reply per anchor detects the change in .57 of simulated checks.
+# With three labels instead of two it is .72, and with three replies per anchor all checks detect it (benchmarks/drift.py).
 REPLIES = 3
-"""Replies for each anchor, at the beginning and at each check."""
+"""The number of replies per anchor, in the opening run and in each check."""
 CHANGED = 0.2
-"""The power is computed for this share of changed anchors."""
+"""The share of changed anchors for which the power is computed."""
 SET, CHECK = "anchors", "check"
-"""Options of a run: the number of its set, and the number of its check (0: the opening run)."""
+"""The options of a run that contain the number of its set and of its check (0: the opening run)."""
 RESUMED_FOR = timedelta(hours=24)
-"""An interrupted check is resumed within this time. Later replies would belong to a different day."""
+"""The maximum age of an interrupted check that is resumed. After it, a new check is started."""
 _FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class AnchorDraw:
-    """Anchors with their first replies. `power` is the probability of detecting a change if the share `CHANGED` changed."""
+    """A set of anchors with their first replies. `power` is the probability of detecting that a share `CHANGED` of them changed."""
 
     number: int
     report: RunReport
@@ -75,17 +75,17 @@ def draw(
     again: bool = False,
     progress: RunDisplay | None = None,
 ) -> AnchorDraw | RunReport:
-    """Draw a set of `n` anchors, labelled ones first, and request `REPLIES` replies for each.
+    """Draw a set of `n` anchors, labelled units first, and request `REPLIES` replies for each.
 
-    If the run did not finish, returns its report, and there is no set. Raises UsageError if the judge already has anchors
-    and `again` is False.
+    If the run did not finish, no set is created, and its report is returned. Raises UsageError if the judge already has
+    anchors and `again` is False.
     """
     plan = asking.plan
     numbers = sets_of(store, plan)
     there = [number for number in numbers if opening_run(store, asking, number) is not None]
     if there and not again:
         raise UsageError(
-            f"{plan.model} already has anchors (set {there[-1]}); to check them, omit --anchors, or draw new ones with --again"
+            f"{plan.model} already has anchors (set {there[-1]}): omit --anchors to check them, or draw new anchors with --again"
         )
     units, labelled = _chosen(store, plan, field, n)
     number = max(numbers, default=0) + 1
@@ -113,7 +113,7 @@ def sets_of(store: Store, plan: Plan) -> list[int]:
 
 
 def newest_run(store: Store, task: Task, model: str) -> str | None:
-    """Return the opening run of a model's newest set of anchors, with any settings, or None if there is no set."""
+    """Return the opening run of a model's newest set of anchors, whatever its settings, or None if there is no set."""
     query = (
         f"SELECT run_id FROM runs WHERE task = ? AND model = ? AND json_extract(options, '$.{CHECK}') = 0 "
         f"AND finished IS NOT NULL ORDER BY json_extract(options, '$.{SET}') DESC LIMIT 1"
@@ -124,7 +124,7 @@ def newest_run(store: Store, task: Task, model: str) -> str | None:
 
 def mark(number: int, place: int) -> dict[str, Json]:
     """Return the options that mark a run as check `place` of the set `number`."""
-    # Without the mark, each check counted as a rival of the judge and took its share of a verdict's level.
+    # Without the mark, each check would count as another judge and would use up some of a verdict's error rate.
     return {TRIED: DRIFT, SET: number, CHECK: place}
 
 
@@ -134,40 +134,40 @@ def opening_run(store: Store, asking: Asking, number: int) -> str | None:
     runs = matching_runs(store, plan, asking.provider)
     marks = ",".join("?" * len(runs))
     query = f"SELECT run_id FROM runs WHERE run_id IN ({marks}) AND finished IS NOT NULL"
-    # An interrupted opening has too few replies to compare with.
+    # An interrupted opening run has too few replies to compare later replies with.
     finished = [run for (run,) in store.conn.execute(query, runs)]
     return finished[0] if finished else None
 
 
 def next_check(store: Store, plan: Plan, number: int) -> int:
-    """Return the number of the next check: a new number, or that of a check interrupted less than a day ago."""
+    """Return the number of the next check: a new number, or the number of a check that was interrupted less than a day ago."""
     query = (
         f"SELECT json_extract(options, '$.{CHECK}'), finished, started FROM runs WHERE task = ? AND model = ? "
         f"AND json_extract(options, '$.{SET}') = ? ORDER BY 1 DESC LIMIT 1"
     )
     place, finished, started = store.conn.execute(query, [plan.task.name, plan.model, number]).fetchone()
-    # Replies of two days would mix two states of a server in one check.
+    # Replies from different days could come from different versions of a model.
     recent = (datetime.now(UTC) - RESUMED_FOR).isoformat() < started
     return int(place) if place and finished is None and recent else int(place) + 1
 
 
 def _chosen(store: Store, plan: Plan, field: str, n: int) -> tuple[list[str], set[str]]:
-    """Return the units of a new set, labelled units first, and the set of all units with a human or gold label.
+    """Return the units of a new set, labelled units first, and all units with a human or gold label.
 
-    The labelled and the other units are each shuffled. If several units have the same text, only the first is chosen.
+    Labelled and other units are shuffled separately. Of several units with the same text, only the first can be chosen.
     """
     select(store, plan.task, plan.selection)
-    # Every check would be a look at a sealed test, which allows one.
+    # Units of a sealed test are excluded, because each check would be a look at the test.
     sealed = splits.closed(store, plan.task.task_id, "")
     units = [unit for unit in selected_units(store) if unit not in sealed]
     if not units:
-        raise UsageError(f"{store.path}: no unit outside a sealed test has the inputs of {plan.task.name}")
+        raise UsageError(f"{store.path}: no unit outside a sealed test has all inputs of {plan.task.name}")
     labelled = relation.labelled_by_people(store.conn, field)
-    # Labelled units first: on them a check also shows the change in agreement with people. The hash
-    # shuffles without a seed that would have to be stored.
+    # Labelled units come first, because on these a check also shows the change in agreement with people. Shuffling by hash
+    # needs no stored seed.
     units.sort(key=lambda unit: (unit not in labelled, hashlib.sha256(unit.encode()).digest()))
-    # Identical requests share one reply, and the test takes the anchors as independent. With each text twice, 29 of
-    # 100 simulated sets raised a false alarm in 52 checks.
+    # Identical requests share one reply, but the test assumes that anchors are independent. When each text occurred twice,
+    # 29 of 100 simulated sets raised a false alarm in 52 checks.
     by_inputs: dict[str, str] = {}
     for start in range(0, len(units), PAGE):
         some = units[start : start + PAGE]
@@ -186,15 +186,15 @@ def ask_about(
     units: Sequence[str],
     progress: RunDisplay | None,
 ) -> RunReport:
-    """Request `REPLIES` replies for each unit in a separate run. If the run already exists, it is resumed."""
+    """Request `REPLIES` replies for each unit, in a separate run. If this run already exists, it is resumed."""
     plan = replace(
         asking.plan,
         selection=ladder.select(store, units),
         repeats=REPLIES,
         extra={**asking.plan.extra, **extra},
-        # A stored reply to an identical request would hide the change.
+        # Stored replies must not be reused, because they would hide a change.
         fresh=True,
-        # A model that reports another name today is the change to detect, not an error.
+        # If the model now reports a different name, this is the change to detect and not an error.
         same_model=True,
     )
 
@@ -207,24 +207,24 @@ def ask_about(
                 progress.end()
             await asking.provider.close()
 
-    # A name of its own: a check may run while judge run asks the same model about other units.
+    # A separate lock, because a check may run while `judge run` uses the same model for other units.
     with store.run_lock(f"{plan.task.name} {plan.model} anchors"):
         return asyncio.run(ask())
 
 
 def is_incomplete(report: RunReport) -> bool:
-    """Return whether anchors have no reply because of a limit, an interruption or an unreachable server."""
+    """Return whether some anchors have no reply because of a limit, an interruption or an unreachable server."""
     return bool(report.stopped or report.interrupted or report.ending or report.pending)
 
 
 def _n_labels(plan: Plan, field: str) -> int:
-    # A field without fixed labels has at least two.
+    # A field without a list of labels can have at least two values.
     return max(2, len(plan.task.domain(field)))
 
 
 def replies_of(store: Store, run: str, field: str) -> dict[str, list[str]]:
-    """Return the replies for each unit, except units with a failed call. A reply is a label, or its status in brackets."""
-    # A refused or unreadable reply is the judge's behaviour; a failed call says nothing about the judge.
+    """Return the replies for each unit, without units with a failed call. A reply is a label, or its status in brackets."""
+    # A refused or malformed reply is the judge's behaviour, but a failed call says nothing about the judge.
     statuses: dict[str, dict[int, str]] = {}
     query = "SELECT unit_id, repeat, status FROM latest_judgements WHERE run_id = ? ORDER BY unit_id, repeat"
     for unit, repeat, status in store.conn.execute(query, [run]):

@@ -1,4 +1,4 @@
-"""Compare the replies to a set of anchors (judge.asking.anchors) with the first replies and with human labels."""
+"""Compare new replies to a set of anchors (see `judge.asking.anchors`) with the first replies and with human labels."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class DriftCheck:
     """One check of a set of anchors. `p` is None if no anchor has all its replies.
 
-    `changed` lists anchors whose most frequent label has changed: (unit, label before, label now). `first` and `now` are
-    the agreement with the reference before and now; `difference` is now minus first.
+    `changed` lists the anchors whose most frequent label has changed, as (unit, label before, label now). `first` and `now`
+    are the agreement with the reference at the start and now, and `difference` is `now` minus `first`.
     """
 
     number: int
@@ -90,7 +90,7 @@ def check(
 ) -> DriftCheck | RunReport:
     """Request labels for the newest set of anchors again, and compare them with the first replies.
 
-    If the run did not finish, returns its report. Raises UsageError if the judge has no anchors with these settings.
+    If the run did not finish, return its report instead. Raises UsageError if the judge has no anchors with these settings.
     """
     plan = asking.plan
     sets = [
@@ -100,7 +100,7 @@ def check(
     ]
     if not sets:
         raise UsageError(
-            f"{plan.model} has no anchors for {plan.task.name} with these settings; draw them: "
+            f"{plan.model} has no anchors for {plan.task.name} with these settings; to draw anchors: "
             + command(
                 "judge drift", plan.task.task_id, "-m", asking.plan.asked_as or plan.model, "--anchors", 100
             )
@@ -179,7 +179,7 @@ def _usual(replies: Sequence[str]) -> str:
 def _truth(
     store: Store, plan: Plan, field: str, run: str, wanted: str | None
 ) -> tuple[dict[str, str], str | None]:
-    """Return the reference label of each unit, and the name of the reference. Empty if no anchor has a reference label."""
+    """Return the reference label of each anchor, and the name of the reference. Both are empty if no anchor has such a label."""
     panel = read_panel(store, Scope(field, plan.task.name, runs=(run,)), distributions=False)
     reference = resolve(panel, wanted)
     if reference is None:
@@ -197,7 +197,10 @@ def _agreements(
     truth: Mapping[str, str],
     word: str | None,
 ) -> tuple[Measure, Measure, Measure]:
-    """Return the share of replies that agree with the reference, first and now, and the difference, clustered by question."""
+    """Return the share of replies that agree with the reference at the start and now, and the difference.
+
+    The intervals are clustered by question.
+    """
     units = [unit for unit in before if unit in truth]
     base = Measure("agreement", None, len(units), field=field)
     if not units:

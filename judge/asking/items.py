@@ -1,4 +1,4 @@
-"""Import items from files or rows in memory, for `judge items import` and `Study.items`; and find suitable tasks."""
+"""Import items from files or from rows in memory, for `judge items import` and `Study.items`, and suggest tasks for them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 MOST_SUGGESTED = 3
 GROUNDED = "grounding"
-"""A task that fits every answer with contexts."""
+"""The task that is suggested for answers with contexts."""
 ANSWERS_ALONE = ("eligibility", "deflection")
-"""Tasks for answers without contexts, most useful first."""
+"""The tasks that are suggested for answers without contexts, most useful first."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """The result of an import: the transactions with their files, notes for the user, and tasks for the data, best first.
+    """The result of an import: the transactions with their files, notes for the user, and suggested tasks, best first.
 
     `has_grounds` is True if the newest answers have contexts, so that their faithfulness can be judged.
     """
@@ -41,7 +41,7 @@ class Imported:
 
     @property
     def skipped(self) -> list[str]:
-        """The skipped rows, each with file, line and reason."""
+        """The skipped rows, each with its file, line and reason."""
         return [str(problem) for _, report in self.transactions for problem in report.skipped]
 
 
@@ -59,15 +59,15 @@ def from_files(
 def tried(
     format_name: str, paths: Sequence[Path], options: Options, skip_bad: bool = False
 ) -> tuple[Imported, list[str]]:
-    """Import into a study in a temporary directory. Return the result and the prompt for the first unit, as lines of text.
+    """Import files into a temporary study. Return the result, and the prompt for the first unit as lines of text.
 
-    Raises the errors of `from_files`.
+    Raises the same errors as `from_files`.
     """
     from tempfile import TemporaryDirectory
 
     from judge.store import Store
 
-    # An import needs a study, and a dry run must not change the user's.
+    # An import needs a study, and a dry run must not change the user's study.
     with TemporaryDirectory() as folder:
         db = Path(folder) / "study.db"
         done = from_files(db, format_name, paths, options, skip_bad)
@@ -76,7 +76,10 @@ def tried(
 
 
 def _first_prompt(store: Store, tasks: Sequence[str]) -> list[str]:
-    """Return the messages for the first unit of the first suitable task, or for an answer's sentence if there are answers."""
+    """Return the prompt of the best suggested task for its first unit, as lines of text.
+
+    If there are answers, the prompt for a sentence of an answer is preferred.
+    """
     from judge.prompts import load_task
     from judge.prompts.raw import renderer_of
     from judge.runner.modes import choose_mode, label_orders
@@ -104,9 +107,10 @@ def from_rows(
     *,
     columns: Sequence[str] | None = None,
 ) -> Imported:
-    """Import rows in memory like the rows of a JSONL file, or, if `columns` lists a table's columns, of a CSV file.
+    """Import rows in memory as if they came from a JSON Lines file or, if `columns` is given, from a CSV file.
 
-    Errors use `name` as the name of the file, and count rows from 1. Raises the errors of `import_files`.
+    `columns` lists the columns of the table. Errors use `name` as the file name, and number the rows from 1. Raises the same
+    errors as `import_files`.
     """
     from judge.importers.importing import import_rows
 
@@ -127,7 +131,7 @@ def _noting_labels(db: Path, done: Imported) -> Imported:
 
 
 def has_grounds(store: Store) -> bool:
-    """Return whether the newest answers have contexts against which they can be judged."""
+    """Return whether the newest answers have contexts, so that they can be judged against these."""
     from judge.prompts import load_task
     from judge.store.selection import suits_newest
 
@@ -135,16 +139,19 @@ def has_grounds(store: Store) -> bool:
 
 
 def without_contexts(store: Store, import_ids: Sequence[str]) -> list[str]:
-    """Return a note about answers without contexts in these imports, or nothing if there are none."""
+    """Return a list with a note about answers without contexts in these imports, or an empty list."""
     marks = ",".join("?" * len(import_ids))
     query = f"SELECT count(*) FROM answers WHERE context = '[]' AND origin IN ({marks})"
     [(n,)] = store.conn.execute(query, list(import_ids)).fetchall()
-    consequence = "their claims and sentences cannot be judged against contexts (faithfulness, citations)"
+    consequence = "their claims, sentences and citations cannot be judged against contexts"
     return [f"note: {n:,} answers have no contexts: {consequence}"] if n else []
 
 
 def alike(store: Store, datasets: Collection[str]) -> list[str]:
-    """Return a note about items with the same text that count as separate questions, as in files with one pair per row."""
+    """Return a list with a note about items that have the same text but count as separate questions, or an empty list.
+
+    This happens when a file has one judged pair per row.
+    """
     marks = ",".join("?" * len(datasets))
     query = (
         "SELECT coalesce(sum(n), 0), count(*) FROM (SELECT count(DISTINCT question_id) AS n FROM items "
@@ -157,13 +164,13 @@ def alike(store: Store, datasets: Collection[str]) -> list[str]:
         return []
     return [
         f"note: {n:,} items share {words:,} questions or claims, but each item counts as a separate question. Intervals and "
-        "calibration treat questions as independent, so the results would be too certain. To group the items, import them "
-        "into a new study (-d) with --map question_id=COLUMN, the column with the question or claim."
+        "calibration treat questions as independent, so intervals would be too narrow. To group the items, import them into a "
+        "new study (-d) with --map question_id=COLUMN, where COLUMN contains the question or claim."
     ]
 
 
 def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Return notes about labels that no shipped task declares for the field, usually because --map-label was forgotten."""
+    """Return notes about labels that no shipped task declares for their field, usually because --map-label was forgotten."""
     from judge.prompts import find_tasks, load_task
 
     if not label_counts:
@@ -172,7 +179,7 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     derived_from: set[str] = set()
     for name in find_tasks():
         task = load_task(name)
-        # Gold that a task compares its own answers with is not a label of a judge.
+        # Some gold fields are only compared with the answers of a task and are not labels that a judge gives.
         derived_from |= {derived.gold for derived in task.spec.derive.values() if derived.gold}
         for label_field in task.fields:
             domains.setdefault(label_field, set()).update(task.domain(label_field))
@@ -183,20 +190,20 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
             examples = ", ".join(f"{v!r} ({counts[v]})" for v in strange[:5])
             want = ", ".join(sorted(domains[label_field]))
             out.append(
-                f"note: labels of '{label_field}' that its task does not declare: {examples}; the task has {want}. They are "
-                f"unchanged. To rename them, import into a new study (-d) with --map-label {label_field}:OLD=NEW."
+                f"note: some labels of '{label_field}' are not labels of its task: {examples}; the task has {want}. They were "
+                f"imported unchanged. To rename them, import into a new study (-d) with --map-label {label_field}:OLD=NEW."
             )
         unknown = label_field not in domains and label_field not in derived_from
         if unknown and (same := _tasks_with(counts)):
             out.append(
-                f"note: no task has a field '{label_field}', so no judge is compared with these labels. Tasks with these labels: "
-                f"{', '.join(same)}. To add the labels under their field, import again with --map ...gold.FIELD=..."
+                f"note: no task has a field '{label_field}', so no judge is compared with its labels. Tasks with the same labels: "
+                f"{', '.join(same)}. To store the labels under the field of a task, import again with --map ...gold.FIELD=..."
             )
     return out
 
 
 def _tasks_with(labels: Iterable[str]) -> list[str]:
-    """Return `task (field FIELD)` of up to three shipped tasks that have all these labels."""
+    """List up to three shipped tasks that have all these labels, as `task (field FIELD)`."""
     from judge.prompts import find_tasks, load_task
 
     wanted = set(labels)
@@ -211,10 +218,10 @@ def _tasks_with(labels: Iterable[str]) -> list[str]:
 
 
 def suited(store: Store) -> list[str]:
-    """Return the shipped labelling tasks whose inputs the newest units have, best first, without version numbers.
+    """Return the names of the shipped labelling tasks whose inputs the newest units have, best first, without versions.
 
-    If these units have human or gold labels, only tasks with those fields are returned. Otherwise all fitting tasks are
-    returned, ranked by the number of inputs that they show.
+    If these units have human or gold labels, only tasks with the labelled fields are returned. Otherwise, tasks that show more
+    inputs come first.
     """
     from judge.labels.relation import newest_fields
     from judge.prompts import find_tasks, load_task
@@ -227,12 +234,12 @@ def suited(store: Store) -> list[str]:
         if task.people_only or not _asks_for_labels(task) or not suits_newest(store, task):
             continue
         has_labels = bool(fields & set(task.fields))
-        # Of tasks that show the same, the one with the fewest labels is the easiest to begin with.
+        # Of tasks that show the same inputs, the one with the fewest labels is the easiest to start with.
         fewest = -sum(len(question.labels) for question in task.spec.questions)
         rank = (has_labels, task.spec.unit == "passage", len(task.required_inputs), fewest)
         by_task[task.task_id] = max(rank, by_task.get(task.task_id, rank))
     ranked = sorted(by_task, key=lambda name: (*(-int(x) for x in by_task[name]), name))
-    # Only a task whose field has labels can be compared with people, so other tasks are not suggested then.
+    # Only tasks whose field has labels can be compared with people.
     wanted = [name for name in ranked if by_task[name][0]]
     if not ranked:
         wanted = [name for name in ANSWERS_ALONE if suits_newest(store, load_task(name))]

@@ -1,4 +1,4 @@
-"""Runs in provider batches or in files, for `judge run --batch`, `judge run --offline` and Python."""
+"""Execute runs in provider batches, or through request files, for `judge run --batch`, `judge run --offline` and Python."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def run_in_batches(
     options: RunOptions,
     notify: Callable[[str], None] = lambda text: None,
 ) -> Ran:
-    """Request missing judgements in the provider's batches, and wait for the results.
+    """Request the missing judgements in batches of the provider, and wait for the results.
 
-    `notify` is called with a message at every change of state. If an error ended the run early, the report contains it.
+    `notify` is called with a message at every change of state. If an error ended the run early, the report contains the error.
     Raises StudyError if another process executes the same run, UsageError for options that batches do not support, and
     the errors of `Provider.open`.
     """
@@ -44,7 +44,7 @@ def run_in_batches(
 
 
 def write_files(store: Store, asking: Asking, options: RunOptions, folder: Path) -> Written:
-    """Write the pending requests of a run to files for the user's own program. Raises the errors of `run_in_batches`."""
+    """Write the pending requests of a run to files, for a program of the user. Raises the same errors as `run_in_batches`."""
     from judge.jobs.offline import Offline
     from judge.jobs.write import write_job
     from judge.store.selection import check_any
@@ -59,24 +59,26 @@ def write_files(store: Store, asking: Asking, options: RunOptions, folder: Path)
 
 
 def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None:
-    """Check the options. Raises UsageError for options that only single calls support."""
+    """Raise UsageError for options that only single calls support."""
     from judge.jobs.offline import reader_of
 
     if len(options.base_url) > 1:
-        raise UsageError("several --base-url require single calls: a batch is posted to one provider")
+        raise UsageError(
+            "--base-url can only be repeated for single calls, because a batch is sent to one server"
+        )
     reader_of(asking.provider)
     # The vendor's client posts a batch without the headers and the query of single calls.
     of_calls = [n for n in options.settings if n.partition(".")[0] in ("header", "query") or n == "key"]
     if of_calls and not offline:
         raise UsageError(
-            f"--option {of_calls[0]} requires single calls: omit it, because a batch does not support it"
+            f"--option {of_calls[0]} is only supported for single calls: omit this option to use a batch"
         )
 
 
 async def _opened(store: Store, asking: Asking) -> Plan:
-    """Open the provider, probe the model and close the provider. Return the plan, including the cost of the probes.
+    """Open the provider, probe the model and close the provider. Return the plan with the cost of the probes added.
 
-    The batches themselves go through the vendor's own client.
+    The provider is not needed afterwards, because batches use the vendor's client.
     """
     from judge.prompts.render import CODES
     from judge.providers.openai import Provider as OpenAI

@@ -1,4 +1,4 @@
-"""Calibrate, route, compare and improve judges, given the name of a task. For the command line and Python."""
+"""Calibrate, route, compare and improve judges of a task that is given by name, for the command line and Python."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def field_of(task: Task, name: str | None) -> str:
 
 
 def panel_of(store: Store, task: Task, field: str, runs: Sequence[str] = ()) -> Panel:
-    """Return all labels of the field, by people and these runs (all runs if none is named), including sealed tests.
+    """Return all labels of the field by people and by these runs (by all runs if none is named), including sealed tests.
 
-    The caller must mask the sealed test or log its use.
+    The caller must exclude the sealed test or log a look at it.
     """
     from judge.labels.scope import Scope, read_panel
 
@@ -56,7 +56,7 @@ def panel_of(store: Store, task: Task, field: str, runs: Sequence[str] = ()) -> 
 def _chosen(
     store: Store, task_name: str, field: str | None, reference: str | None
 ) -> tuple[Task, Split | None, str, str | None]:
-    """Return the task, its split, the field and the reference. Field and reference default to those of the split."""
+    """Return the task, its split, the field and the reference. The defaults for field and reference come from the split."""
     from judge.labels import split as parts
     from judge.store import export
 
@@ -78,11 +78,11 @@ def compare(
     field: str | None = None,
     reference: str | None = None,
 ) -> Contest:
-    """Compare runs of a task on the same units (`judge compare`). Raises the errors of `suites.contest.compare`."""
+    """Compare runs of a task on the same units (`judge compare`). Raises the same errors as `suites.contest.compare`."""
     from judge.suites import contest
 
     if len(runs) == 1:
-        raise UsageError("--run must be given at least twice, or not at all to compare every run of the task")
+        raise UsageError("--run must be given at least twice; omit --run to compare all runs of the task")
     task, split, name, word = _chosen(store, task_name, field, reference)
     panel = panel_of(store, task, name, runs)
     return contest.compare(
@@ -102,9 +102,10 @@ def route(
     reference: str | None = None,
     keep: bool = True,
 ) -> tuple[Route, str | None]:
-    """Return the route of a run (`judge route`), and the id of the stored derived run.
+    """Find a route for these runs (`judge route`). Return the route, and the id of the derived run that stores it.
 
-    The id is None if no threshold passes or `keep` is False. Raises the errors of `suites.route.route`.
+    The id is None if the promise holds at no threshold, or if `keep` is False. Raises the same errors as
+    `suites.route.route`.
     """
     from judge.suites import route as routing
 
@@ -119,7 +120,7 @@ def route(
 class CalibrationOutcome:
     """The result of `calibrate`. `reference` is the name of the reference labels.
 
-    If no run was stored, `run_id` is None and `why` is the reason. `known` is True if the study already had this run.
+    If no run was stored, `run_id` is None and `why` gives the reason. `known` is True if the study already had this run.
     """
 
     result: Calibrated
@@ -160,7 +161,7 @@ class CalibrationOutcome:
 
 
 def compared_json(result: Calibrated) -> list[dict[str, Json]]:
-    """Return each measure before and after calibration, in the documented JSON shape."""
+    """Return the measures before and after calibration, in the documented JSON shape."""
     return [
         {
             "before": before.as_json(),
@@ -185,8 +186,8 @@ def calibrate(
 ) -> CalibrationOutcome:
     """Calibrate a judge's label probabilities (`judge calibrate`).
 
-    `method` is batch, bias, temperature or isotonic (None: bias if there are labels, otherwise batch). `prior` is for
-    batch: uniform, gold, or LABEL=SHARE,... Raises the errors of `derive.calibrate.calibrate`.
+    `method` is batch, bias, temperature or isotonic (None: bias if there are labels, otherwise batch). `prior` is used by
+    batch and is uniform, gold, or LABEL=SHARE,... Raises the same errors as `derive.calibrate.calibrate`.
     """
     from judge import derive
     from judge.derive.calibrate import calibrate as put_right
@@ -222,7 +223,7 @@ def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:
         return None
     if method != "batch":
         raise UsageError(
-            "--prior requires --method batch: the other methods estimate the shares from the labels"
+            "--prior requires --method batch, because the other methods estimate the shares from the labels"
         )
     if text in ("uniform", "gold"):
         return Prior(text)
@@ -236,7 +237,7 @@ def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:
             value = math.nan
         if not separator or label not in domain or label in shares or not 0 < value < 1:
             raise UsageError(
-                f"--prior {text} must be uniform, gold, or a share between 0 and 1 for each of {', '.join(domain)}, e.g. {domain[0]}=0.2,..."
+                f"--prior {text}: must be uniform, gold, or a share between 0 and 1 for each of {', '.join(domain)}, e.g. {domain[0]}=0.2,..."
             )
         shares[label] = value
     # Three equal shares are typed as 0.33 each and add up to 0.99.
@@ -250,14 +251,14 @@ def _not_kept(result: Calibrated, prior: Prior | None) -> str | None:
     """Return the reason why the run is not stored, or None if it is stored."""
     if result.has_signal is False:
         return (
-            f"{result.method} calibration found no signal: on these labels, the probabilities do not distinguish between the "
-            "labels. --method batch may still help, because it needs only the label shares (--prior)"
+            f"{result.method} calibration found no signal: the probabilities carry no information about the reference labels. "
+            "--method batch may still help, because it only needs the label shares (--prior)"
         )
-    # With a 5 % class, equal shares lowered kappa from .51 to .19: without known shares the result is only shown.
+    # With a label of 5 %, assuming equal shares lowered kappa from .51 to .19, so nothing is stored if the shares are unknown.
     if result.method == "batch" and prior is None:
         return (
-            "the label shares are not known, and batch calibration with wrong shares does harm; to store this judge, "
-            "set them with --prior (uniform, gold, or LABEL=SHARE,...)"
+            "the label shares are not known, and batch calibration with wrong shares makes labels worse; to store this judge, "
+            "set the shares with --prior (uniform, gold, or LABEL=SHARE,...)"
         )
     if result.fit.why:
         return result.fit.why
@@ -295,7 +296,7 @@ def improve(
         try:
             plan = await open_patiently(asking.provider, asking.plan, store=store)
             if rewriter is not None:
-                # One limit for both models: what opening the judge has cost is no longer there.
+                # The limits apply to both models, so the cost of opening the judge is subtracted.
                 left = plan.less(*filter(None, [plan.opened]))
                 opened = (await open_patiently(rewriter.provider, left, rewriter.price, store=store)).opened
                 rewriter = dataclasses.replace(rewriter, opened=opened)
@@ -308,7 +309,7 @@ def improve(
                 progress.end()
             await asking.provider.close()
 
-    # The lock of judge run, because both would ask about the same units.
+    # The same lock as `judge run`, because both would request the same units.
     with store.run_lock(f"{asking.plan.task.name} {asking.plan.model}"):
         return asyncio.run(work(rewriter))
 
@@ -323,10 +324,12 @@ def rewriter_of(model: str, asking: Asking, options: RunOptions) -> Rewriter:
 
     plan = asking.plan
     same = model.partition("/")[0] == plan.model.partition("/")[0]
-    # A key or an address of one vendor must not be sent to another.
+    # A key of one vendor must not be sent to another vendor.
     reached = options if same else dataclasses.replace(options, base_url=(), settings={})
     provider = provider_of(model, reached)
     if isinstance(provider, PairReader):
-        raise UsageError(f"--rewriter {model}: this model cannot write text, it only scores pairs of texts")
+        raise UsageError(
+            f"--rewriter {model}: this model cannot rewrite instructions, because it only scores pairs of texts"
+        )
     price = find(model, provider.describe(), plan.prices)
     return Rewriter(model, provider, price if plan.max_cost is None else wanted(model, price))

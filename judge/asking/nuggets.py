@@ -19,7 +19,7 @@ def assigner(judge: str | None, annotator: str | None, condition: str | None) ->
     """Return the source of the assignments. Raises UsageError if both a judge and an annotator are given."""
     if judge and annotator:
         raise UsageError(
-            "use --judge or --annotator, not both: a file contains the assignments from only one of them"
+            "use either --judge or --annotator, because the assignments in a file come from one source"
         )
     return Assigner(judge, annotator, condition)
 

@@ -1,4 +1,4 @@
-"""Panels of judges: combined from stored runs, or run one member at a time as a recipe specifies and then combined."""
+"""Panels of judges: pool stored runs, or run the members of a recipe one after the other and pool their labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PanelOutcome:
-    """A panel stored as `run_id`. `known` is True if the study already had it."""
+    """A panel that is stored as the run `run_id`. `known` is True if the study already had this run."""
 
     table: RunTable
     field: str
@@ -30,7 +30,7 @@ class PanelOutcome:
 
 
 def pooled(store: Store, runs: Sequence[str], field: str, method: str, task_id: str) -> PanelOutcome:
-    """Pool stored runs of a task and store the panel. Raises the errors of `derive.read_runs` and `pool`."""
+    """Pool stored runs of a task and store the panel. Raises the same errors as `derive.read_runs` and `pool`."""
     from judge import derive
     from judge.derive.pool import pool
 
@@ -52,7 +52,7 @@ def pooled(store: Store, runs: Sequence[str], field: str, method: str, task_id: 
 
 
 def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOptions) -> list[Asking]:
-    """Prepare each member's run. Raises UsageError for options that the recipe sets, and for a different task."""
+    """Prepare the run of each member. Raises UsageError for options that the recipe sets, or if the recipe is for another task."""
     # A common option would overwrite what makes the members different judges.
     given = [
         *decided(options),
@@ -61,7 +61,9 @@ def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOption
     ]
     given += ["--option"] if options.settings else []
     if given:
-        raise UsageError(f"{', '.join(given)}: set by the recipe; omit this option, or omit --recipe")
+        raise UsageError(
+            f"{', '.join(given)}: cannot be combined with --recipe, which sets this option; omit one of them"
+        )
     askings = []
     for member in panel.members:
         member_options = replace(
@@ -83,10 +85,10 @@ def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOption
 def run(
     store: Store, panel: PanelRecipe, askings: Sequence[Asking], ask: Callable[[Asking], Ran]
 ) -> tuple[list[Ran], PanelOutcome | None]:
-    """Run the members with `ask`, one after the other with a shared budget, and pool them.
+    """Run the members one after the other with `ask` and a shared budget, and pool their labels.
 
-    Returns the result of each run, and the panel. The panel is None if a run ended before its last unit; to resume it,
-    repeat the call. If a member fails on a unit, its label is missing, and the run continues.
+    Return the result of each run, and the panel. If a run ended before its last unit, the panel is None; to resume the run,
+    repeat the call. If a member fails on a unit, that label is missing, and the run continues.
     """
     done: list[Ran] = []
     for asking in askings:

@@ -1,4 +1,4 @@
-"""Runs for `judge run` and Python: build a plan and a provider from options, and execute the run.
+"""Execute runs for `judge run` and Python: build a plan and a provider from options, and run the plan.
 
 options = RunOptions(limit=100, max=("2usd",))
 asking = prepare("stance", "openai/gpt-5-mini", options)
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 SAMPLE, SAMPLE_QUESTIONS = 100, 50
-"""Number of units, or of whole questions, in the sample that the suggested next command draws."""
+"""Number of units (or of whole questions) that the suggested command draws for human annotation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A prepared run: its plan and provider. `recipe` is a result of `judge improve`; `notes` are messages for the user."""
+    """A prepared run with its plan and provider. `recipe` is the recipe of --recipe; `notes` are messages for the user."""
 
     plan: Plan
     provider: Provider
@@ -46,7 +46,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The result of a run. `calibrated` is the run that the recipe's calibration derived from it."""
+    """The result of a run. If the recipe has a calibration, `calibrated` is the calibrated run that was derived."""
 
     plan: Plan
     report: RunReport
@@ -54,14 +54,14 @@ class Ran:
 
 
 class Stop:
-    """Cancels a run in another thread's event loop. No more requests are sent, and received replies are stored."""
+    """Cancels a run in another thread's event loop. No more requests are sent, and replies already received are stored."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
 
     def bind(self) -> None:
-        """Remember the running loop and task, so that a later call can cancel them."""
+        """Store the running event loop and task, so that they can be cancelled later."""
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
 
     def __call__(self) -> None:
@@ -71,7 +71,7 @@ class Stop:
 
 
 def prepare(task_name: str, model: str | None, options: RunOptions, store: Store | None = None) -> Asking:
-    """Prepare the run that the options describe. Raises UsageError or TaskError. `store`: see `task_of`."""
+    """Prepare the run that the options describe. `store` is as in `task_of`. Raises UsageError or TaskError."""
     from judge.store.export import newer_version
 
     if not isinstance(model, str):
@@ -83,10 +83,10 @@ def prepare(task_name: str, model: str | None, options: RunOptions, store: Store
 
 
 def like_run(store: Store, run: str | None, model: str | None, options: RunOptions) -> tuple[str, RunOptions]:
-    """Return the model and the options. If a stored run is named, they have its settings.
+    """Return the model and the options. If a stored run is named, its settings are used.
 
-    The server, the limits and the units always come from the user, because a study from somebody else must not choose them.
-    Options that the user sets override the run's settings. Raises UsageError if neither a model nor a run is named.
+    The server, the limits and the units always come from the user, because a study from another person must not set them.
+    Options that the user sets override the settings of the run. Raises UsageError if neither a model nor a run is named.
     """
     from judge.permissions import without_servers
     from judge.run_options import WRITTEN, given, of_stored
@@ -110,7 +110,7 @@ def like_run(store: Store, run: str | None, model: str | None, options: RunOptio
 
 
 def asking_of(plan: Plan, model: str, options: RunOptions) -> Asking:
-    """Apply the recipe to the plan, and create the provider. Raises UsageError."""
+    """Apply the recipe to the plan, and create the provider. Raises UsageError if they do not fit the options."""
     recipe: Recipe | None = None
     notes: list[str] = []
     if options.recipe is not None:
@@ -119,7 +119,7 @@ def asking_of(plan: Plan, model: str, options: RunOptions) -> Asking:
 
 
 def task_of(store: Store | None, name: str, folder: Path | None) -> Task:
-    """Return the named task, in the version of the study (`known_task`). Raises UsageError or TaskError."""
+    """Return the named task; with `store`, in the version of the study (`known_task`). Raises UsageError or TaskError."""
     from judge.prompts import load_task
     from judge.store.export import known_task
 
@@ -127,7 +127,7 @@ def task_of(store: Store | None, name: str, folder: Path | None) -> Task:
 
 
 def make_plan(task_name: str, model: str, options: RunOptions, store: Store | None = None) -> Plan:
-    """Return the plan that the options describe. Raises UsageError or TaskError. `store`: see `task_of`."""
+    """Return the plan that the options describe. `store` is as in `task_of`. Raises UsageError or TaskError."""
     from judge.runner import Plan
     from judge.runner.prices import read_prices
     from judge.runner.requests import Sampling
@@ -139,7 +139,7 @@ def make_plan(task_name: str, model: str, options: RunOptions, store: Store | No
         task = task.with_guidelines()
     name = options.asked_as
     if name is not None and (not name.strip() or not name.isprintable()):
-        raise UsageError("--as requires a name with only printable characters")
+        raise UsageError("--as must be a name of printable characters")
     limits = limits_of(options.max)
     order, orders = order_of(options.label_order)
     return Plan(
@@ -169,7 +169,7 @@ def make_plan(task_name: str, model: str, options: RunOptions, store: Store | No
 
 
 def provider_of(model: str, options: RunOptions, source: Path | None = None) -> Provider:
-    """Return the provider of `vendor/model`, not opened yet.
+    """Return the provider for `vendor/model`, without opening it.
 
     `source` is the file that sets the server and the provider options, or None if the user sets them. Raises UsageError for
     invalid options, and for options that a file is not allowed to set.
@@ -185,7 +185,7 @@ def provider_of(model: str, options: RunOptions, source: Path | None = None) -> 
 
 
 def estimated(store: Store, asking: Asking) -> Forecast:
-    """Return the estimate for a run without judging any unit."""
+    """Estimate the cost of a run without judging any unit."""
     from judge.runner.estimate import estimate
 
     try:
@@ -195,12 +195,14 @@ def estimated(store: Store, asking: Asking) -> Forecast:
 
 
 def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Recipe, list[str]]:
-    """Apply a recipe to the plan. Raises UsageError for options that the recipe sets, and for a different task."""
+    """Apply a recipe to the plan. Raises UsageError for options that the recipe sets, or if the recipe is for another task."""
     from judge.improve.recipe import read_recipe
 
     given = decided(options)
     if given:
-        raise UsageError(f"{', '.join(given)}: set by the recipe; omit this option, or omit --recipe")
+        raise UsageError(
+            f"{', '.join(given)}: cannot be combined with --recipe, which sets this option; omit one of them"
+        )
     recipe = read_recipe(path)
     proved_with, notes = recipe.made.get("model"), []
     # A bias fitted on one model's probabilities may do harm on another's, but the user may know better: a note.
@@ -212,7 +214,7 @@ def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Reci
 
 
 def in_study(store: Store, asking: Asking, options: RunOptions) -> Asking:
-    """Add few-shot examples and relevant passages from the study. Raises UsageError if they do not fit the task."""
+    """Add few-shot examples and relevant passages from the study to the plan. Raises UsageError if they do not fit the task."""
     plan = asking.plan
     if options.examples:
         from judge.runner.examples import showing
@@ -224,12 +226,12 @@ def in_study(store: Store, asking: Asking, options: RunOptions) -> Asking:
 
 
 def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
-    """Return the plan of a separate run with these relevant passages. Raises UsageError if the task shows no such passages."""
+    """Return the plan of a separate run that shows these relevant passages. Raises UsageError if the task does not show any."""
     from judge.runner.contexts import relevant
 
     if "relevant_passages" not in plan.task.input_names:
         raise UsageError(
-            f"{plan.task.name} does not show relevant passages: --relevant requires the task grounding_relevant"
+            f"--relevant requires the task grounding_relevant, because {plan.task.name} does not show relevant passages"
         )
     passages = relevant(store, text)
     selection = dataclasses.replace(plan.selection, relevant=passages.passages)
@@ -237,10 +239,10 @@ def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
 
 
 def run(store: Store, asking: Asking, progress: RunDisplay | None = None, stop: Stop | None = None) -> Ran:
-    """Run the missing units under the study's lock, and calibrate if the recipe says so.
+    """Run the missing units under the lock of this run, and calibrate the labels if the recipe has a calibration.
 
-    If an error ended the run early, the report contains it. Raises StudyError if another process executes the same run,
-    and the errors of `Provider.open`.
+    If an error ended the run early, the report contains the error. Raises StudyError if another process executes the same
+    run, and the errors of `Provider.open`.
     """
     from judge.store.selection import check_any
 
@@ -253,7 +255,7 @@ def run(store: Store, asking: Asking, progress: RunDisplay | None = None, stop: 
 
 
 def continued(store: Store, asking: Asking) -> Asking:
-    """Add the earlier cost of the run to its plan, so that the limits apply to the total of all resumed runs."""
+    """Add the cost of earlier invocations to the plan, so that the limits apply to the whole run."""
     from judge.runner.identity import matching_runs
     from judge.store.runs import used
 
@@ -267,7 +269,7 @@ def continued(store: Store, asking: Asking) -> Asking:
 
 
 def ended(store: Store, asking: Asking, report: RunReport) -> Ran:
-    """Return the result of the run, calibrated if its recipe says so. The caller must have locked the run."""
+    """Return the result of the run, calibrated if its recipe has a calibration. The caller must hold the lock of the run."""
     calibrated = None
     # Without a label there is nothing to calibrate.
     if asking.recipe is not None and asking.recipe.calibration and report.labelled:
@@ -298,7 +300,7 @@ async def _execute(store: Store, asking: Asking, progress: RunDisplay | None, st
 
 
 def what_next(store: Store, ran: Ran) -> str:
-    """Return the command to suggest after a run: the report if other labels exist, or a new batch for people."""
+    """Return the command to suggest after a run: a report if there are other labels, otherwise a new batch for people."""
     from judge.store.label_rows import labellers
 
     task = ran.plan.task

@@ -1,4 +1,4 @@
-"""Build requests for a paper's scores, from the options of `judge score` or from Python."""
+"""Build requests for a paper's scores from the options of `judge score`, or from arguments in Python."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ INTERVALS: Mapping[str, Any] = {"interval": "bca", "confidence": 0.95}
 
 
 def request_of(store: Store, paper: Paper, options: Mapping[str, Any]) -> ScoreRequest:
-    """Build the request from a command's options. Raises UsageError for options that cannot be combined."""
+    """Build the request from the options of a command. Raises UsageError for options that cannot be combined."""
     if options.get("condition") is not None and paper.name in conditions.CONDITIONS:
         there = conditions.known(paper.name)
         raise UsageError(
-            f"--condition: {paper.name} has fixed conditions and scores each of them separately: {there}"
+            f"--condition cannot be used with {paper.name}, which scores each of its conditions separately: {there}"
         )
     from judge.suites import chosen
 
     models, runs = chosen.judges(store, options["runs"])
-    # A mean of judges and a score by each answer different questions, so neither is the default.
+    # A mean over judges and a score for each judge answer different questions, so neither is the default.
     if options.get("judges") is None and len(models) > 1:
-        raise UsageError("several judges: choose --judges mean or --judges each")
+        raise UsageError("several judges are named: choose --judges mean or --judges each")
     readings = {o.name: options[o.name.replace("-", "_")] for o in paper.options}
     return request_from(options, models=models, runs=runs, options=readings)
 
 
 def request_from(given: Mapping[str, Any], **changes: Any) -> ScoreRequest:
-    """Build a request from the given options and `changes`. The other options keep their defaults."""
+    """Build a request from the given options and `changes`. Other fields have their defaults."""
     known = {option.name: given[option.name] for option in fields(ScoreRequest) if option.name in given}
     return ScoreRequest(**{**known, **changes})
 
 
 class ScoreArguments(TypedDict, total=False):
-    """The arguments of a score in Python. They have the names of the options of `judge score`.
+    """The arguments of a score in Python, named like the options of `judge score`.
 
-    `runs` selects judges by model, run or panel. `readings` maps the names of the paper's own options to values. `interval`
-    is bca, percentile or None (or "none", as on the command line).
+    `runs` names the judges, each by a model, a run or a panel. `readings` maps names of the paper's own options to values.
+    `interval` is "bca", "percentile", or None for no intervals ("none" is also accepted).
     """
 
     runs: str | Sequence[str]
@@ -63,7 +63,7 @@ class ScoreArguments(TypedDict, total=False):
 
 
 class Prepared(NamedTuple):
-    """A paper, the request, and the keyword arguments of `judge.suites.result.score` or `board`."""
+    """A paper, a request, and the keyword arguments for `judge.suites.result.score` or `judge.suites.board.board`."""
 
     paper: Paper
     request: ScoreRequest
@@ -79,7 +79,7 @@ def prepare(
     if not paper.corrects and given.get("reference") is not None:
         readings["reference"] = str(given["reference"])
     runs, parts = given.get("runs") or (), given.get("parts") or ()
-    # A string is also a sequence: each of its letters would be taken for a part.
+    # A string is also a sequence, so each of its letters would be interpreted as a part.
     if isinstance(parts, str):
         raise UsageError(f"parts={parts!r}: must be a list of names, e.g. parts=[{parts!r}]")
     options = {
@@ -92,7 +92,7 @@ def prepare(
     score_options: dict[str, Any] = {name: given.get(name) for name in ("judges", "by")}
     score_options["reference"] = given.get("reference") if paper.corrects else None
     intervals = {**INTERVALS, **{name: value for name, value in given.items() if name in INTERVALS}}
-    # The word of the command line, which many users know.
+    # "none" is the value on the command line.
     if intervals["interval"] == "none":
         intervals["interval"] = None
     return Prepared(
@@ -101,7 +101,7 @@ def prepare(
 
 
 def paper_of(name: str) -> Paper:
-    """Return the paper with this name. Raises UsageError with the known names if there is none."""
+    """Return the paper with this name. Raises UsageError, which lists the known names, if there is none."""
     paper = papers.find(name)
     if paper is None:
         known = [*papers.PAPERS, *plugins.names("papers")]
@@ -110,12 +110,12 @@ def paper_of(name: str) -> Paper:
 
 
 def _readings(paper: Paper, given: Mapping[str, str]) -> dict[str, str]:
-    """Return all options of the paper by their Python names. Raises UsageError for an unknown option or choice."""
+    """Return the values of the paper's options, given by Python names. Raises UsageError for an unknown option or value."""
     known = {option.name.replace("-", "_"): option for option in paper.options}
     for name, value in given.items():
         option = known.get(name.replace("-", "_"))
         if option is None:
-            raise UsageError(f"{paper.name} has no reading '{name}'; available: {', '.join(known) or 'none'}")
+            raise UsageError(f"{paper.name} has no option '{name}'; available: {', '.join(known) or 'none'}")
         if option.choices and value not in option.choices:
             raise UsageError(f"{name}={value}: must be one of {', '.join(option.choices)}")
     readings = {name.replace("-", "_"): value for name, value in given.items()}

@@ -1,4 +1,4 @@
-"""Create the data that a paper's scores need with one model, for `judge suite` and `Study.suite`."""
+"""Create all data that a paper's scores need, with one model, for `judge suite` and `Study.suite`."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ ASKING = (
     *("concurrency", "patience", "retry", "max", "temperature", "answers", "rationale", "asked_as"),
     *("prompts", "base_url", "settings"),
 )
-"""The most common options of a run, which a suite has too. For other options, use judge run; the suite then reuses the run.
+"""The options of a run that a suite supports. For other options, use `judge run`; the suite then reuses that run.
 
-The paper determines the units and the examples. A suite has no recipe, because a recipe is for one task.
+The paper determines the units and the examples. A suite has no recipe, because a recipe is for a single task.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteDone:
-    """The performed steps, the score of each system and the request. There are no scores if a run stopped early."""
+    """The performed steps, the score of each system, and the request. If a run stopped early, there are no scores."""
 
     performed: Performed
     results: Sequence[Result]
@@ -41,7 +41,7 @@ class SuiteDone:
 
     @property
     def has_every_label(self) -> bool:
-        """Whether every judged unit has a label. Units that no task could take were not judged."""
+        """Whether every judged unit has a label. Units that lack an input of their task were not judged."""
         ended_without = {str(status) for status in Status} - {str(Status.OK)}
         runs = [run for result in self.results for run in result.runs]
         return bool(self.results) and not any(ended_without & set(run["counts"]) for run in runs)
@@ -60,11 +60,11 @@ def suite(
     stop: Stop | None = None,
     **score: Any,
 ) -> SuiteDone:
-    """Create missing data for the scores of these systems, with the model as the judge, and compute the scores.
+    """Create the missing data for the scores of these systems, with the model as the judge, and compute the scores.
 
-    If no system is named, the model is also the system. `given` lists the options that the user set: runs with different
-    values are not resumed, and other runs are resumed with their own settings. `score` is passed to
-    `judge.suites.result.score`. Raises the errors of `Provider.open`.
+    If no system is named, the model is also the system. `given` lists the options that the user set. Runs with different
+    values of these options are not resumed; other runs are resumed with their own settings. `score` contains keyword arguments
+    for `judge.suites.result.score`. Raises the errors of `Provider.open`.
     """
     from judge.runner.generate import check_origin
     from judge.suites.result import score as scored
@@ -111,7 +111,7 @@ def suite(
 
 
 def _settings(options: RunOptions, given: Collection[str], provider: Provider) -> Mapping[str, Any]:
-    """Return the settings that a run must have to be resumed: the settings in its identity that the user set."""
+    """Return the settings that a run must have to be resumed: those of its identity that the user set."""
     apart = ("asked_as", "prompts", "settings", *OF_TASK)
     settings = {name: getattr(options, name) for name in IDENTITY if name in given and name not in apart}
     if "settings" in given:
@@ -122,7 +122,7 @@ def _settings(options: RunOptions, given: Collection[str], provider: Provider) -
 
 
 def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
-    """Return the plan of a step, with the settings of the run that it resumes or, for a new run, with the options."""
+    """Return the plan of a step. It has the settings of the run that it resumes or, for a new run, the given options."""
     step_options = replace(options, relevant=None, examples=None, recipe=None)
     typed, began = step.model_and_options
     # Outputs of a system that is called otherwise than its model, and is no judge.
@@ -132,7 +132,7 @@ def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
         # Without its recipe the run would be another run, and its judgements so far would not count.
         if began.recipe is not None:
             raise UsageError(
-                f"{step.why}: that run used a recipe, which a suite does not support; to resume it: {step.command(store.path)}"
+                f"{step.why}: its run used a recipe, which a suite does not support; resume the run with: {step.command(store.path)}"
             )
         kept = {
             name: getattr(began, name) for name in IDENTITY if name not in ("settings", "prompts", *OF_TASK)
@@ -155,7 +155,7 @@ async def _perform(
     report_line: Callable[[str], None],
     stop: Stop | None,
 ) -> Performed:
-    """Perform the missing steps. The provider is opened only if steps are missing."""
+    """Perform the missing steps. The provider is only opened if there are any."""
     from judge.runner import open_patiently
     from judge.suites.perform import Performed, perform
 

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 COUNTS = ("answers", "sentences", "citations", "claims", "labels")
 RANKING_COUNTS = ("lists", "entries")
 STAGES = ("retrieve", "rerank", "top-k")
-"""The stages of a pipeline that can produce a ranking."""
+"""The stages of a retrieval pipeline that can produce a ranking."""
 _TREC = re.compile(r"\S+\s+Q0\s+\S+\s+\S+\s+\S+\s+\S+\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The user's description of the files: the system, condition and paper of outputs, and the stage of rankings."""
+    """The user's description of files: the system, condition and paper of outputs, and the stage of rankings."""
 
     system: str | None = None
     condition: str | None = None
@@ -39,7 +39,7 @@ class Outputs:
 
 @dataclass(slots=True)
 class FilesImported:
-    """The imported files with their numbers of new rows, and the missing conditions of a paper's protocol as sentences."""
+    """The imported files with the numbers of new rows, and sentences about conditions that the paper's protocol lacks."""
 
     reports: list[tuple[Path, ImportReport]] = field(default_factory=list)
     lacks: list[str] = field(default_factory=list)
@@ -53,16 +53,16 @@ class FilesImported:
 
     @property
     def skipped(self) -> list[str]:
-        """The skipped rows, each with file, line and reason."""
+        """The skipped rows, each with its file, line and reason."""
         return [str(error) for _, report in self.reports for error in report.skipped]
 
 
 def is_ranking(path: Path) -> bool:
-    """Return whether a file is a TREC run: its first line has six columns, and the second one is Q0."""
+    """Return whether a file is a TREC run: its first line has six columns, and the second column is Q0."""
     from judge.files import opened
 
     if not path.is_file():
-        # A missing file is reported by the import that its ending chooses.
+        # The importer, which is chosen by the file's extension, reports a missing file.
         return path.suffix in (".run", ".trec")
     with opened(path) as handle:
         first = next((line for line in handle if line.strip()), b"")
@@ -70,7 +70,10 @@ def is_ranking(path: Path) -> bool:
 
 
 def import_files(store: Store, paths: Sequence[Path], options: Options, outputs: Outputs) -> FilesImported:
-    """Import files of answers, verdicts and rankings, one transaction per file. Raises UsageError, BadInput with the line."""
+    """Import files of answers, verdicts and rankings, one transaction per file.
+
+    Raises UsageError for invalid options, and BadInput, which names the line, for an invalid file.
+    """
     from judge.importers import answers
     from judge.importers.importing import import_each
 
@@ -101,7 +104,10 @@ def import_rows(
     *,
     cells: bool,
 ) -> FilesImported:
-    """Import answers and verdicts in memory like a file's. `cells`: rows of a table. Raises the errors of `import_files`."""
+    """Import answers and verdicts that are in memory, as if they came from a file.
+
+    `cells` is True if the records are rows of a table. Raises the same errors as `import_files`.
+    """
     from judge.importers import answers
     from judge.importers.importing import skipping
     from judge.importers.records import Records
@@ -118,16 +124,16 @@ def import_rows(
 
 
 def check_rankings(paths: Sequence[Path], outputs: Outputs) -> None:
-    """Check the stage of rankings. If it is missing, raises UsageError with the most likely stage."""
-    # A TREC file does not say its stage, and a measure of retrieval on reranked lists would be silently wrong.
+    """Raise UsageError, which suggests the most likely stage, if the stage of rankings is missing."""
+    # A TREC file does not contain its stage, and retrieval measures of reranked lists would be wrong without any warning.
     if not paths or outputs.stage is not None:
         return
     names = " ".join(path.name.lower() for path in paths)
     likely = "rerank" if "rerank" in names else "top-k" if re.search(r"top[-_]?(k|\d)", names) else "retrieve"
     system = ["--system", outputs.system] if outputs.system else []
     raise UsageError(
-        "specify the stage of these rankings: --stage retrieve (as retrieved), rerank (reordered) or top-k (as used); "
-        f"try: {command('judge systems import', '--stage', likely, *paths, *system)}"
+        "specify the stage of these rankings with --stage: retrieve (as retrieved), rerank (reordered) or top-k (as used); for "
+        f"example: {command('judge systems import', '--stage', likely, *paths, *system)}"
     )
 
 
@@ -135,7 +141,7 @@ def _info(options: Options, outputs: Outputs) -> Any:
     from judge.store.imports import ImportInfo
 
     given = {"--system": outputs.system, "--condition": outputs.condition}
-    # The log of imports shows what the options added to every row.
+    # The log of imports shows the values that the options added to every row.
     constants = {name: value for name, value in given.items() if value}
     return ImportInfo("answers", {}, options.dataset, {**options.maps, **constants}, options.label_maps)
 
@@ -148,7 +154,7 @@ def _add(
     bad: Bad,
     paper: str | None,
 ) -> ImportReport:
-    """Store answers as answers, and verdicts about one document as runs of the system."""
+    """Store outputs: answers as answers of the system, and verdicts on single documents as runs of the system."""
     from judge.importers.verdicts import Verdicts
     from judge.store.answers import add_answers
 
@@ -172,7 +178,7 @@ def _import_rankings(
 
     if not paths:
         return
-    # A ranking that is called as a system is that system's own.
+    # A ranking with the name of a system belongs to that system.
     name, stage = outputs.name or outputs.system, str(outputs.stage)
     info = ImportInfo("rankings", {}, options.dataset, {"stage": stage, **({"name": name} if name else {})})
     ids = Ids(store, options.dataset)

@@ -1,4 +1,4 @@
-"""Calibrate a judge's label probabilities: without reference labels (batch), or on labels, cross-fitted by question."""
+"""Calibrate a judge's label probabilities, either without reference labels (batch) or on labels, cross-fitted by question."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,34 +22,34 @@ from judge.types import GOLD, Json, Measure
 
 FOLDS = 5
 FEWEST = 20
-"""Below this number of labelled units, nothing is fitted."""
+"""The minimum number of labelled units for a fit."""
 UNEVEN = (
-    "units were drawn with unequal probabilities: agreement and calibration errors are weighted; the fit takes the units as they "
-    "were drawn"
+    "units were drawn with unequal probabilities, so agreement and calibration errors are weighted; the fit does not use the "
+    "weights"
 )
 BEFORE, AFTER, TRUTH = "before", "after", "reference"
 
 
 @dataclass(frozen=True)
 class Prior:
-    """The label shares that batch calibration targets: `uniform`, the reference's shares (`gold`), or given shares."""
+    """The label shares that batch calibration aims at: equal (`uniform`), those of the reference (`gold`), or given shares."""
 
     word: str
     shares: tuple[float, ...] | None = None
 
     @property
     def known(self) -> bool:
-        """Whether the user named the shares; otherwise equal shares are assumed."""
+        """Whether the user specified the shares. If not, equal shares are assumed."""
         return self.word != "assumed"
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """The result of a calibration: labels, the fit, and a comparison on units of questions that the fit left out.
+    """The result of a calibration: labels, the fit, and a comparison on questions that the fit left out.
 
-    `measures`: (before, after, after - before) for each measure; empty without labels. `signal`: the information in
-    the probabilities about a label beyond its share, in nats. `shares`: label -> (before, after). `n_plain` units
-    have a label without probabilities, which is not changed.
+    `measures` has (before, after, after - before) for each measure, and is empty without reference labels. `signal` is the
+    information of the probabilities about the labels beyond their shares, in nats. `shares` maps each label to its share
+    before and after. `n_plain` units have labels without probabilities, which are not changed.
     """
 
     method: str
@@ -64,12 +64,12 @@ class Calibrated:
     shares: Mapping[str, tuple[float, float]]
     n_plain: int
     n_changed: int
-    """The number of labels that calibration changed, on the units that the reference labels."""
+    """The number of labels that calibration changed, on units with a reference label."""
     notes: tuple[str, ...]
 
     @property
     def repaired(self) -> bool | None:
-        """Whether agreement rose (the lower bound of the difference is above 0); None if unknown for lack of labels."""
+        """Whether agreement increased (the lower bound of the difference is above 0); None without reference labels."""
         if not self.measures:
             return None
         difference = self.measures[0][2]
@@ -77,13 +77,13 @@ class Calibrated:
 
     @property
     def has_signal(self) -> bool | None:
-        """Whether the probabilities carry any information about the labels; None if unknown for lack of labels.
+        """Whether the probabilities carry information about the labels; None without reference labels.
 
-        True if the lower bound of their information or of a kappa is above 0.
+        The value is True if the lower bound of the information or of a kappa is above 0.
         """
         if self.signal is None:
             return None
-        # With few labels, a fit can cost more nats than a weak signal has, and still rank the units correctly.
+        # With few labels, the fit may lose more information than a weak signal has, and still rank the units correctly.
         lows = [self.signal.low, *(m.low for m in self.measures[0][:2] if m is not None)]
         return any(low is not None and low > 0 for low in lows)
 
@@ -96,7 +96,7 @@ def calibrate(
     prior: Prior | None = None,
     **how: Unpack[How],
 ) -> Calibrated:
-    """Calibrate the only run of `table`. Questions of a sealed test are neither fitted on nor evaluated.
+    """Calibrate the only run of `table`. Questions of a sealed test are used for neither the fit nor the evaluation.
 
     Raises UsageError if the run has no probabilities or was already fitted on labels, if there are too few labels, or
     if the method does not suit the task.
@@ -106,12 +106,12 @@ def calibrate(
     p = labels_of_run.probabilities[0]
     if p is None:
         raise UsageError(
-            f"run {table.run_ids[0]} has no label probabilities to calibrate; run the task with a model that returns them: "
+            f"run {table.run_ids[0]} has no label probabilities to calibrate; run the task with a model that returns probabilities: "
             + command("judge run", table.task.task_id, "-m", "MODEL", "--answers", "codes")
         )
     if method == "isotonic" and len(labels_of_run.domain) != 2:
         raise UsageError(
-            f"--method isotonic needs a field with two labels; '{field}' has {len(labels_of_run.domain)}"
+            f"--method isotonic requires a field with two labels, but '{field}' has {len(labels_of_run.domain)}"
         )
     prior = prior or Prior("assumed")
     open_units, sealed_notes = _open(table)
@@ -121,24 +121,22 @@ def calibrate(
     numbers, _ = table.questions
     needs = method != "batch" or prior.word == "gold"
     if needs and truth is None:
-        raise UsageError(
-            f"--method {method} is fitted on labels, but '{field}' has no gold or human labels yet"
-        )
+        raise UsageError(f"--method {method} is fitted on labels, but '{field}' has no gold or human labels")
     if needs and (usable.sum() < FEWEST or len(np.unique(numbers[usable])) < 2):
         raise UsageError(
-            f"--method {method} needs {FEWEST} units with probabilities and a label, in at least two questions; "
-            f"there are {int(usable.sum())}"
+            f"--method {method} requires at least {FEWEST} units with probabilities and a reference label, from at least two "
+            f"questions; there are {int(usable.sum())}"
         )
-    # Random folds would put passages of one question into the fit and the test: one classifier had kappa .51 by random folds
-    # and .22 by question.
+    # With random folds, passages of a question would be in both the fit and the test. One classifier had kappa .51 with random
+    # folds, and .22 with folds by question.
     fold = truth.by_question(FOLDS, usable) if truth is not None and usable.any() else np.full(len(codes), -1)
     fit = _fitter(method, prior, p, len(labels_of_run.domain))
-    # What uses no label is fitted once: no question has to be left out.
+    # A method that uses no labels is fitted once, because no question has to be left out.
     after, whole = fits.cross_fitted(p, codes, fold if needs else np.full_like(fold, -1), fit)
     before = labels_of_run.codes[:, 0]
     labels = fits.most_probable(after, before)
     if method == "temperature":
-        # A temperature must not change a tie, or a label that another program chose.
+        # A temperature does not change the most probable label. Ties, and labels of other programs, must not change either.
         labels = before
     labelled = before != MISSING
     first, second = (
@@ -174,7 +172,7 @@ def calibrate(
 
 def _unfitted_yet(table: RunTable) -> None:
     """Raise UsageError if the run was already fitted on labels, directly or through its parents."""
-    # Its probabilities on other questions depend on the labels of a left-out question, so cross-fitting would be biased.
+    # The run's probabilities depend on the labels of all questions, so no question can be left out of the fit.
     conn, [run] = table.store.conn, table.run_ids
     if derived.folds(conn, run):
         sources = [parent for parent in derived.sources(conn, run) if parent != run]
@@ -185,7 +183,7 @@ def _unfitted_yet(table: RunTable) -> None:
 
 
 def _open(table: RunTable) -> tuple[BoolArray, tuple[str, ...]]:
-    """Return the units outside the task's sealed test, and a note on it."""
+    """Return a mask of the units outside the task's sealed test, and a note on the other units."""
     task_split = split.find(table.store, table.task)
     numbers, names = table.questions
     if task_split is None:
@@ -194,7 +192,7 @@ def _open(table: RunTable) -> tuple[BoolArray, tuple[str, ...]]:
     inside = np.fromiter((name in sealed for name in names), dtype=np.bool_, count=len(names))[numbers]
     if not inside.any():
         return ~inside, ()
-    note = f"{int(inside.sum()):,} units are in the sealed test and are neither fitted on nor counted here"
+    note = f"{int(inside.sum()):,} units are in the sealed test and are used for neither the fit nor the evaluation"
     return ~inside, (note,)
 
 
@@ -204,10 +202,10 @@ def _fitter(method: str, prior: Prior, p: FloatArray, k: int) -> Callable[[Float
         return by_method[method]
 
     def batch(_: FloatArray, codes: IntArray) -> fits.Fit:
-        # The mean is that of the whole run, because it uses no label.
+        # The mean is taken over the whole run, because it does not depend on labels.
         shares = np.full(k, 1 / k) if prior.shares is None else np.asarray(prior.shares)
         if prior.word == "gold":
-            # Half a unit keeps an unseen label possible.
+            # Half a unit is added to each label, so that no label gets the share 0.
             counts = np.bincount(codes, minlength=k) + 0.5
             shares = counts / counts.sum()
         return fits.fit_batch(p, shares)
@@ -224,12 +222,12 @@ def _compared(
     probabilities: tuple[FloatArray, FloatArray],
     **how: Unpack[How],
 ) -> tuple[list[tuple[Measure, Measure, Measure | None]], tuple[str, ...]]:
-    """Return agreement and calibration error before and after, on the units that the reference labels, and notes on them.
+    """Return agreement and calibration errors before and after, on units with a reference label, and notes.
 
     Units that were drawn with unequal probabilities are weighted.
     """
     in_reference = codes[2] != MISSING
-    # How gold units were chosen is not recorded.
+    # There are no design weights for gold labels, because it is not recorded how their units were chosen.
     of_units = weights(table.store, None, field) if reference != GOLD else {}
     w = np.array([of_units.get(unit, np.nan) for unit in table.units])
     is_weighted = bool((in_reference & np.isfinite(w)).any())
@@ -278,7 +276,7 @@ def _signal(
     field: str,
     **how: Unpack[How],
 ) -> Measure | None:
-    """Return the information (in nats) in cross-fitted probabilities, which always come from the bias fit."""
+    """Return the information of the cross-fitted probabilities about the labels, in nats. The bias fit is always used."""
     if usable.sum() < FEWEST or len(np.unique(fold[fold >= 0])) < 2:
         return None
     stated = after if method == "bias" else fits.cross_fitted(p, codes, fold, fits.fit_bias)[0]

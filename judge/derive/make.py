@@ -1,4 +1,4 @@
-"""Write a derived run: labels over the parents' units, the task's derived fields, and its origin."""
+"""Store a derived run: its labels on the units of the parents, the derived fields of the task, and the origin of the run."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from judge.store.derived import keep as keep_rows
 from judge.store.inputs import gold_value
 from judge.types import Json, Status
 
-# A derived run inherits these options if all parents have them with one value: they say what the run is for.
+# A derived run inherits these options if all parents have the same value, because they define the purpose of a run.
 SHARED = ("context", "system", "relevant", "examples", "shown", "rationale")
 
 
@@ -24,8 +24,8 @@ SHARED = ("context", "system", "relevant", "examples", "shown", "rationale")
 class Made:
     """Labels of one field on the units of a table.
 
-    `codes[u]` is -1 if there is no label, and `probabilities[u]` a row of nan if there are none. `why`: row -> the reason
-    for a missing label, if the statuses of the parents do not give it.
+    `codes[u]` is -1 if unit u has no label, and `probabilities[u]` is nan if it has no probabilities. `why` maps rows to the
+    reason for a missing label, if the statuses of the parents do not give the reason.
     """
 
     codes: IntArray
@@ -34,7 +34,7 @@ class Made:
 
 
 def name_of(table: RunTable, method: str) -> str:
-    """Return the model name of a derived judge: `method(model, model)`."""
+    """Return the model name of a derived judge, which has the form `method(model, model)`."""
     return f"{method}({', '.join(str(run['model']) for run in table.runs)})"
 
 
@@ -50,11 +50,10 @@ def keep(
     only: BoolArray | None = None,
     curve: Sequence[Sequence[Json]] = (),
 ) -> tuple[str, bool]:
-    """Store labels as a run derived from the table's runs. Return its id, and whether the study already had exactly this
-    run.
+    """Store labels as a run that is derived from the table's runs. Return its id, and True if the study already had this run.
 
-    `made`: field -> labels; fields that the task derives from it are added. `kind` is calibrated, pooled or routed,
-    `method` names the algorithm. `only`: the units that the run covers. `curve`: as in `Derivation`.
+    `made` maps fields to labels; fields that the task derives from these are added. `kind` is calibrated, pooled or routed, and
+    `method` names the algorithm. `only` selects the units that the run covers. `curve` is as in `Derivation`.
     """
     rows = np.arange(len(table.units)) if only is None else np.flatnonzero(only)
     units = [table.units[at] for at in rows.tolist()]
@@ -63,15 +62,15 @@ def keep(
     for label_field, field_labels in made.items():
         domain = table.task.domain(label_field)
         codes = field_labels.codes[rows]
-        # A fixed byte order and size: the hash identifies the run on every machine.
+        # The byte order and size are fixed, so that the hash identifies the run on every machine.
         digest.update(label_field.encode() + codes.astype("<i8").tobytes())
         texts = None
         if field_labels.probabilities is not None:
             p = field_labels.probabilities[rows]
-            # Rounded, so that the same derivation on another machine has the same hash.
+            # Rounded, so that the same derivation has the same hash on every machine.
             digest.update(np.round(p, 6).astype("<f8").tobytes())
             texts = masses.write(p, domain)
-        # Code -1 selects the last entry.
+        # The code -1 selects the last entry, which is None.
         labels = [*domain, None]
         columns.append(FieldLabels(label_field, [labels[code] for code in codes.tolist()], texts))
         unlabelled &= codes == MISSING
@@ -94,16 +93,16 @@ def _ended(table: RunTable, row: int, why: Mapping[int, str]) -> tuple[Status, s
     if row in why:
         return Status.UNPARSED, why[row]
     ended = {by_unit[table.units[row]] for by_unit in table.statuses if table.units[row] in by_unit}
-    # If the parents failed in different ways, no single status would be true of this run.
+    # If the parents failed in different ways, no single status describes this run.
     if len(ended) == 1 and not ended & {"ok"}:
-        return Status(ended.pop()), "no parent of this run has a label"
-    return Status.UNPARSED, "the parents of this run give no label"
+        return Status(ended.pop()), "none of the parents of this run has a label"
+    return Status.UNPARSED, "the labels of the parents do not determine a label"
 
 
 def _derived(
     store: Store, table: RunTable, judged_columns: list[FieldLabels], units: list[str]
 ) -> list[FieldLabels]:
-    """Return the columns of the fields that the task's tables derive, for the same units."""
+    """Return the labels of the fields that the task derives by tables, for the same units."""
     values = {column.field: column.values for column in judged_columns}
     columns = []
     for name, rule in table.task.spec.derive.items():
@@ -114,7 +113,7 @@ def _derived(
             query = f"SELECT t.unit_id, {gold_value(rule.gold)} FROM units AS t WHERE t.kind = ?"
             gold = dict(store.conn.execute(query, [table.task.spec.unit]).fetchall())
             pairs = zip(keys, units, strict=True)
-            # A row of the table that needs gold has no label where the gold label is missing: it is never guessed.
+            # If a row of the table needs a gold label and it is missing, the unit has no label.
             keys = [f"{key}|{gold[unit]}" if key and gold.get(unit) else None for key, unit in pairs]
         labels = [None if key is None else rule.table.get(key) for key in keys]
         columns.append(FieldLabels(name, labels, None, rule.source))

@@ -1,4 +1,4 @@
-"""The parents of a derived judge as arrays, and the labels that the judge is fitted on."""
+"""Read the parents of a derived judge as arrays, and the reference labels that the judge is fitted on."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ from judge.types import GOLD, Json
 class ParentLabels:
     """Labels of one field: `codes[u, r]` over `domain`, and `probabilities[r][u, k]`.
 
-    A code is -1 if there is no label; the probabilities of a run that has none are None. They sum to 1 over the domain
-    (mass outside all labels is left out); the row of a unit without stored probabilities is nan.
+    A code is -1 if there is no label. The probabilities of a run are None if it has none; otherwise they sum to 1 over the
+    domain, because mass on anything else is left out. The row of a unit without stored probabilities is nan.
     """
 
     domain: tuple[str, ...]
@@ -36,9 +36,9 @@ class ParentLabels:
 
 @dataclass(frozen=True, eq=False)
 class RunTable:
-    """Several runs of one task, on all units that any of them has judged, sorted by id.
+    """Several runs of one task, on all units that any of them has judged. Units are sorted by id.
 
-    `judged[u, r]`: whether run r has judged unit u. `runs` are rows of the table `runs`.
+    `judged[u, r]` is True if run r has judged unit u. `runs` contains rows of the database table `runs`.
     """
 
     store: Store
@@ -51,17 +51,17 @@ class RunTable:
 
     @property
     def run_ids(self) -> tuple[str, ...]:
-        """The ids of the parents."""
+        """The ids of the runs."""
         return tuple(str(run["run_id"]) for run in self.runs)
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """Unit -> its row."""
+        """The row of each unit."""
         return {unit: at for at, unit in enumerate(self.units)}
 
     @cached_property
     def questions(self) -> tuple[IntArray, list[str]]:
-        """Return the index of each unit's question, and the sorted questions that the indices refer to."""
+        """Return the index of each unit's question, and the sorted list of questions that the indices refer to."""
         question_of = dict(self.store.conn.execute("SELECT unit_id, question_id FROM units").fetchall())
         question_ids = list(map(question_of.__getitem__, self.units))
         names = sorted(set(question_ids))
@@ -69,9 +69,9 @@ class RunTable:
         return np.fromiter(map(number.__getitem__, question_ids), np.int64, len(question_ids)), names
 
     def labels(self, field: str, probabilities: bool = True) -> ParentLabels:
-        """Return the labels of a field. Omitting `probabilities` halves the time.
+        """Return the labels of a field. If `probabilities` is False, this takes half the time.
 
-        Raises UsageError for a text field.
+        Raises UsageError if the field has no list of labels.
         """
         domain = self.task.domain(field)
         if not domain:
@@ -91,7 +91,7 @@ class RunTable:
                 continue
             table = np.full((len(self.units), len(domain)), np.nan)
             table[rows] = masses.read_distributions(texts, domain)
-            # Runs differ in the mass outside their labels; only shares within the labels can be averaged.
+            # Runs differ in the mass outside their labels, so only probabilities within the labels can be averaged.
             total = table.sum(axis=1, keepdims=True)
             by_run.append(np.divide(table, total, out=np.full_like(table, np.nan), where=total > 0))
         return ParentLabels(tuple(domain), codes, tuple(by_run))
@@ -107,10 +107,9 @@ class RunTable:
 
 
 def read_runs(store: Store, names: Sequence[str], field: str | None = None) -> RunTable:
-    """Return the runs with these names (ids, ends of ids, or `last`), which must have the same set of labels for `field`.
+    """Return the runs with these names (ids, ends of ids, or `last`), which must have the same labels for `field`.
 
-    `field` defaults to the first one. Raises UsageError if a run is missing, is named twice, or has different
-    labels.
+    `field` defaults to the first field. Raises UsageError if a run is missing or named twice, or if the labels differ.
     """
     runs = [named_run(store, name) for name in names]
     ids = [run["run_id"] for run in runs]
@@ -138,7 +137,7 @@ def read_runs(store: Store, names: Sequence[str], field: str | None = None) -> R
         else sorted({unit for stored in judged_units for unit in stored})
     )
     if not units:
-        raise UsageError(f"{', '.join(names)}: no unit was judged")
+        raise UsageError(f"{', '.join(names)}: these runs have not judged any unit")
     is_judged = np.ones((len(units), len(runs)), dtype=np.bool_)
     table = RunTable(store, task, tuple(runs), units, is_judged, columns, tuple(statuses))
     for r, units_of_run in enumerate(judged_units):
@@ -149,7 +148,9 @@ def read_runs(store: Store, names: Sequence[str], field: str | None = None) -> R
 
 
 def newest(store: Store, task: Task, field: str) -> str:
-    """Return the newest judged or imported run of a task (any version) with probabilities, else the newest run.
+    """Return the newest judged or imported run of a task that has probabilities, otherwise the newest run.
+
+    Runs of all versions of the task are considered.
 
     Raises UsageError if the task has no run.
     """
@@ -158,18 +159,18 @@ def newest(store: Store, task: Task, field: str) -> str:
         "AND r.derived_from IS NULL AND json_extract(r.options, '$.tried') IS NULL "
         "ORDER BY r.started DESC, r.run_id DESC"
     )
-    # Runs that only a search started (`tried`) are left out: a user who names no run does not mean one of those.
+    # Runs that a search started (`tried`) are left out, because a user who names no run does not mean these.
     runs = [str(run) for (run,) in store.conn.execute(query, [task.task_id])]
     if not runs:
         raise UsageError(
-            f"{store.path}: no run of {task.task_id} yet: {command('judge run', task.task_id, '-m', 'MODEL')}"
+            f"{store.path}: there is no run of {task.task_id}; to start one: {command('judge run', task.task_id, '-m', 'MODEL')}"
         )
     return next((run for run in runs if relation.has_distributions(store.conn, run, field)), runs[0])
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """The reference labels on the units of a table: `codes[u]` over the domain, -1 if a unit has no label."""
+    """The reference labels on the units of a table. `codes[u]` is an index into the domain, or -1 if unit u has no label."""
 
     word: str
     table: RunTable
@@ -177,7 +178,7 @@ class Truth:
     codes: IntArray
 
     def fitted(self, folds: Mapping[str, int | None], used: BoolArray | None = None) -> Fitted:
-        """Return these labels (on the `used` units) as the record of a fit; see `judge.store.derived.Fitted`."""
+        """Return the record of a fit on these labels, restricted to the `used` units (see `judge.store.derived.Fitted`)."""
         selected = self.codes != MISSING if used is None else used & (self.codes != MISSING)
         ends = [f"\t{label}\n" for label in self.domain]
         rows = np.flatnonzero(selected)
@@ -186,14 +187,14 @@ class Truth:
         return Fitted(self.word, int(selected.sum()), hashlib.sha256(lines.encode()).hexdigest(), folds)
 
     def by_question(self, folds: int, some: BoolArray | None = None) -> IntArray:
-        """Return a fold for each unit, 0 to folds - 1, and -1 for questions without a label (among `some` units).
+        """Assign each unit a fold from 0 to folds - 1. All units of a question get the same fold.
 
-        All units of a question share a fold.
+        Questions without a label (among `some` units, if given) get -1.
         """
         numbers, names = self.table.questions
         labelled_units = self.codes != MISSING if some is None else some & (self.codes != MISSING)
         labelled = np.unique(numbers[labelled_units]).tolist()
-        # By the hash of the question's id, so that added units change few folds.
+        # Sorted by the hash of the question's id, so that added units change few folds.
         order = sorted(labelled, key=lambda q: hashlib.sha256(names[q].encode()).digest())
         fold = np.full(len(names), -1, dtype=np.int64)
         # Assigned in turn, so that folds have equal sizes.
@@ -201,7 +202,7 @@ class Truth:
         return np.asarray(fold[numbers], dtype=np.int64)
 
     def folds(self, fold: IntArray) -> dict[str, int | None]:
-        """Return question -> fold, from `by_question`."""
+        """Return the fold of each question, given the folds of units from `by_question`."""
         numbers, names = self.table.questions
         numbers_present, first = np.unique(numbers, return_index=True)
         return {
@@ -210,9 +211,10 @@ class Truth:
 
 
 def reference(store: Store, table: RunTable, field: str, word: str | None = None) -> Truth | None:
-    """Return the reference labels on the table's units. Without `word`, use the first of decided, gold, majority with labels.
+    """Return the reference labels on the table's units, or None if there are none.
 
-    Return None if there are none at all. Raises UsageError if the given word or name has no labels.
+    Without `word`, the first of decided, gold and majority that has labels is used. Raises UsageError if `word` is given and
+    this reference has no labels.
     """
     domain = tuple(table.task.domain(field))
     for name in [word] if word else (DECIDED, GOLD, MAJORITY):
@@ -222,7 +224,7 @@ def reference(store: Store, table: RunTable, field: str, word: str | None = None
             if word:
                 raise
             continue
-        # Gold is read directly: a table of all annotators takes seconds for millions of units.
+        # Gold labels are read directly, because a table of all annotators takes seconds for millions of units.
         if labels_of_word.word == GOLD:
             units, values, _ = relation.column(store.conn, GOLD, field)
         else:
@@ -233,7 +235,7 @@ def reference(store: Store, table: RunTable, field: str, word: str | None = None
             return Truth(labels_of_word.word, table, domain, codes)
         if word:
             raise UsageError(
-                f"--reference {word}: this reference has no label of '{field}' on any unit of these runs"
+                f"--reference {word}: this reference has no labels of '{field}' on the units of these runs"
             )
     return None
 

@@ -1,6 +1,4 @@
-"""Pool several judges into one: by the majority label, the mean of their probabilities, or Dawid and Skene's latent
-labels.
-"""
+"""Pool several judges into one judge by the majority label, the mean probability, or the method of Dawid and Skene."""
 
 import json
 from collections.abc import Mapping
@@ -22,15 +20,15 @@ from judge.store.derived import seen
 from judge.types import Json, Measure
 
 TIED = "tied"
-"""Reason for a missing label: the members disagree, and no label has a majority."""
+"""The reason for a missing label if the members disagree and no label has a majority."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """A panel's labels.
+    """The labels of a panel.
 
-    `only`: the units that every member has judged, which the panel covers. All members agree on `unanimous` of the
-    `n_full` units that all of them labelled. `n_tied` units have no label because of a tie.
+    `only` selects the units that the panel covers: those that every member has judged. Of these, all members labelled
+    `n_full` units, and all of them agree on `unanimous` units. `n_tied` units have no label because of a tie.
     """
 
     made: Made
@@ -43,17 +41,17 @@ class Pooled:
 
 
 def pool(table: RunTable, field: str, method: str) -> Pooled:
-    """Combine the members' labels. A member without a label on a unit does not count there.
+    """Combine the labels of the members. On each unit, members without a label are ignored.
 
-    Raises UsageError if there are fewer than two members or, with `mean`, if a member has no probabilities.
+    Raises UsageError if there are fewer than two members or, for the method mean, if a member has no probabilities.
     """
     if len(table.runs) < 2:
-        raise UsageError("a panel needs at least two judges; repeat --run")
+        raise UsageError("a panel needs at least two judges: repeat --run for each judge")
     labels_of_runs = table.labels(field, probabilities=method == "mean")
     q = len(labels_of_runs.domain)
     only: BoolArray = np.asarray(table.judged.all(axis=1))
     codes = labels_of_runs.codes
-    # Unanimity is a statement about all members, so a unit that one of them did not label cannot show it.
+    # Unanimity is only defined on units that all members labelled.
     full = only & (codes != MISSING).all(axis=1)
     unanimous = int((codes[full] == codes[full, :1]).all(axis=1).sum())
     notes: list[str] = []
@@ -63,7 +61,7 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
     probabilities: FloatArray | None = None
     parameters: dict[str, Json] = {}
     tied: BoolArray = np.zeros(len(codes), dtype=np.bool_)
-    # A tie is left open, as everywhere: breaking it by the order of labels would favour one of them.
+    # A tie gives no label, because breaking it by the order of labels would favour some labels.
     if method == "majority":
         labels, tied = vote(tally_votes(codes, q))
     elif method == "mean":
@@ -72,7 +70,7 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
         labels = most_probable(probabilities, MISSING)
     else:
         if not (codes[only] != MISSING).any():
-            raise UsageError("no member has a label")
+            raise UsageError("none of the members of this panel has a label")
         names = list(table.run_ids)
         model = dawid_skene(Ratings.from_codes(codes[only], labels_of_runs.domain, names))
         probabilities = np.full((len(codes), q), np.nan)
@@ -83,11 +81,12 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
             zip(labels_of_runs.domain, np.round(model.prevalence, 6).tolist(), strict=True)
         )
         notes.append(
-            "Dawid and Skene assume that the members' errors are independent given the true label, but similar judges share errors"
+            "the method of Dawid and Skene assumes that the errors of members are independent given the true label, but similar "
+            "judges make the same errors"
         )
-        # The posterior of a step before convergence is still used, so the user must learn that it is one.
+        # The result is used although it has not converged, so the user must be told.
         if not model.converged:
-            notes.append(f"the estimate had not converged after {model.iterations} steps")
+            notes.append(f"the estimate did not converge in {model.iterations} steps")
     tied = np.asarray(tied & only)
     why = dict.fromkeys(np.flatnonzero(tied).tolist(), TIED)
     return Pooled(
@@ -106,22 +105,26 @@ def agreement(
 ) -> tuple[str | None, list[Measure], list[str]]:
     """Return the agreement of each member and, last, of the panel (run `run_id`) with the reference, outside a sealed test.
 
-    The result is the reference's word, the measures, and notes. Without a reference there are no measures.
+    The result is the name of the reference, the measures, and notes. Without a reference, there are no measures.
     """
     labels_of_runs, remarks = table.labels(field, probabilities=False), list[str]()
     numbers, questions = table.questions
     counted = np.ones(len(numbers), dtype=np.bool_)
     split = parts.find(table.store, table.task)
     if split is not None:
-        # A number on the sealed test that anybody can read before a look is logged would spend none of the error rate.
+        # Agreement on the sealed test must not be shown before a look is logged, because it would use no error rate.
         counted = np.array([split.parts.get(q) in ("learn", "tune") for q in questions])[numbers]
         if not counted.all():
             remarks.append(
-                f"{int((~counted).sum()):,} units outside learn and tune are not counted: {split.look_note}"
+                f"{int((~counted).sum()):,} units outside learn and tune are not used: {split.look_note}"
             )
     truth = reference(table.store, table, field, wanted)
     if truth is None:
-        return None, [], [*remarks, "there are no gold or human labels, so the panel's agreement is unknown"]
+        return (
+            None,
+            [],
+            [*remarks, "there are no gold or human labels, so the agreement of the panel is unknown"],
+        )
     counted &= truth.codes != MISSING
     level = table.task.level(field)
     measured = []
@@ -142,13 +145,11 @@ def agreement(
 
 
 def _mean(table: RunTable, each: tuple[FloatArray | None, ...]) -> tuple[FloatArray, list[str]]:
-    """Return, for each unit, the mean over the members with probabilities, and a note on members that are not
-    calibrated.
-    """
+    """Return the mean probabilities of each unit, and a note on members that are not calibrated."""
     lacking = [run for run, p in zip(table.run_ids, each, strict=True) if p is None]
     if lacking:
         raise UsageError(
-            f"run {lacking[0]} has no label probabilities, which --method mean needs from every member; use --method majority"
+            f"run {lacking[0]} has no label probabilities, but --method mean requires them from every member; use --method majority"
         )
     total = np.zeros(each[0].shape if each[0] is not None else (0, 0))
     n = np.zeros(len(total))
@@ -158,7 +159,7 @@ def _mean(table: RunTable, each: tuple[FloatArray | None, ...]) -> tuple[FloatAr
         total[defined] += p[defined]
         n += defined
     mean = np.divide(total, n[:, None], out=np.full_like(total, np.nan), where=n[:, None] > 0)
-    # An overconfident member outweighs the others in a mean of probabilities, right or wrong.
+    # An overconfident member outweighs the others in a mean of probabilities.
     raw = [
         str(run["run_id"])
         for run in table.runs
@@ -166,7 +167,8 @@ def _mean(table: RunTable, each: tuple[FloatArray | None, ...]) -> tuple[FloatAr
     ]
     remarks = (
         [
-            f"not calibrated: {', '.join(raw)}; the most confident member decides, right or wrong; calibrate it first: "
+            f"these members are not calibrated: {', '.join(raw)}; in a mean, the most confident member dominates even if it is "
+            "wrong, so calibrate them first: "
             + command("judge calibrate", table.task.task_id, "--run", "RUN")
         ]
         if raw

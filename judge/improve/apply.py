@@ -11,7 +11,7 @@ from judge.types import attributes
 
 
 def calibrated(store: Store, run: str, recipe: Recipe) -> str:
-    """Calibrate the run with the numbers in the recipe, store the result as a new run, and return its id.
+    """Calibrate the run with the parameters in the recipe, store the result as a new run, and return its id.
 
     Raises UsageError if the run has no probabilities, or if the recipe was made for different labels.
     """
@@ -30,7 +30,7 @@ def calibrated(store: Store, run: str, recipe: Recipe) -> str:
     codes = most_probable(after, labels.codes[:, 0])
     fit = calibration.fitted
     here = {q for (q,) in store.conn.execute("SELECT DISTINCT question_id FROM units")}
-    # This study may have questions on which the numbers were fitted. They are left out of every agreement.
+    # The study may contain questions that the parameters were fitted on. They are excluded from agreement.
     seen = {q: None for q in fit.questions if q in here}
     fitted = Fitted(fit.reference, fit.units, fit.sha256, seen)
     parameters = attributes(calibration, "temperature", "bias")

@@ -1,4 +1,4 @@
-"""The bench: runs candidates on the labelled questions of a split task and scores them."""
+"""The bench, which runs candidates on the labelled questions of a split task and scores them."""
 
 import hashlib
 from collections import Counter
@@ -30,21 +30,21 @@ from judge.types import attributes
 
 FOLDS = 5
 FEWEST = 20
-"""Below this number of labelled tune units, no calibration is tried."""
+"""The minimum number of labelled tune units for which calibration is tried."""
 PURPOSE = "improve"
 
 
 class Bench:
-    """Runs recipes on units and scores them on tune. Every answer is stored, so that nothing is requested twice.
+    """Runs recipes on units and scores them on the tune questions. All answers are stored, so that none is requested twice.
 
-    `labels`: unit -> the reference's label, `units`: part -> its labelled units, `order`: the tune questions in the order
-    in which they are used, `outcome`: the results so far.
+    `labels` maps units to reference labels, and `units` maps each part of the split to its labelled units. `order` lists the
+    tune questions in the order in which they are used. `outcome` collects the results.
     """
 
     def __init__(self, store: Store, flow: Flow, task: Task, field: str, word: str | None) -> None:
-        """Read the split and the reference.
+        """Read the split and the reference labels.
 
-        Raises UsageError if the task is not split, or if it has too few labels to compare with.
+        Raises UsageError if the task is not split, or if it has too few reference labels.
         """
         self.store, self.flow, self.task, self.field = store, flow, task, field
         self.split = split.required(store, task)
@@ -60,27 +60,27 @@ class Bench:
             for name in ("learn", "tune", "test")
         }
         questions = {question[u] for u in self.units["tune"]}
-        # By hash, so that a resumed search uses the same questions in the same order.
+        # Sorted by hash, so that a resumed search uses the same questions in the same order.
         self.order = sorted(questions, key=lambda q: hashlib.sha256(q.encode()).digest())
         if len(self.order) < 2 or not self.units["test"]:
             raise UsageError(
-                f"{store.path}: {len(self.order)} questions in tune and {len(self.units['test'])} units in the test have a "
-                f"label of '{field}' by {self.word}: too few to select and test a judge; label more units"
+                f"{store.path}: only {len(self.order)} questions in tune and {len(self.units['test'])} units in the test have a "
+                f"label of '{field}' by {self.word}, which is too few to choose and test a judge: label more units"
             )
         self.base = flow.plan
         self.first = today(task, field, self.base.sampling)
         """The recipe of the current task."""
-        # The proof comes last, so its cost is kept back from the beginning: a search that cannot be proved is wasted.
+        # The cost of the sealed test is reserved from the start, because a search without a final test would be useless.
         self.limits = SearchLimits(flow, len(self.units["test"]))
         self.outcome = Improved(task, field, self.word, flow.plan.model)
         self.runs: dict[str, str] = {}
-        """A recipe's text -> the id of its run."""
+        """The text of a recipe -> the id of its run."""
         self.rewrites: dict[str | None, str] = {}
-        """Rewritten instructions -> hash of the request that produced them."""
+        """Rewritten instructions -> the hash of the request that produced them."""
 
     @property
     def whole(self) -> list[Tried]:
-        """The candidates that were tried on every tune question."""
+        """The candidates that were run on every tune question."""
         return [t for t in self.outcome.tried if t.n_questions == len(self.order)]
 
     def pay(self, budget: Budget | Opened, seconds: float) -> None:
@@ -89,13 +89,13 @@ class Bench:
         self.outcome.spent.update(budget.usage)
 
     async def ask(self, recipe: Recipe, units: Sequence[str], reserve: bool) -> str:
-        """Run a recipe on these units.
+        """Run a recipe on these units, and return the id of the run.
 
-        Returns the run's id. With `reserve`, the cost of the sealed test is kept back.
+        If `reserve` is True, the cost of the sealed test is reserved.
         """
         plan = recipe.applied(self.base)
         self.flow.plan = self.limits.bounded(plan, self.runs.values(), reserve)
-        # Candidates are marked, so that reports leave them out. Today's task is an ordinary run.
+        # Runs of candidates are marked, so that reports leave them out. The run of the current task is not marked.
         first = recipe.uncalibrated == self.first
         extra = plan.extra if first else {**plan.extra, TRIED: PURPOSE}
         if recipe.instructions in self.rewrites:
@@ -107,13 +107,13 @@ class Bench:
         return report.run_id
 
     async def score(self, name: str, recipe: Recipe, questions: int) -> Tried:
-        """Run a recipe on the first tune questions and return its score."""
+        """Run a recipe on the first `n_questions` tune questions and return its score."""
         units = self._tune(questions)
         run = await self.ask(recipe, units, reserve=True)
         return self._noted(name, recipe, run, units, self._codes(run, units), questions)
 
     def _tune(self, questions: int) -> list[str]:
-        """Return the units of the first tune questions."""
+        """Return the labelled units of the first `n_questions` tune questions."""
         chosen = set(self.order[:questions])
         return [u for u in self.units["tune"] if self.question[u] in chosen]
 
@@ -133,18 +133,18 @@ class Bench:
     ) -> Tried:
         domain = self.task.domain(self.field)
         truth = np.array([domain.index(self.labels[u]) for u in units])
-        # Kappa and not accuracy: with a rare label a judge that never gives it has a high accuracy.
+        # Kappa instead of accuracy, because a judge that never gives a rare label has a high accuracy.
         level = self.task.level(self.field)
         table = Ratings.from_codes(np.column_stack([codes, truth]), domain, ["judge", "reference"])
         [m] = measures(table, [pair_kappa(level)], level=level, pairwise=False, interval=None)
-        # A way of asking that gets no label for hard units would otherwise be scored on the easy ones.
+        # Otherwise, a candidate that gets no label for hard units would only be scored on easy units.
         coverage = float((codes != MISSING).mean())
         tokens = self.store.conn.execute(
             "SELECT 1.0 * sum(input_tokens + coalesce(output_tokens, 0)) / count(DISTINCT unit_id) FROM judgements "
             "WHERE run_id = ? AND reused = 0",
             [run],
         ).fetchone()[0]
-        # Kappa is undefined if the judge gives a single label throughout, which is no skill.
+        # Kappa is undefined if the judge gives the same label to all units, which shows no skill.
         made = Tried(
             name, recipe, run, (m.value or 0.0) * coverage, m.value, coverage, len(units), questions, tokens
         )
@@ -152,8 +152,9 @@ class Bench:
         return made
 
     def calibrated(self, name: str, tried: Tried) -> list[Tried]:
-        """Return the candidate with bias calibration, cross-fitted by question on the same units; an empty list if it has no
-        probabilities.
+        """Return a list with the candidate under bias calibration, cross-fitted by question on the same units.
+
+        The list is empty if the candidate has no probabilities.
         """
         units = self._tune(tried.n_questions)
         fitting = self._fit(tried.run_id, units)
@@ -169,9 +170,9 @@ class Bench:
     def _fit(
         self, run: str, units: Sequence[str]
     ) -> tuple[RunTable, FloatArray, IntArray, Fit, Fitted] | None:
-        """Calibrate a run on the labels of these units only: return its table, probabilities, codes and the fit.
+        """Calibrate a run on the labels of these units only. Return its table, probabilities, codes and the fit.
 
-        Return None if the run has too few labelled units, or no probabilities.
+        Return None if the run has no probabilities or too few labelled units.
         """
         table = derive.read_runs(self.store, [run], self.field)
         labels = table.labels(self.field)
@@ -181,7 +182,7 @@ class Bench:
             np.zeros(len(table.units), dtype=np.bool_) if p is None else ~np.isnan(p[:, 0])
         )
         numbers, _ = table.questions
-        # Cross-fitting needs two questions: a judge is never scored on questions that it was fitted on.
+        # Cross-fitting needs two questions, because a judge is never scored on questions that it was fitted on.
         if p is None or usable.sum() < FEWEST or len(np.unique(numbers[usable])) < 2:
             return None
         fold = truth.by_question(FOLDS, usable)
@@ -209,7 +210,7 @@ class Bench:
 
     def kept(self, run: str, recipe: Recipe) -> str:
         """Store the calibrated candidate, fitted on tune only, as a run. Return its id."""
-        # Fitted anew: the run has judged the sealed test since, and the probabilities there are calibrated, too.
+        # Fitted again, because the run has since judged the sealed test, whose probabilities must be calibrated, too.
         fitting = self._fit(run, self.units["tune"])
         assert fitting is not None and recipe.calibration is not None
         table, after, codes, _, fitted = fitting
@@ -229,15 +230,16 @@ class SearchLimits:
         self._limit = flow.plan.max_tokens, flow.plan.max_cost
         self._max_time = flow.plan.max_time
         self._kept_back = (0, 0.0)
-        """The part of the limits that the last run had to leave for the sealed test."""
+        """A description of the amount that the last run had to reserve for the sealed test."""
         self.paid = 0.0
-        """Dollars spent on the rewriter."""
+        """The cost of the rewriter in US dollars."""
 
     def bounded(self, plan: Plan, runs: Collection[str], reserve: bool) -> Plan:
-        """Return the plan within the limits; with `reserve`, less the cost of the sealed test, estimated from
-        `runs`.
+        """Return the plan with the remaining limits.
+
+        If `reserve` is True, the cost of the sealed test, estimated from `runs`, is subtracted from them.
         """
-        # The run itself sees only the remainder, and the message on a limit names what was kept back.
+        # The run itself only sees the remaining limits, so its message about a limit must mention the reserve.
         self._kept_back = kept = self._reserve(runs) if reserve else (0, 0.0)
         tokens, cost = self._limit
         return replace(
@@ -254,7 +256,7 @@ class SearchLimits:
         return plan.after(report for _, report in self._flow.reports).max_time
 
     def left(self, rewriter: Rewriter, runs: Collection[str]) -> Budget:
-        """Return the budget for a call to the rewriter, less the expected cost of the sealed test."""
+        """Return the budget for a call to the rewriter, after the expected cost of the sealed test is subtracted."""
         tokens, cost = self._limit
         kept_tokens, kept_cost = self._reserve(runs)
         used = sum(r.spent.tokens for _, r in self._flow.reports)
@@ -269,7 +271,7 @@ class SearchLimits:
 
     def pay(self, budget: Budget | Opened, seconds: float) -> None:
         """Subtract the cost of a call to the rewriter from the limits."""
-        # A lost call may have been billed, and counts at its maximum.
+        # A lost call may have been billed, so it counts at its maximum cost.
         if self._max_time is not None:
             self._max_time = max(0.0, self._max_time - seconds)
         self.paid += budget.spent.cost
@@ -280,14 +282,20 @@ class SearchLimits:
         )
 
     def in_words(self) -> str:
-        """Return the limits and the reserve for the sealed test in words."""
+        """Describe the limits, and the amount that is reserved for the sealed test."""
         (tokens, cost), (of_tokens, of_cost) = self._limit, self._kept_back
-        parts = [] if tokens is None else [f"of {tokens:,} tokens the sealed test takes about {of_tokens:,}"]
-        parts += [] if cost is None else [f"of ${cost:g} the sealed test takes about ${of_cost:.4f}"]
+        parts = (
+            []
+            if tokens is None
+            else [f"about {of_tokens:,} of {tokens:,} tokens are reserved for the sealed test"]
+        )
+        parts += (
+            [] if cost is None else [f"about ${of_cost:.4f} of ${cost:g} is reserved for the sealed test"]
+        )
         return f" ({' and '.join(parts)})" if parts and (of_tokens or of_cost) else ""
 
     def _reserve(self, runs: Collection[str]) -> tuple[int, float]:
-        """Return the tokens and dollars that the sealed test needs for two judges, estimated from the cost per unit so far."""
+        """Estimate the tokens and US dollars that two judges need on the sealed test, from the cost per unit of `runs`."""
         if not runs:
             return 0, 0.0
         marks = ",".join("?" * len(runs))
@@ -297,6 +305,6 @@ class SearchLimits:
             f"WHERE run_id IN ({marks}) AND reused = 0 GROUP BY run_id"
         )
         costs = self._flow.store.conn.execute(query, list(runs)).fetchall()
-        # Two judges are run on the sealed test: today's task and the winner.
+        # Two judges are run on the sealed test: the current task and the winner.
         n = 2 * self._n_test
         return int(n * max((t for t, _ in costs), default=0)), n * max((c for _, c in costs), default=0.0)

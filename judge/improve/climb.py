@@ -1,7 +1,4 @@
-"""The steps of the search.
-
-Each step starts from the best recipe so far, tries candidates, and returns the best one.
-"""
+"""The steps of the search. Each step starts from the best recipe of the previous one, tries candidates, and returns the best."""
 
 import hashlib
 import time
@@ -21,17 +18,20 @@ from judge.types import AnnotatorKind
 
 T = TypeVar("T")
 FEWEST = 10
-"""The least number of questions in the first round of successive halving."""
+"""Minimum number of questions in the first round of successive halving."""
 MOST_LEARN = 100
-"""Maximum number of learn units on which the best judge so far is run to find its errors."""
+"""Maximum number of learn units on which the current best judge is run to find its errors."""
 
 
 LadderStep = Callable[[Bench, Tried], Awaitable[Tried]]
-"""A step of the search returns the best candidate after it. Raises Halted if a run ends before its last unit."""
+"""A step of the search: takes the current best candidate and returns the new best one.
+
+Raises Halted if a run ends before its last unit.
+"""
 
 
 def steps(bench: Bench, rewriter: Rewriter | None) -> list[LadderStep]:
-    """Return the steps, cheapest first."""
+    """Return the steps of the search, cheapest first."""
     if isinstance(bench.flow.provider, PairReader):
         bench.outcome.notes.append(
             "this judge reads two texts and no prompt, so only its calibration can be improved"
@@ -41,8 +41,8 @@ def steps(bench: Bench, rewriter: Rewriter | None) -> list[LadderStep]:
 
 
 async def calibrate(bench: Bench, best: Tried) -> Tried:
-    """Calibrate the judge as it is: no model call."""
-    # Of equal scores max() returns the first, so the earlier and cheaper candidate wins a tie.
+    """Calibrate the current best judge, which needs no model call."""
+    # If scores are equal, max() returns the first, so the earlier and cheaper candidate wins a tie.
     return max([best, *bench.calibrated("calibration", best)], key=lambda t: t.score)
 
 
@@ -55,7 +55,7 @@ async def ask_otherwise(bench: Bench, best: Tried) -> Tried:
 
         async def score(recipe: Recipe, questions: int, name: str = name) -> float:
             candidate = await bench.score(name, recipe, questions)
-            # Calibration is free, so it is tried with each candidate.
+            # Calibration costs nothing, so it is tried with each candidate.
             return max(t.score for t in [candidate, *bench.calibrated(name, candidate)])
 
         await halve(tried, len(bench.order), score)
@@ -65,18 +65,18 @@ async def ask_otherwise(bench: Bench, best: Tried) -> Tried:
 
 async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
     """Let a model rewrite the instructions, based on the errors of the best candidate on learn."""
-    # A rewritten text is never rendered as a template, so its placeholders would reach the judge as they are.
+    # A rewritten text is never rendered as a template, so the judge would see its placeholders.
     if "{" in bench.task.constant:
         bench.outcome.notes.append("the instructions are a template, which the rewriter cannot change")
         return best
-    # A run never judges its own examples, and those are units of learn. Without them, all of learn can show errors.
+    # A run never judges its own examples, which are units of learn. Without examples, errors on all units of learn are found.
     plain = best.recipe.model_copy(update={"examples": None, "calibration": None})
-    # By hash, so that a resumed search shows the rewriter the same errors and reuses its stored answer.
+    # Sorted by hash, so that a resumed search shows the rewriter the same errors and reuses its stored answer.
     units = sorted(bench.units["learn"], key=lambda u: hashlib.sha256(u.encode()).digest())[:MOST_LEARN]
     wrong = _wrong(bench, await bench.ask(plain, units, reserve=True), units)
     if not wrong:
         bench.outcome.notes.append(
-            "the instructions were not rewritten: the judge is right on every unit in learn"
+            "the instructions were not rewritten, because the judge makes no error on the units in learn"
         )
         return best
     request = rewriter.request(bench.task, bench.field, wrong)
@@ -86,7 +86,7 @@ async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
         budget = bench.limits.left(rewriter, bench.runs.values())
         if not budget.fits(budget.claim(request)):
             bench.outcome.notes.append(
-                "the instructions were not rewritten: the rest of the limit is reserved for the sealed test"
+                "the instructions were not rewritten, because the remaining limit is reserved for the sealed test"
             )
             return best
         begun = time.monotonic()
@@ -102,12 +102,12 @@ async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
 
 
 def _wrong(bench: Bench, run: str, units: Sequence[str]) -> list[Wrong]:
-    """Return learn units on which the run differs from the reference, with the lead's notes."""
+    """Return learn units on which the run and the reference disagree, with the lead's notes."""
     conn = bench.store.conn
     labels = relation.values(conn, run, bench.field)
-    # Where the judge gave no label there is no error to learn from.
+    # A unit without a judge's label is not an error to learn from.
     differ = [u for u in units if u in labels and labels[u] != bench.labels[u]]
-    # One a question: passages of one question are alike, and would show the same error.
+    # At most one unit per question, because passages of a question are similar and would show the same error.
     first = list({bench.question[unit]: unit for unit in reversed(differ)}.values())[::-1][:MOST_SHOWN]
     inputs = ladder.inputs_of(bench.store, bench.task, first)
     kinds = label_rows.labellers(conn, bench.field)
@@ -123,11 +123,11 @@ def _known(bench: Bench, sha: str) -> str | None:
     return None if row is None else row[0]
 
 
-# Successive halving: many candidates on few questions, the better half on twice as many, the best two on all.
+# Successive halving: many candidates are run on few questions, the better half on twice as many, and the best two on all.
 
 
 def step_sizes(questions: int, candidates: int) -> list[int]:
-    """Return the number of questions in each round: it doubles with each halving of the candidates, up to all questions."""
+    """Return the number of questions in each round. It doubles from round to round, and the last round has all questions."""
     sizes = [questions]
     while 2 ** len(sizes) < candidates and sizes[0] // 2 >= FEWEST:
         sizes.insert(0, sizes[0] // 2)
@@ -137,18 +137,18 @@ def step_sizes(questions: int, candidates: int) -> list[int]:
 async def halve(
     candidates: Sequence[T], questions: int, score: Callable[[T, int], Awaitable[float]]
 ) -> list[tuple[T, float, int]]:
-    """Return each candidate with its last score and the number of questions behind it, best first.
+    """Return each candidate with its last score and the number of questions that the score was computed on, best first.
 
-    Jamieson and Talwalkar 2016, arXiv 1502.07943, algorithm 1. Candidates of the last round come first.
+    Candidates of the last round come first. The algorithm is algorithm 1 of Jamieson and Talwalkar (2016, arXiv 1502.07943).
     """
     remaining = list(enumerate(candidates))
     done: list[tuple[T, float, int]] = []
     sizes = step_sizes(questions, len(remaining))
     for at, size in enumerate(sizes):
-        # Of equal scores the candidate named first wins, which is the cheaper one.
+        # If scores are equal, the earlier candidate wins, which is the cheaper one.
         scored = [(await score(candidate, size), -n, candidate) for n, candidate in remaining]
         scored.sort(key=lambda entry: entry[:2], reverse=True)
-        # Two at least go on, so that the last comparison is one on all questions.
+        # At least two candidates remain, so that the final comparison uses all questions.
         keep = len(scored) if at == len(sizes) - 1 else max(2, -(-len(scored) // 2))
         done = [(c, value, size) for value, _, c in scored[keep:]] + done
         if at == len(sizes) - 1:

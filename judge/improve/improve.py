@@ -1,4 +1,4 @@
-"""The complete search: the baseline, a stop if no search is worthwhile, candidates on tune, and one look at the sealed test."""
+"""The complete search: score the current task, stop if a search is not worthwhile, try candidates, use the sealed test once."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from judge.suites.contest import Contest
 
 
 class Improve:
-    """One search. Every answer is stored, so the same command resumes a search that was killed."""
+    """A search for a better judge. All answers are stored, so an interrupted search is resumed by the same command."""
 
     def __init__(
         self,
@@ -36,13 +36,13 @@ class Improve:
             self._bench.pay(rewriter.opened, rewriter.opened.seconds)
 
     async def go(self, anyway: bool = False) -> Improved:
-        """Search, and test the winner. Raises Halted if a run ends early for a reason other than a limit."""
+        """Search, and test the winner on the sealed test. Raises Halted if a run ends early for a reason other than a limit."""
         bench, result = self._bench, self._bench.outcome
         try:
             best = await bench.score("today", bench.first, len(bench.order))
             run = bench.runs[bench.first.text()]
             result.people = people_of(bench.store, bench.split, bench.task, bench.field, run)
-            # Where people disagree as much as the judge does, their labels cannot tell a better judge from a worse one.
+            # If people disagree with each other as much as with the judge, their labels cannot show which judge is better.
             if result.people is not None and result.people.as_well and not anyway:
                 result.refused = True
                 return self._ended()
@@ -68,16 +68,16 @@ class Improve:
         return result
 
     def _halted(self, halted: Halted) -> Tried:
-        """Return the best candidate so far if a limit ended the search; raise the exception otherwise."""
+        """Return the current best candidate if a limit ended the search. Otherwise, raise the exception again."""
         report, done = halted.report, self._bench.whole
-        # Only a limit ends a search with a result: after an error the same command resumes it.
+        # A search that ends because of a limit has a result; after an error, the same command resumes the search.
         if report.interrupted or report.error is not None or report.stopped is None or not done:
             raise halted
         self._bench.outcome.stopped = report.stopped + self._bench.limits.in_words()
         return max(done, key=lambda t: t.score)
 
 
-# The proof: today's task and the winner on the sealed test, in one logged look.
+# The proof: the current task and the winner are compared on the sealed test, in one logged look.
 
 
 async def prove(bench: Bench, winner: Recipe) -> None:
@@ -85,7 +85,7 @@ async def prove(bench: Bench, winner: Recipe) -> None:
     result = bench.outcome
     result.winner = winner
     runs = []
-    # All units are judged before the single look: a run that stops half-way must not spend it.
+    # All units are judged before the single look, so that an interrupted run does not use it up.
     for recipe in (bench.first, winner):
         run = await bench.ask(
             recipe.uncalibrated, [*bench.units["tune"], *bench.units["test"]], reserve=False
@@ -95,7 +95,7 @@ async def prove(bench: Bench, winner: Recipe) -> None:
     panel = read_panel(bench.store, Scope(bench.field, bench.task.name, runs=tuple(runs)), opened=True)
     proof = contest.compare(bench.store, panel, bench.word, split=bench.split, part="test", purpose=PURPOSE)
     duel = proof.duels[0]
-    # The contest has an order of its own, so the winner may be the first of the pair.
+    # The contest sorts its runs, so the winner may be the first of the pair.
     sign = 1.0 if proof.contenders[duel.first].run_id == runs[0] else -1.0
     d = duel.kappa.difference
     result.proof, result.level = proof, proof.level
@@ -111,9 +111,7 @@ async def prove(bench: Bench, winner: Recipe) -> None:
 
 
 def _needed(bench: Bench, proof: Contest) -> int | None:
-    """Return the number of labelled test units with which the next look would detect this difference with a probability of
-    80 %.
-    """
+    """Return how many labelled test units the next look needs to detect this difference with a probability of 80 %."""
     observed = bench.outcome.difference
     if (
         observed is None

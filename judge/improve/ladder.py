@@ -1,4 +1,4 @@
-"""The candidates, cheapest first: calibration, answer mode and label order, guidelines, examples."""
+"""The candidates of each step, cheapest first: answer mode and label order, guidelines, examples."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,34 +13,33 @@ from judge.store.study import Store
 from judge.types import Json
 
 UNITS = "improve_units"
-# Characters of an example's inputs. Every call sends the examples, so a longer unit is not used as one.
+# Maximum characters in the inputs of an example. Every call sends the examples, so longer units would be expensive.
 LONGEST = 4_000
 
 
-# Limit on the inputs of a pool: each is searched for in the study, so that no unit is its own example.
+# Maximum size of a pool of examples. Each one is looked up in the study, so that no unit is its own example.
 MOST_CHARACTERS = 200_000
 
 
 def rungs(
     store: Store, task: Task, best_so_far: Callable[[], Recipe], probabilities: bool, labels: dict[str, str]
 ) -> Iterator[tuple[str, Sequence[Recipe]]]:
-    """Yield the name of each step, and the recipes to try against the best one so far.
+    """Yield the name of each step, and the recipes to compare with the current best recipe.
 
-    `labels` are the labels of learn units. Only for judges with a prompt, because a model that compares two texts can only be
-    calibrated.
+    `labels` has the reference labels of learn units. Judges without a prompt, which compare two texts, can only be calibrated.
     """
     yield "answer mode and label order", list(_modes(task, best_so_far(), probabilities))
     if task.spec.guidelines.strip():
         yield "guidelines shown to the judge", [_changed(best_so_far(), guidelines=True)]
     best = best_so_far()
-    # Stored labels have no reasoning, which an example of a task with a rationale must show.
+    # An example for a task with a rationale must contain a rationale, but stored labels have none.
     if task.spec.rationale == "none" and len(task.spec.questions) == 1:
         choices: list[tuple[str, int | None, list[Example]]] = [
             (f"balanced, {each} of each label, from learn", None, balanced(store, task, labels, each))
             for each in (1, 2)
         ]
         pool = _pool(store, task, labels) if nearest.there() else []
-        choices.append((f"1 of each label, the nearest by BM25 of {len(pool)} from learn", 1, pool))
+        choices.append((f"for each label, the nearest by BM25 of {len(pool)} examples from learn", 1, pool))
         sets = [ShownExamples(rule=rule, nearest=n, shown=shown) for rule, n, shown in choices if shown]
         if sets:
             yield "examples from learn", [_changed(best, examples=examples) for examples in sets]
@@ -53,7 +52,7 @@ def _modes(task: Task, best: Recipe, probabilities: bool) -> Iterator[Recipe]:
         yield _changed(best, answers="codes", orders=min(n, 3))
         yield _changed(best, answers="words", orders=min(n, 3))
     yield _changed(best, answers="json")
-    # A model may prefer a position to a label; the reversed order shows whether this one does.
+    # A model may prefer labels at certain positions. The reversed order shows whether this model does.
     yield _changed(best, label_order="reversed")
 
 
@@ -62,7 +61,7 @@ def _changed(recipe: Recipe, **changes: Json) -> Recipe:
 
 
 def select(store: Store, units: Sequence[str]) -> Selection:
-    """Return a selection of exactly these units."""
+    """Return a selection that contains exactly these units."""
     conn = store.conn
     conn.execute(f"CREATE TEMP TABLE IF NOT EXISTS {UNITS} (unit_id TEXT PRIMARY KEY)")
     conn.execute(f"DELETE FROM temp.{UNITS}")
@@ -71,7 +70,7 @@ def select(store: Store, units: Sequence[str]) -> Selection:
 
 
 def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
-    """Return examples from which the nearest are chosen: up to 30 for each label, or none if learn has too few."""
+    """Return the pool from which the nearest examples are chosen: up to 30 per label, or none if learn has too few units."""
     for each in (30, 20, 10, 5, 3, 2):
         examples = balanced(store, task, labels, each)
         if examples and sum(len(str(example.inputs)) for example in examples) <= MOST_CHARACTERS:
@@ -80,15 +79,15 @@ def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
 
 
 def inputs_of(store: Store, task: Task, units: Sequence[str]) -> dict[str, Mapping[str, Json]]:
-    """Return a mapping from each unit to the inputs that it shows."""
+    """Return the inputs that each unit shows, by unit."""
     selection.select(store, task, select(store, units))
     return {unit.unit_id: unit.inputs for unit in selection.pending(store, task, run_id="")}
 
 
 def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> list[Example]:
-    """Return `each` units for every label, at most one per question, with alternating labels.
+    """Return `each` units per label, at most one per question, so that labels alternate.
 
-    The result is empty if learn has too few units, or if that would be too many examples."""
+    The result is empty if learn has too few units, or if there would be too many examples."""
     field = task.spec.questions[0].field
     if each * len(task.domain(field)) > MOST_EXAMPLES:
         return []
@@ -98,7 +97,7 @@ def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> lis
             f"SELECT u.unit_id, u.question_id || char(0) || u.item_id FROM units AS u JOIN temp.{UNITS} USING (unit_id)"
         )
     )
-    # By the hashes of their ids, so that the same learn part gives the same examples.
+    # Sorted by the hashes of their ids, so that the same learn part always gives the same examples.
     order = sorted(inputs_by_unit, key=lambda unit: hashlib.sha256(unit.encode()).digest())
     used: set[str] = set()
     rows: list[list[Example]] = []
@@ -109,7 +108,7 @@ def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> lis
             inputs = {name: value for name, value in inputs_by_unit[unit].items() if value is not None}
             if labels[unit] != label or question in used or len(str(inputs)) > LONGEST:
                 continue
-            # One unit a question: passages of one question are alike, and would be one example twice.
+            # At most one unit per question, because passages of a question are similar and make similar examples.
             used.add(question)
             of_label.append(Example(inputs=inputs, answers={field: label}, rationale="", item_id=item))
             if len(of_label) == each:

@@ -1,4 +1,4 @@
-"""The result of a search: agreement between people and the judge, the candidates, and the outcome."""
+"""The result of a search: the agreement of people and of the judge, the candidates, and the comparison on the sealed test."""
 
 import re
 from collections import Counter
@@ -22,8 +22,9 @@ from judge.types import AnnotatorKind
 
 @dataclass(frozen=True)
 class People:
-    """Agreement of people with each other and with the judge, on the open questions, and the labels on which
-    people differ.
+    """The agreement of people with each other (`people`) and with the judge (`judge`), on the open questions.
+
+    `pairs` has the pairs of labels that people confuse, and `notes` the lead's notes.
     """
 
     judge: float
@@ -31,17 +32,18 @@ class People:
     pairs: Sequence[tuple[str, str, int]]
     notes: Sequence[str]
     clauses: Sequence[str] = ()
-    """Clauses of the guidelines about the labels on which people differ most."""
+    """Parts of the guidelines about the labels that people confuse most often."""
 
     @property
     def as_well(self) -> bool:
-        """Whether the judge agrees with people as well as they agree with each other."""
+        """Whether the judge agrees with people at least as well as people agree with each other."""
         return self.judge >= self.people
 
 
 def people_of(store: Store, split: Split, task: Task, field: str, run: str) -> People | None:
-    """Return the agreement of two or more people with each other and with the judge, on the open questions;
-    None if there are fewer than two.
+    """Return the agreement of people with each other and with the judge, on the open questions.
+
+    Return None if fewer than two people have labels there.
     """
     panel = read_panel(store, Scope(field, task.name, runs=(run,)), distributions=False)
     panel = panel.only(split.mask(panel, "learn", "tune"), panel.ratings.annotators)
@@ -49,7 +51,7 @@ def people_of(store: Store, split: Split, task: Task, field: str, run: str) -> P
     if len(people) < 2 or panel.numeric:
         return None
     [judge] = panel.judges
-    # Only units that the judge has judged: on other units, the agreement of people would not be comparable.
+    # Only units that the judge has judged are used, because the two agreements must be computed on the same units.
     panel = panel.only(panel.asked_units[judge], panel.ratings.annotators)
     among_people = _mean_kappa(panel, [(a, b) for i, a in enumerate(people) for b in people[i + 1 :]])
     with_judge = _mean_kappa(panel, [(judge, person) for person in people])
@@ -66,15 +68,15 @@ def people_of(store: Store, split: Split, task: Task, field: str, run: str) -> P
 
 
 def _mean_kappa(panel: Panel, pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return the mean kappa over pairs, weighted by the number of units that both labelled."""
+    """Return the mean kappa over pairs of annotators, weighted by the number of units that both labelled."""
     kappas = [panel.measure(pair, [panel.coefficient], interval=None)[0] for pair in pairs]
     n = sum(m.n_units for m in kappas)
-    # An undefined kappa counts as agreement by chance.
+    # An undefined kappa counts as 0, the agreement expected by chance.
     return sum((m.value or 0.0) * m.n_units for m in kappas) / n if n else None
 
 
 def _lead_notes(store: Store, field: str, panel: Panel) -> list[str]:
-    """Return a lead's notes on decisions about open questions, at most five."""
+    """Return at most five of the lead's notes on decisions about open questions."""
     notes: list[str] = []
     for name in panel.of_kind(AnnotatorKind.ADJUDICATED):
         for at in np.flatnonzero(panel.labels_of(name) != MISSING).tolist():
@@ -85,14 +87,15 @@ def _lead_notes(store: Store, field: str, panel: Panel) -> list[str]:
 
 
 def clauses(task: Task, field: str, pairs: Sequence[tuple[str, str, int]]) -> list[str]:
-    """Return what the task says about the two labels that are confused most often: their meanings, and the clauses in
-    the guidelines (list entries, paragraphs) that name one of them.
+    """Return the texts of the task about the two labels that are confused most often.
+
+    These are the meanings of the labels, and the list entries and paragraphs of the guidelines that name one of them.
     """
     if not pairs:
         return []
     parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s)", task.spec.guidelines)
     words = "|".join(re.escape(label) for label in pairs[0][:2])
-    # Whole words only: a label such as no would be found in not.
+    # Only whole words match, because a label such as "no" also occurs in "not".
     named = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
     labels = task.question(field).labels
     meanings = [f"{x.value}: {x.meaning}" for x in labels if x.value in pairs[0][:2] and x.meaning]
@@ -100,7 +103,7 @@ def clauses(task: Task, field: str, pairs: Sequence[tuple[str, str, int]]) -> li
 
 
 def _pairs(panel: Panel, people: Sequence[str]) -> list[tuple[str, str, int]]:
-    """Return pairs of labels that two people gave to the same unit, with the number of units, most frequent first."""
+    """Return the pairs of different labels that people gave to the same unit, and their numbers of units, most frequent first."""
     codes = panel.ratings.select(people).codes
     counts: Counter[tuple[int, int]] = Counter()
     for row in codes.tolist():
@@ -111,10 +114,10 @@ def _pairs(panel: Panel, people: Sequence[str]) -> list[tuple[str, str, int]]:
 
 @dataclass(frozen=True)
 class Tried:
-    """One candidate and its score on `n_questions` tune questions.
+    """A candidate and its score on `n_questions` tune questions.
 
-    `score` is kappa times the share of labelled units; `kappa` is None if undefined. `tokens` is the number per unit, None if
-    unknown.
+    `score` is kappa times the share of labelled units. `kappa` is None if it is undefined. `tokens` is the number of tokens per
+    unit, or None if it is unknown.
     """
 
     rung: str
@@ -130,7 +133,7 @@ class Tried:
 
 @dataclass
 class Improved:
-    """The outcome. `proof` is the comparison on the sealed test, None if the test was not opened."""
+    """The outcome of a search. `proof` is the comparison on the sealed test, or None if the test was not opened."""
 
     task: Task
     field: str
@@ -145,7 +148,7 @@ class Improved:
     difference: tuple[float, float | None, float | None] | None = None
     """The difference on the sealed test, winner minus current task, with its interval."""
     needed: int | None = None
-    """The number of labelled test units needed to detect a difference of this size."""
+    """The number of labelled test units that are needed to detect a difference of this size."""
     spent: Counter[str] = default(default_factory=Counter)
     cost: float | None = None
     stopped: str | None = None

@@ -1,4 +1,4 @@
-"""The outcome of a search as sentences, JSON, an HTML page, and the recipe file."""
+"""Present the outcome of a search as sentences, as JSON or as an HTML page, and write the recipe file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ MOST_PAIRS = 8
 
 
 def proved(improved: Improved) -> Recipe:
-    """Return the winner's recipe with the evidence for it."""
+    """Return the winner's recipe, with the evidence for the improvement."""
     assert improved.winner is not None and improved.difference is not None and improved.proof is not None
     value, low, high = improved.difference
     look = improved.proof.look
@@ -34,9 +34,9 @@ def proved(improved: Improved) -> Recipe:
 
 
 def written(improved: Improved, path: Path | None = None) -> Path:
-    """Write the proved recipe (default: TASK.recipe.yaml) and return its path.
+    """Write the winning recipe to a file (default: TASK.recipe.yaml) and return its path.
 
-    If the text of the task has changed, its next version is written to the same folder.
+    If the recipe has new instructions, a new version of the task file is written to the same folder.
     """
     target = path or Path(f"{improved.task.task_id}.recipe.yaml")
     target.write_text(proved(improved).text(), encoding="utf-8")
@@ -44,32 +44,34 @@ def written(improved: Improved, path: Path | None = None) -> Path:
     if task is not None:
         file = target.parent / f"{task.name}.md"
         file.write_text(task.text, encoding="utf-8")
-        improved.notes.append(f"the task with the new instructions, for people and other models: {file}")
+        improved.notes.append(
+            f"to use the new instructions with people or other models, see the new version of the task: {file}"
+        )
     return target
 
 
 def next_version(improved: Improved, folder: Path) -> Task | None:
-    """Return the task with the winner's instructions, as the next unused version; None if its text is unchanged."""
+    """Return the task with the winner's instructions, as the next unused version; None if the instructions are unchanged."""
     assert improved.winner is not None
     text = improved.winner.instructions
     if text is None:
         return None
     known, version = find_tasks(), improved.task.version + 1
-    # A study refuses another text of a version, so a used number is never used again.
+    # A study rejects a version whose text has changed, so version numbers must not be reused.
     while (name := f"{improved.task.task_id}.v{version}") in known or (folder / f"{name}.md").exists():
         version += 1
     return with_constant(improved.task, text, version)
 
 
 NOTHING_TRIED = (
-    "nothing was tried: the judge agrees with people as well as they agree with each other, so a better judge could not be "
-    "distinguished from a worse one (--anyway searches nevertheless). First improve the guidelines where people differ:"
+    "no candidate was tried: the judge agrees with people as well as people agree with each other, so their labels cannot show "
+    "which judge is better (to search nevertheless: --anyway). First improve the guidelines for the labels that people confuse:"
 )
-NOTHING_BETTER = "no improvement shown: no candidate is better on tune than the task as it is; the sealed test was not opened"
+NOTHING_BETTER = "no improvement shown: no candidate is better than the current task on tune, so the sealed test was not opened"
 
 
 def sentences(improved: Improved, path: Path | None = None) -> list[str]:
-    """Return the outcome in sentences."""
+    """Describe the outcome in sentences."""
     tokens = improved.spent["input_tokens"] + improved.spent["output_tokens"]
     spent = f"spent: {tokens:,} tokens" + (f", ${improved.cost:.4f}" if improved.cost is not None else "")
     return [*_people(improved), *_search(improved, path), spent]
@@ -79,7 +81,7 @@ def _search(improved: Improved, path: Path | None) -> Iterator[str]:
     if improved.refused:
         return
     if improved.stopped:
-        yield f"the search stopped early: {improved.stopped}; the same command with a higher limit resumes it"
+        yield f"the search stopped early: {improved.stopped}; to resume it, repeat the command with a higher limit"
     if improved.winner is None:
         yield NOTHING_BETTER
         return
@@ -91,7 +93,7 @@ def _search(improved: Improved, path: Path | None) -> Iterator[str]:
         again = command("judge run", improved.task.name, "-m", improved.model, "--recipe", path)
         yield f"the recipe is in {path}: {again}"
     elif improved.proved:
-        yield "a recipe is written"
+        yield "the recipe was written"
 
 
 def _proof(improved: Improved) -> Iterator[str]:
@@ -105,12 +107,12 @@ def _proof(improved: Improved) -> Iterator[str]:
     value, low, high = difference
     span = "no interval" if low is None or high is None else f"{low:+.3f} … {high:+.3f}"
     head = "improved" if improved.proved else "no improvement shown"
-    yield f"{head} {where}: kappa {value:+.3f} ({span} at {100 * (1 - improved.level):.4g} %) against the task as it is"
+    yield f"{head} {where}: kappa {value:+.3f} ({span} at {100 * (1 - improved.level):.4g} %) compared with the current task"
     if not improved.proved:
         if improved.needed is not None:
             yield (
-                f"a difference of this size would be detected at the next look with about {improved.needed:,} labelled units in the "
-                "test (chance 80 %)"
+                f"with about {improved.needed:,} labelled units in the test, the next look would detect a difference of this size "
+                "with a probability of 80 %"
             )
         else:
             yield "the observed difference is not above 0, so more labels are not expected to show an improvement"
@@ -120,20 +122,20 @@ def _people(improved: Improved) -> Iterator[str]:
     people = improved.people
     if people is None:
         return
-    yield f"kappa of the judge with people {people.judge:.3f}, of people with each other {people.people:.3f} (learn and tune)"
+    yield f"kappa on learn and tune: {people.judge:.3f} between judge and people, {people.people:.3f} among people"
     if not people.as_well:
         return
     if improved.refused:
         yield NOTHING_TRIED
     else:
-        yield "the judge agrees with people as well as they agree with each other; people differ on:"
+        yield "the judge agrees with people as well as people agree with each other; labels that people confuse:"
     for label, other, n in people.pairs[:MOST_PAIRS]:
         yield f"  {label} / {other}: {n:,} unit{'s' if n != 1 else ''}"
     if people.clauses:
-        yield "what the task says of these labels:"
+        yield "the task describes these labels as follows:"
         yield from (f"  {text}" for text in people.clauses)
     if people.notes:
-        yield "what the lead wrote:"
+        yield "notes by the lead:"
         yield from (f"  {text}" for text in people.notes)
 
 
@@ -190,14 +192,14 @@ def as_json(improved: Improved, path: Path | None = None) -> dict[str, Json]:
 
 
 def as_html(improved: Improved) -> str:
-    """Return a self-contained page: the outcome, the difference on the sealed test, and every candidate."""
+    """Return a self-contained HTML page with the outcome, the difference on the sealed test, and all candidates."""
     value, low, high = improved.difference or (0.0, None, None)
     span = None if low is None or high is None else (value, low, high)
 
     def x(at: float) -> float:
-        """Return the place of a difference on the axis, in pixels."""
+        """Return the position of a difference on the axis, in pixels."""
         assert span is not None
-        # 0 is always on the axis: the reader has to see on which side of it the interval lies.
+        # The axis always includes 0, so that the reader sees whether the interval does.
         least, most = min(-0.1, span[1] - 0.05), max(0.1, span[2] + 0.05)
         return round(20 + 560 * (at - least) / (most - least), 1)
 
@@ -215,7 +217,7 @@ def as_html(improved: Improved) -> str:
 
 
 def _kinds(improved: Improved) -> list[str]:
-    """Return the CSS classes of each candidate's row: first in its step, calibrated (after its base), best on all questions."""
+    """Return the CSS classes of each candidate's row, which mark the first row of a step, calibrated candidates and the best."""
     best = improved.winner.words if improved.winner else "as it is today"
     most = max((t.n_questions for t in improved.tried), default=0)
     kinds = []
@@ -229,9 +231,9 @@ def _kinds(improved: Improved) -> list[str]:
 
 
 def _outcome_first(improved: Improved) -> list[str]:
-    """Return the sentences, beginning with the result on the sealed test or the reason why the test was not opened."""
+    """Return the sentences with the main one first: the result on the sealed test, or the reason why it was not opened."""
     lines = sentences(improved)
-    # By what the sentence is and not by its words, which may change.
+    # The sentence is identified by its source, because its wording may change.
     if improved.refused:
         head = NOTHING_TRIED
     elif improved.winner is None:

@@ -1,4 +1,4 @@
-"""A panel's recipe: several judges, their settings, and the rule that pools them. A small YAML or JSON file.
+"""The recipe of a panel: several judges, their settings, and the rule that pools their labels, in a small YAML or JSON file.
 
     recipe: 1
     task: stance.v2
@@ -10,7 +10,7 @@
       - {model: openai/gpt-5-mini, recipe: stance.recipe.yaml}
       - {model: openai/qwen3, base_url: "http://127.0.0.1:8000/v1"}
 
-A member's `recipe` is another recipe file, relative to this one, or the content of such a file.
+The `recipe` of a member is either the path of a recipe file, relative to this file, or the content of such a file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from judge.store.listing import dicts
 from judge.types import Json, attributes
 
 MOST_MEMBERS = 100
-# Options of a run that a recipe cannot reproduce: without them the member would be another judge.
+# Options of a run that a recipe cannot contain. Without them, the member would be a different judge.
 NOT_IN_RECIPES = {
     "rationale",
     "examples",
@@ -50,7 +50,7 @@ NOT_IN_RECIPES = {
 
 @dataclass(frozen=True)
 class Member:
-    """A judge in the panel: its model, its server and call settings, and its recipe (None: the task is unchanged)."""
+    """A judge in the panel: its model, its server and call settings, and its recipe (None: it uses the unchanged task)."""
 
     model: str
     recipe: Recipe | None = None
@@ -59,7 +59,7 @@ class Member:
     settings: Mapping[str, str] = default(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """Return the member as it is written to the file."""
+        """Return the content of the file for this member."""
         return {
             "model": self.model,
             **({} if self.asked_as is None else {"as": self.asked_as}),
@@ -71,7 +71,7 @@ class Member:
 
 @dataclass(frozen=True)
 class PanelRecipe:
-    """Several judges of one task whose labels of a field are pooled by majority, mean or dawid-skene."""
+    """Several judges of a task, whose labels of a field are pooled by majority, mean or dawid-skene."""
 
     task: str
     task_sha256: str
@@ -80,14 +80,14 @@ class PanelRecipe:
     members: tuple[Member, ...]
 
     def check(self, task: Task) -> None:
-        """Raise UsageError if the task is a different one, has different text, or lacks the field."""
+        """Raise UsageError if the recipe is for a different task or task text, or if the task lacks the field."""
         if task.name != self.task or task.sha256 != self.task_sha256:
             raise UsageError(
-                f"the recipe is for {self.task}, whose text differs from that of {task.name} here"
+                f"the recipe is for {self.task}, whose text differs from the text of {task.name} in this study"
             )
         if self.field not in task.fields:
             raise UsageError(
-                f"the recipe is for the field '{self.field}'; the fields of {task.name} are {', '.join(task.fields)}"
+                f"the recipe is for the field '{self.field}', but {task.name} has the fields {', '.join(task.fields)}"
             )
 
     def text(self) -> str:
@@ -98,9 +98,9 @@ class PanelRecipe:
 
 
 def find(path: Path) -> PanelRecipe | None:
-    """Return the panel in a recipe file; None if the file is a recipe for one judge.
+    """Return the panel in a recipe file, or None if the file is a recipe for a single judge.
 
-    Raises BadInput, which names the wrong field, if the file is neither.
+    Raises BadInput, which names the invalid field, if the file is not a recipe.
     """
     document = recipes.document_of(path)
     if "panel" not in document:
@@ -108,10 +108,10 @@ def find(path: Path) -> PanelRecipe | None:
     panel_file = recipes.validated(_PanelFile, document, path)
     members = tuple(_member(member_part, path, n) for n, member_part in enumerate(panel_file.panel.members))
     for n, member_part in enumerate(members):
-        # A judge on two servers is one judge, and its errors would be counted twice in the vote.
+        # The same judge on two servers makes the same errors, which would count twice in the vote.
         if any(replace(member_part, base_url=None) == replace(other, base_url=None) for other in members[:n]):
             raise BadInput(
-                "the same judge occurs twice; use different recipes, or rename one with 'as'",
+                "the same judge occurs twice; use different recipes, or give one of them another name with 'as'",
                 path=str(path),
                 field=f"panel.members.{n}",
             )
@@ -134,9 +134,9 @@ def _member(part: _MemberPart, path: Path, n: int) -> Member:
 
 
 def of_runs(table: RunTable, field: str, method: str) -> PanelRecipe:
-    """Return a panel with the settings of these runs.
+    """Return the recipe of a panel whose members have the settings of these runs.
 
-    Raises UsageError if a run cannot be repeated from a recipe.
+    Raises UsageError if a run cannot be reproduced from a recipe.
     """
     members = tuple(_again(table, run, field) for run in table.runs)
     return PanelRecipe(table.task.name, table.task.sha256, field, method, members)
@@ -148,7 +148,8 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
     if made is not None:
         if made["kind"] != "calibrated" or "bias" not in made["parameters"]:
             raise UsageError(
-                f"run {name} is {made['kind']} by {made['method']}: a panel's recipe supports only judged and calibrated runs"
+                f"run {name} is {made['kind']} by {made['method']}, but the recipe of a panel can only contain judged and "
+                "calibrated runs"
             )
         [parent] = dicts(conn, "SELECT * FROM runs WHERE run_id = ?", [made["parents"][0]["run"]])
         of_parent = _again(table, parent, field)
@@ -164,14 +165,16 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
         return replace(of_parent, recipe=of_parent.recipe.model_copy(update={"calibration": calibration}))
     options = json.loads(str(run["options"]))
     unsupported = sorted(NOT_IN_RECIPES & options.keys())
-    # An imported run has no answer mode, and no call of it could be repeated.
+    # An imported run has no answer mode, and its calls cannot be repeated.
     if unsupported or "answers" not in options or run["task"] != table.task.name:
         why = (
             f"has {', '.join(unsupported)}"
             if unsupported
             else "is not a judge run of this version of the task"
         )
-        raise UsageError(f"run {name} {why}: write its member by hand (docs: Trust)")
+        raise UsageError(
+            f"run {name} {why}, so it cannot be written to a recipe: write this member by hand (see the docs page Trust)"
+        )
     recipe = Recipe(
         task=table.task.name,
         task_sha256=table.task.sha256,
@@ -185,7 +188,7 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
     )
     url = options.get("base_url")
     named = options.get("asked_as")
-    # An address may contain a password, which we never write to a file.
+    # An address may contain a password, which must not be written to a file.
     return Member(
         str(named or run["model"]),
         recipe,

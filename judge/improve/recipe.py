@@ -1,4 +1,4 @@
-"""A recipe: the presentation of a task to a judge, with examples and calibration. It is stored as a small YAML file."""
+"""A recipe: how a task is presented to a judge, with examples and a calibration. It is stored as a small YAML file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from judge.types import attributes
 
 VERSION = 1
 Shape = TypeVar("Shape", bound=BaseModel)
-# The questions of a calibration's fit are the longest part of a file.
+# The longest part of a file is the list of questions that a calibration was fitted on.
 MOST_BYTES = 16_000_000
 MOST_EXAMPLES = 100
 MOST_INSTRUCTIONS = 8_000
@@ -30,16 +30,16 @@ MOST_INSTRUCTIONS = 8_000
 
 
 class RecipePart(BaseModel):
-    """A part of a recipe file: unknown keys are refused, and each key has its type."""
+    """The base class for parts of a recipe file. Unknown keys and values of the wrong type are rejected."""
 
-    # Strict, so that "no" does not become false, nor 1.7 or true a number of orders.
+    # Strict, so that "no" is not converted to false, and 1.7 or true is not converted to a whole number.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class ShownExamples(RecipePart):
     """Few-shot examples, and the `rule` by which they were chosen.
 
-    With `nearest`, only that many examples of each label are shown: those nearest to the unit by BM25.
+    If `nearest` is set, this is the number of examples per label that are shown, chosen as nearest to the unit by BM25.
     """
 
     rule: str
@@ -48,7 +48,7 @@ class ShownExamples(RecipePart):
 
 
 class CalibrationFit(RecipePart):
-    """The labels that a calibration was fitted on."""
+    """A description of the labels that a calibration was fitted on."""
 
     reference: str
     units: int = Field(ge=0)
@@ -57,7 +57,7 @@ class CalibrationFit(RecipePart):
 
 
 class RecipeCalibration(RecipePart):
-    """The numbers of a calibration, and their fit."""
+    """The parameters of a calibration, and the labels that they were fitted on."""
 
     method: Literal["bias", "temperature", "batch"]
     temperature: float = Field(gt=0)
@@ -66,9 +66,10 @@ class RecipeCalibration(RecipePart):
 
 
 class Recipe(RecipePart):
-    """The settings with which a judge runs a task, in addition to the task's file.
+    """The settings with which a judge runs a task, in addition to the task file.
 
-    `instructions` replace the task's. `temperature` and `seed` control sampling. `made` has the evidence from a search.
+    `instructions` replaces the instructions of the task. `temperature` and `seed` control sampling. `made` contains the
+    evidence from a search.
     """
 
     recipe: int = VERSION
@@ -88,12 +89,12 @@ class Recipe(RecipePart):
 
     @property
     def uncalibrated(self) -> Recipe:
-        """The recipe without its calibration."""
+        """This recipe without its calibration."""
         return self.model_copy(update={"calibration": None})
 
     @property
     def words(self) -> str:
-        """The differences from the unchanged task, in words."""
+        """A description of the differences from the unchanged task."""
         changes = []
         if self.answers != "auto":
             changes.append(f"answers as {self.answers}")
@@ -113,15 +114,15 @@ class Recipe(RecipePart):
         return ", ".join(changes) or "as it is today"
 
     def applied(self, plan: Plan) -> Plan:
-        """Return the plan changed by this recipe.
+        """Return the plan with the changes of this recipe.
 
-        Raises UsageError if the task is a different one or has different text, or if the recipe does not fit the plan.
+        Raises UsageError if the recipe is for a different task or task text, or if it does not fit the plan.
         """
         task = plan.task
-        # A recipe was proved with one text of the task. With another text its examples and calibration prove nothing.
+        # The evidence for a recipe holds only for the task text that it was made with.
         if task.name != self.task or task.sha256 != self.task_sha256:
             raise UsageError(
-                f"the recipe is for {self.task}, whose text differs from that of {task.name} here; use the task file that the recipe was made for"
+                f"the recipe is for {self.task}, whose text differs from the text of {task.name} here; use the task file that the recipe was made for"
             )
         self._check(task)
         extra = dict(plan.extra)
@@ -131,8 +132,7 @@ class Recipe(RecipePart):
             task = task.with_instructions(self.instructions)
         if self.examples:
             task = task.showing(self.examples.shown, self.examples.nearest)
-            # The items alone do not identify the passages that were shown, so the examples are hashed into
-            # the run's identity.
+            # The items do not identify the passages that were shown, so the identity of the run includes a hash of the examples.
             text = canonical([example.model_dump(mode="json") for example in self.examples.shown])
             extra["recipe_examples"] = hashlib.sha256(text.encode()).hexdigest()[:16]
         settings = attributes(self, "answers", "label_order", "orders", "temperature", "seed")
@@ -143,7 +143,7 @@ class Recipe(RecipePart):
         """Raise UsageError if the task lacks the field, the labels or the examples of the recipe."""
         if self.field not in task.fields:
             raise UsageError(
-                f"the recipe is for the field '{self.field}'; the fields of {task.name} are {', '.join(task.fields)}"
+                f"the recipe is for the field '{self.field}', but {task.name} has the fields {', '.join(task.fields)}"
             )
         if self.calibration is not None and set(self.calibration.bias) != set(task.domain(self.field)):
             calibrated_labels = ", ".join(self.calibration.bias)
@@ -157,12 +157,12 @@ class Recipe(RecipePart):
                 raise UsageError(f"the recipe's {e}") from e
 
     def document(self) -> dict[str, Any]:
-        """Return the recipe as it is written to the file."""
+        """Return the recipe as a document for the file."""
         return self.model_dump(mode="json", exclude={"instructions"} if self.instructions is None else None)
 
     @field_serializer("examples")
     def _written(self, examples: ShownExamples | None) -> dict[str, Any] | None:
-        # Without the defaults of each example, which would be most of the file.
+        # Default values of examples are omitted, because they would be most of the file.
         return None if examples is None else examples.model_dump(mode="json", exclude_defaults=True)
 
     def text(self) -> str:
@@ -176,7 +176,7 @@ def as_yaml(document: Mapping[str, Any]) -> str:
 
 
 def today(task: Task, field: str, sampling: Sampling) -> Recipe:
-    """Return the recipe that leaves the current task unchanged."""
+    """Return a recipe that does not change the task."""
     return Recipe(
         task=task.name,
         task_sha256=task.sha256,
@@ -190,14 +190,14 @@ def today(task: Task, field: str, sampling: Sampling) -> Recipe:
 
 
 def read_recipe(path: Path) -> Recipe:
-    """Read one judge's recipe from a file, which is untrusted.
+    """Read the recipe of a single judge from an untrusted file.
 
-    Raises BadInput, which names the wrong field, if the file is anything else.
+    Raises BadInput, which names the invalid field, if the file does not contain such a recipe.
     """
     document = document_of(path)
     if "panel" in document:
         raise BadInput(
-            "this is a panel's recipe; pass the recipe of one judge, or run the panel: "
+            "this is the recipe of a panel; pass the recipe of a single judge, or run the panel: "
             + command("judge run TASK --recipe", path),
             path=str(path),
         )
@@ -207,10 +207,10 @@ def read_recipe(path: Path) -> Recipe:
 def document_of(path: Path) -> dict[str, Any]:
     """Return the content of a recipe file; only its first key is checked. Raises BadInput."""
     try:
-        # Before parsing: a recipe may come from anybody, and a huge YAML file takes long to load.
+        # Checked before parsing, because a recipe is untrusted, and a huge YAML file takes long to parse.
         if path.stat().st_size > MOST_BYTES:
             raise BadInput(f"not a recipe: the file is longer than {MOST_BYTES:,} bytes", path=str(path))
-        # The safe loader: a tag in YAML could otherwise call any function.
+        # The safe loader is required, because tags in YAML could otherwise call any function.
         document = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as e:
         raise BadInput(f"not a recipe: {' '.join(str(e).split())[:200]}", path=str(path)) from e
@@ -224,13 +224,13 @@ def document_of(path: Path) -> dict[str, Any]:
 
 
 def validated(kind: type[Shape], document: Mapping[str, Any], path: Path) -> Shape:
-    """Validate a document against a model. Raises BadInput, which names the first wrong field."""
+    """Validate a document with a pydantic model. Raises BadInput, which names the first invalid field."""
     try:
         return kind.model_validate(document)
     except ValidationError as e:
-        # The input is left out of the message, because it may contain anything.
+        # The message does not contain the input, because it is untrusted.
         problems = e.errors(include_input=False, include_url=False, include_context=False)
-        # A mistyped key comes first: what is then missing is only its consequence.
+        # Unknown keys are reported first, because a mistyped key also causes a missing field.
         first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
         where = ".".join(map(str, first["loc"]))[:100]
         raise BadInput(_describe_problem(first["type"], first["msg"]), path=str(path), field=where) from e
@@ -239,4 +239,4 @@ def validated(kind: type[Shape], document: Mapping[str, Any], path: Path) -> Sha
 def _describe_problem(kind: str, message: str) -> str:
     if kind == "missing":
         return "this key is missing"
-    return "this is not a key of a recipe" if kind == "extra_forbidden" else " ".join(message.split())[:200]
+    return "unknown key in a recipe" if kind == "extra_forbidden" else " ".join(message.split())[:200]

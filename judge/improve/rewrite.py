@@ -1,6 +1,6 @@
-"""Instructions rewritten by a model, based on a judge's errors on learn and a lead's notes on them.
+"""Let a model rewrite the instructions of a judge, based on the judge's errors on learn and the lead's notes on them.
 
-The rewriter sees nothing from tune or test. Its answer is plain text for a judge and never a template.
+The rewriter never sees units of tune or test. Its answer is used as plain text and never as a template.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ from judge.store.study import canonical
 from judge.types import Json, Message, Request
 
 MOST_SHOWN = 12
-"""Maximum number of disagreements in one prompt, at most one per question."""
-# Characters of an input that are shown: a few long passages would fill the prompt, and the errors shown would be few.
+"""Maximum number of errors in one prompt. Each is from a different question."""
+# Maximum characters of an input that are shown. Otherwise, a few long passages would fill the prompt.
 CLIPPED = 1_500
 MOST_TOKENS = 2_000
 SCHEMA = {
@@ -35,7 +35,7 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Wrong:
-    """A learn unit on which the judge and the reference differ, with a lead's note."""
+    """A learn unit on which the judge and the reference disagree, with the lead's note."""
 
     inputs: Mapping[str, Json]
     given: str
@@ -45,7 +45,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Rewriter:
-    """The rewriting model, its open provider, its price (None: unknown), and the cost of opening it."""
+    """The model that rewrites instructions: its open provider, its price (None: unknown), and the cost of opening the provider."""
 
     model: str
     provider: Provider
@@ -53,7 +53,7 @@ class Rewriter:
     opened: Opened | None = None
 
     def request(self, task: Task, field: str, wrong: Sequence[Wrong]) -> Request:
-        """Return the request for new instructions."""
+        """Return the request that asks the model for new instructions."""
         messages = (
             Message("system", f"{_ROLE}\n\n{DATA_NOTICE}"),
             Message("user", _describe_errors(task, field, wrong)),
@@ -63,28 +63,28 @@ class Rewriter:
     async def ask(
         self, task: Task, request: Request, budget: Budget, seconds: float | None = None
     ) -> tuple[str | None, str]:
-        """Return (new instructions or None, the reason why there are none).
+        """Return the new instructions and an empty string, or None and the reason why there are no new instructions.
 
-        `budget` must have room for the call, which is cancelled after `seconds`.
+        The call is cancelled after `seconds`. The caller must have checked that `budget` is sufficient for it.
         """
         claim = budget.claim(request)
-        # Reserved before the call: a reply that is lost may have been billed.
+        # The cost is reserved before the call, because a reply that is lost may have been billed.
         budget.reserve(claim)
         try:
             async with asyncio.timeout(seconds):
                 reply = await self.provider.complete(request)
         except (ProviderError, TimeoutError) as e:
             budget.failed(claim, e)
-            return None, f"the rewriter {self.model} did not answer: {str(e) or 'the time limit is reached'}"
+            return None, f"the rewriter {self.model} did not answer: {str(e) or 'the time limit was reached'}"
         finally:
             budget.release(claim)
         budget.answered(claim, reply.usage)
         text, why = _checked(task, reply.text)
-        return text, "" if text else f"the answer by the rewriter {self.model} is not used: {why}"
+        return text, "" if text else f"the answer of the rewriter {self.model} was rejected: {why}"
 
 
 def sha_of(request: Request, model: str) -> str:
-    """Return the hash by which the answer is looked up in the study."""
+    """Return the hash of a request, by which a stored answer is looked up in the study."""
     canonical_text = canonical([model, [[m.role, m.content] for m in request.messages]])
     return hashlib.sha256(canonical_text.encode()).hexdigest()[:32]
 
@@ -96,16 +96,16 @@ def _checked(task: Task, reply: str) -> tuple[str | None, str]:
         return None, str(e)
     text = answer.get("instructions")
     if not isinstance(text, str) or not text.strip():
-        return None, "no instructions"
+        return None, "it contains no instructions"
     text = text.strip()
     if len(text) > MOST_INSTRUCTIONS:
-        return None, f"longer than {MOST_INSTRUCTIONS:,} characters"
+        return None, f"the instructions are longer than {MOST_INSTRUCTIONS:,} characters"
     # The text becomes part of a template file, where these marks would be executed.
     if any(mark in text for mark in ("{{", "{%", "{#", "<!--")) or not text.replace("\n", "").isprintable():
         return None, "it contains template marks or control characters"
     if text == task.constant:
         return None, "it changes nothing"
-    # Raises an error if the new text makes no valid task: nothing may be proved that cannot be written.
+    # Raises an error if the task is not valid with the new text, because such a task could not be written to a file later.
     with_constant(task, text, task.version + 1)
     return text, ""
 

@@ -1,9 +1,9 @@
 """A leaderboard: one paper's measures of several systems (or judges), compared on the rows that all of them share.
 
-A system that answered fewer rows, or that lacks labels for some rows, could otherwise be compared on easier ones. Each
+A system that answered fewer rows, or that lacks labels for some rows, could otherwise be compared on easier rows. Each
 measure is therefore computed twice: on the rows for which all contenders have a value, and on each contender's own rows.
-On the shared rows each contender is compared with the best by a paired test clustered by question, with Holm's correction
-over the tests of the measure.
+On the shared rows, each contender is compared with the best one by a paired test clustered by question. The p values of a
+measure are adjusted by Holm's method.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One contender's value of one measure: on the shared rows (`shared`) and on all of its own (`own_rows`).
+    """One contender's value of one measure: on the shared rows (`shared`) and on all of the contender's rows (`own_rows`).
 
-    `against` is its difference from the best, with the p value; `p_holm` is that value adjusted for the number of comparisons.
-    `mark` is best (for several contenders if their values are equal), tied (no difference from the best is shown), worse, or
-    empty for a measure without a better side.
+    `against` is the difference from the best contender, with its p value. `p_holm` is this p value adjusted for the number of
+    comparisons. `mark` is "best" (several contenders with equal values can all be best), "tied" (no significant difference from
+    the best), "worse", or empty for a measure that is neither better high nor better low.
     """
 
     contender: str
@@ -57,8 +57,8 @@ class Cell:
     p_holm: float | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
-        # The best is not tested. Its keys are there all the same, so that every cell has one shape.
+        """Return the documented JSON shape."""
+        # The best is not tested, but its cell has the same keys, so that all cells have one shape.
         against = self.against or Paired(None, None, None, None, 0)
         return {
             "contender": self.contender,
@@ -76,7 +76,7 @@ class Cell:
 class BoardRow:
     """One measure in one stratum (ALL: all rows). `better` is 1 if greater is better, -1 if smaller is better, else 0.
 
-    `by_corrected`: the marks compare the values corrected with human labels, and there are no tests.
+    `by_corrected` is True if the marks compare values corrected with human labels; these values are not tested.
     """
 
     stratum: str
@@ -88,7 +88,7 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A leaderboard: the data of its table, its page and its files."""
+    """The data of a leaderboard, from which its table, page and files are written."""
 
     paper: Paper
     axis: Axis
@@ -104,7 +104,7 @@ class Board:
     lacking: Sequence[Lacking] = ()
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
+        """Return the documented JSON shape."""
         return {
             "board": self.paper.name,
             "title": self.paper.title,
@@ -139,10 +139,11 @@ def board(
     reference: str | None = None,
     **how: Unpack[How],
 ) -> Board:
-    """Read a paper for each contender (the name of a system or, on the axis `judge`, of a model) and compare them.
+    """Compute a paper's scores for each contender and compare the contenders.
 
-    `judges`, `by` and `reference` are as in `judge.suites.result.score`. Raises UsageError if there are fewer than two
-    contenders or one is named twice, and Incomplete with the missing steps of all contenders.
+    A contender is the name of a system or, if `axis` is "judge", of a model. `judges`, `by` and `reference` have the same
+    meaning as in `judge.suites.result.score`. Raises UsageError if there are fewer than two contenders or if a contender is
+    named twice, and Incomplete, with the missing steps of all contenders, if data are missing.
     """
     names = list(contenders)
     if len(names) < 2 or len(set(names)) < len(names):
@@ -216,7 +217,10 @@ def board(
 
 
 def corrected_value(corrections: Mapping[str, Correction], row: BoardRow, name: str) -> Measure | None:
-    """Return a contender's value on its own rows, corrected by human labels; None in a stratum or without a correction."""
+    """Return a contender's value on its own rows, corrected with human labels.
+
+    Return None for a value in a stratum and for a measure without a correction.
+    """
     correction = corrections.get(name)
     # Human labels correct the measure on all rows; a stratum of it has no correction.
     if correction is None or row.stratum or row.measure not in correction.measures:
@@ -226,9 +230,10 @@ def corrected_value(corrections: Mapping[str, Correction], row: BoardRow, name: 
 
 
 def _by_corrected(row: BoardRow, corrections: Mapping[str, Correction]) -> BoardRow:
-    """Return the row with the best of the corrected values marked, if every contender has one; else the row itself.
+    """Return the row with its marks set from the corrected values; return it unchanged if a contender lacks such a value.
 
-    A contender whose interval overlaps that of the best is tied. Non-overlap is a conservative sign of a difference.
+    A contender is tied with the best if their intervals overlap. Intervals that do not overlap are conservative evidence of
+    a difference.
     """
     values = [corrected_value(corrections, row, cell.contender) for cell in row.cells]
     known = [m for m in values if m is not None and m.value is not None]
@@ -242,7 +247,7 @@ def _by_corrected(row: BoardRow, corrections: Mapping[str, Correction]) -> Board
             mark = "best"
         elif m.low is not None and m.high is not None and top.low is not None and top.high is not None:
             mark = "tied" if m.low <= top.high and top.low <= m.high else "worse"
-        # The paired tests are of the judge's values, which may order the contenders otherwise.
+        # The paired tests compare the judge's values, which may order the contenders differently.
         cells.append(replace(cell, mark=mark, against=None, p_holm=None))
     return replace(row, cells=cells, by_corrected=True)
 
@@ -278,7 +283,7 @@ def of_one(result: Result, confidence: float) -> Board:
 
 
 def _different_settings(studies: Mapping[str, PaperStudy]) -> list[str]:
-    """Return a note for each role, judge or system, whose runs have different settings for different contenders."""
+    """Return a note for each role (judge, system) in which the contenders' runs have different settings."""
     notes = []
     for role in ("judge", "system"):
         of = {
@@ -291,7 +296,7 @@ def _different_settings(studies: Mapping[str, PaperStudy]) -> list[str]:
             for name, study in studies.items()
         }
         settings_of_name = {name: " and ".join(words) for name, words in of.items() if words}
-        # Other settings may explain a difference between contenders, so the reader must know of them.
+        # Different settings may explain a difference between contenders, so the reader must be told.
         if len(set(settings_of_name.values())) > 1:
             each = "; ".join(f"{name}: {words}" for name, words in settings_of_name.items())
             notes.append(f"the contenders' {role} runs have different settings: {each}")
@@ -299,7 +304,7 @@ def _different_settings(studies: Mapping[str, PaperStudy]) -> list[str]:
 
 
 def _describe_runs(study: PaperStudy) -> list[str]:
-    """Return the runs behind a contender's numbers, each with its settings and its number of units."""
+    """Describe the runs that a contender's scores are based on, each with its settings and number of units."""
     lines = []
     for run_read in study.judges.runs_read:
         n = sum(run_read.counts.values())
@@ -314,7 +319,7 @@ def _describe_runs(study: PaperStudy) -> list[str]:
 def all_systems(store: Store, paper: Paper, request: ScoreRequest) -> list[str]:
     """List every system that this paper can score in the data set, in order of appearance.
 
-    These are the systems with answers, and those named by runs that generated answers. Raises UsageError if there are none.
+    These are the systems with answers, and the systems of runs that generated answers. Raises UsageError if there are none.
     """
     study = PaperStudy(store, paper, request)
     if paper.contenders is not None:
@@ -341,10 +346,13 @@ def _rows(
     item_of: pd.Series,
     how: How,
 ) -> list[BoardRow]:
-    """Return the measures of a stratum. A measure that one contender lacks is not compared, and its reason names that contender."""
+    """Return the rows of a stratum, one per measure.
+
+    If a contender lacks a measure, the measure is not compared, and the reason names that contender.
+    """
     of = {name: {score.measure: score for score in each.get(name, ())} for name in names}
     wanted = list(dict.fromkeys(m for of_name in of.values() for m in of_name))
-    # A measure without any value is as good as absent: on shared rows nobody would have one.
+    # If one contender has no value at all, no rows are shared, so the measure counts as missing.
     lacking = {m: [name for name in names if m not in of[name] or not of[name][m].used.any()] for m in wanted}
     scores = {m: _all_of(m, [of[name].get(m) for name in names]) for m in wanted}
     own_scores = [score for m in wanted for score in scores[m]]
@@ -358,7 +366,7 @@ def _rows(
         better = paper.better(measure)
         if lacking[measure]:
             why = f"no rows are shared: the measure has no value for {', '.join(lacking[measure])}"
-            # Where nobody has a value, the measure's own reason says more than the names of all contenders.
+            # If no contender has a value, the measure's own reason is more useful than a list of all names.
             nobody = len(lacking[measure]) == len(names)
             cells = [
                 replace(c, shared=replace(c.shared, reason=(nobody and c.own_rows.reason) or why))
@@ -372,29 +380,32 @@ def _rows(
 
 
 def _all_of(measure: str, given: Sequence[Score | None]) -> list[Score]:
-    """Return one score for each contender; a contender without the measure gets one without units."""
+    """Return one score per contender. A contender without the measure gets a score without units."""
     there = next(score for score in given if score is not None)
-    # Every contender has a cell in every row, so a missing measure is a score without units.
+    # Every contender needs a cell in every row.
     none = there.where(np.zeros(len(there.units), dtype=bool))
     return [none if score is None else score for score in given]
 
 
 def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confidence: float) -> list[Cell]:
-    """Mark the best cell, and the others as tied or worse: each is tested against the best, with Holm's correction over these tests."""
+    """Mark the best cell, and mark the others as tied or worse.
+
+    Each of the others is tested against the best, and the p values are adjusted by Holm's method.
+    """
     values = [better * c.shared.value if c.shared.value is not None else -np.inf for c in cells]
     top = max(values)
     if top == -np.inf:
         return list(cells)
     firsts = [n for n, value in enumerate(values) if value >= top - _EQUAL]
-    # Of several with the best value the same one is tested against, in whatever order they were named.
+    # Of several equally good contenders, the others are always tested against the same one, whatever the order of names.
     best = min(firsts, key=lambda n: cells[n].contender)
     sums = by_question(scores)
     pseudo = [pseudo_values(s, score.value) for s, score in zip(sums, scores, strict=True)]
     tests = [
         None
         if n == best or cell.shared.value is None
-        # exact: the t-test is too liberal when few questions with one 0/1 outcome differ.
-        # most: a t interval can exceed the largest possible difference, and is cut there.
+        # exact: the t-test rejects too often if only a few questions with one 0/1 outcome differ.
+        # most: a t interval can exceed the largest possible difference, and is truncated there.
         else paired_difference(pseudo[best], pseudo[n], confidence, exact=True, most=scores[n].span)
         for n, cell in enumerate(cells)
     ]

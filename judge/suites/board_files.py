@@ -1,4 +1,4 @@
-"""A leaderboard as a file: a page with dot plots, Markdown, LaTeX (booktabs), CSV."""
+"""Write a leaderboard as an HTML page with dot plots, as Markdown, as LaTeX (booktabs) or as CSV."""
 
 import csv
 import io
@@ -20,9 +20,9 @@ from judge.suites.result import is_of
 from judge.types import Measure
 
 MOST_MEASURES = 7
-"""Number of measures side by side in LaTeX and on a terminal; the name makes it eight columns."""
+"""Maximum number of measures per table in LaTeX and in the terminal. With the name, a table has eight columns."""
 HEAD_WIDTH = 10
-"""Maximum characters per line in the head of a LaTeX column."""
+"""Maximum number of characters per line in the header of a LaTeX column."""
 MARKS = {"best": "best", "tied": "tied with the best", "worse": "worse than the best", "": ""}
 COLUMNS = (
     "stratum", "measure", "better", "contender", "value", "low", "high", "n_shared", "questions_shared",
@@ -42,13 +42,13 @@ def formats() -> dict[str, Callable[[Board], str]]:
 
 
 def writer_of(path: Path) -> Callable[[Board], str]:
-    """Return the writer for a file of this name. Raises UsageError for an extension that `formats` does not list."""
+    """Return the writer for the file's extension. Raises UsageError if `formats` does not list the extension."""
     known = formats()
     return known[format_of(path, {ending: ending for ending in known})]
 
 
 def columns_of(board: Board) -> list[BoardRow]:
-    """Return the rows that become columns of a wide table: the paper's main measures, each followed by its strata."""
+    """Return the rows that are shown as columns in a wide table: the main measures, each followed by its strata."""
     main = [row for row in board.rows if board.paper.is_main(row.measure)]
     order = list(dict.fromkeys(row.measure for row in main))
     return sorted(main, key=lambda row: order.index(row.measure))
@@ -58,33 +58,33 @@ ARROWS = {1: " ↑", -1: " ↓", 0: ""}
 
 
 def head(board: Board, row: BoardRow) -> str:
-    """Return the readable name of a column, with an arrow towards the better values."""
+    """Return the readable name of a column, with an arrow that shows whether higher or lower values are better."""
     name = board.paper.readable(row.measure)
     return name + (f" · {row.stratum}" if row.stratum else "") + ARROWS[row.better]
 
 
 def number(value: float | None) -> str:
-    """Format a value with three digits, or as a dash."""
-    # An empty cell would read as a value that was forgotten.
+    """Format a value with three decimal places; None becomes a dash."""
+    # An empty cell would look like an omission.
     return "–" if value is None else f"{value:.3f}"
 
 
 def p_value(value: float) -> str:
-    """Format a p value with three digits, never as 0."""
-    # 0.000 would claim that chance is impossible.
+    """Format a p value with three decimal places, or as "<0.001"."""
+    # A p value is never 0.
     return f"{value:.3f}" if value >= 0.0005 else "<0.001"
 
 
 def counts(cell: Cell) -> str:
     """Return the number of shared rows and the number of the contender's own rows, as text."""
-    # A system that is scored alone has one set of rows (`of_one`).
+    # A system that is scored alone has no shared rows (see `of_one`).
     if cell.shared is cell.own_rows:
         return f"n {cell.own_rows.n_units}"
     return f"n {cell.shared.n_units} of {cell.own_rows.n_units}"
 
 
 def corrected(board: Board, row: BoardRow, cell: Cell) -> Measure | None:
-    """Return the contender's value on its own rows, corrected with human labels; None in a stratum or without a correction."""
+    """Return the contender's value on its own rows, corrected with human labels (see `corrected_value`)."""
     return corrected_value(board.corrections, row, cell.contender)
 
 
@@ -96,14 +96,14 @@ def legend(board: Board) -> list[str]:
         lines = _describe_marks(board, interval)
     for name, correction in board.corrections.items():
         lines.append(
-            f"{name}: corrected by labels of {correction.reference} (PPI++), on its own rows: "
-            f"{sum(c.ppi.value is not None for c in correction.measures.values())} measures"
+            f"{name}: {sum(c.ppi.value is not None for c in correction.measures.values())} measures are corrected with labels "
+            f"by {correction.reference} (PPI++), on its own rows"
         )
     return [*lines, *_describe_order(board), *board.notes, *reasons(board)]
 
 
 def _describe_order(board: Board) -> list[str]:
-    """Say which measures are ordered by corrected values, and which by the judge's values although some are corrected."""
+    """Explain which measures are ordered by corrected values, and which are ordered by the judge's values."""
     if not board.corrections or len(board.contenders) < 2 or board.axis != "system":
         return []
     who = ", ".join(dict.fromkeys(c.reference for c in board.corrections.values()))
@@ -113,13 +113,13 @@ def _describe_order(board: Board) -> list[str]:
     lines = []
     if by_corrected:
         lines.append(
-            f"{_several(by_corrected)}: the order and the best use the corrected values (labels of {who}, own rows); "
-            "= means that the interval overlaps that of the best, and there are no p values"
+            f"{_several(by_corrected)}: ordered and marked by the corrected values (labels by {who}, own rows), without p "
+            "values; = means that the interval overlaps the interval of the best"
         )
     if others:
         lines.append(
-            f"{_several(others)}: the order, the best and the p values use the judge's values, because not every system "
-            "has a corrected value"
+            f"{_several(others)}: ordered, marked and tested by the judge's values, because not every system has a corrected "
+            "value"
         )
     return lines
 
@@ -127,17 +127,18 @@ def _describe_order(board: Board) -> list[str]:
 def _describe_marks(board: Board, interval: str) -> list[str]:
     """Explain the marks of a comparison."""
     return [
-        f"values are on the rows for which all {len(board.contenders)} {board.axis}s have a value; n is their number, and the "
-        "number of the contender's own rows",
-        f"the best is marked (bold in files); =: no difference from it is shown (paired t-test by question of jackknife pseudo-values, "
-        f"McNemar's exact test where each question has one 0/1 outcome; Holm per measure, {ALPHA:g})",
-        f"{interval}; intervals of differences are t intervals for a single comparison, so an exact or adjusted p value "
-        "may disagree with its interval about whether there is a difference",
+        f"values are computed on the rows for which all {len(board.contenders)} {board.axis}s have a value; n is the number of "
+        "these rows, and of the contender's own rows",
+        "the best is marked (bold in files); = means no significant difference from the best (paired t-test on jackknife "
+        "pseudo-values, clustered by question, or McNemar's exact test if each question has one 0/1 outcome; Holm's "
+        f"correction per measure, level {ALPHA:g})",
+        f"{interval}; intervals of differences are t intervals for a single comparison, so they may disagree with an exact or "
+        "adjusted p value",
     ]
 
 
 def reasons(board: Board) -> list[str]:
-    """Return one line per reason why measures are not compared or have no value on the shared rows."""
+    """Return one line per reason, with the measures that are not compared or lack a value for this reason."""
     of: dict[str, list[str]] = {}
     for row in board.rows:
         name = f"{board.paper.readable(row.measure)}{f' ({row.stratum})' if row.stratum else ''}"
@@ -147,7 +148,7 @@ def reasons(board: Board) -> list[str]:
 
 
 def _several(names: Sequence[str]) -> str:
-    """Return up to three names, or the first two and the number of the others."""
+    """List up to three names; list more than three as the first two and the number of the others."""
     if len(names) <= 3:
         return ", ".join(names)
     return f"{', '.join(names[:2])} and {len(names) - 2} other measures"
@@ -159,7 +160,7 @@ def compared(board: Board) -> list[BoardRow]:
 
 
 def difference(cell: Cell) -> str:
-    """Return the difference from the best with its interval, or an empty text."""
+    """Format the difference from the best with its interval; return an empty string if there is none."""
     a = cell.against
     if a is None or a.difference is None:
         return ""
@@ -167,21 +168,21 @@ def difference(cell: Cell) -> str:
 
 
 def known(board: Board) -> list[tuple[str, KnownAs]]:
-    """Return the measures that have another well-known name, each with that name."""
+    """Return the measures that are also known by another name, each with that name."""
     every = board.paper.known
     names = dict.fromkeys(row.measure for row in board.rows if row.measure in every)
     return [(board.paper.readable(name), every[name]) for name in names]
 
 
 def printed(board: Board) -> list[tuple[str, list[float | None], str, str]]:
-    """Return the rows that papers print: (system, value of each column, who labelled, where)."""
+    """Return the results that papers published: (system, value of each column, annotator, source)."""
     rows: dict[tuple[str, str, str], list[Published]] = {}
     for p in board.published:
         rows.setdefault((p.system, p.by, p.where), []).append(p)
     rows_shown = []
     for (system, by, where), numbers in rows.items():
         each = (
-            # Papers print no strata that match ours.
+            # No paper publishes strata that match ours.
             None if c.stratum else [p.value for p in numbers if is_of(p, c.measure)]
             for c in columns_of(board)
         )
@@ -192,7 +193,7 @@ def printed(board: Board) -> list[tuple[str, list[float | None], str, str]]:
 
 
 def as_csv(board: Board) -> str:
-    """Write one row per stratum, measure and contender."""
+    """Write the board as CSV, with one row per stratum, measure and contender."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(COLUMNS)
@@ -203,7 +204,7 @@ def as_csv(board: Board) -> str:
 
 
 def cells_of(board: Board) -> Iterator[list[Any]]:
-    """Yield the values of COLUMNS for each stratum, measure and contender; None for an undefined value."""
+    """Yield the values of COLUMNS for each stratum, measure and contender. An undefined value is None."""
     for row in board.rows:
         for cell in row.cells:
             a, ppi = cell.against, corrected(board, row, cell)
@@ -218,7 +219,7 @@ def cells_of(board: Board) -> Iterator[list[Any]]:
 
 
 def as_markdown(board: Board) -> str:
-    """Write contenders as rows and measures as columns."""
+    """Write the board as a Markdown table, with contenders as rows and measures as columns."""
     columns = columns_of(board)
     return text_page(
         "board.md",
@@ -242,14 +243,14 @@ def as_markdown(board: Board) -> str:
 
 
 def span(m: Measure) -> str:
-    """Return the interval in brackets, or an empty string."""
+    """Format the interval in brackets; return an empty string if there is none."""
     return "" if m.low is None or m.high is None else f" ({m.low:.3f} … {m.high:.3f})"
 
 
 def as_latex(board: Board) -> str:
-    """Write a table* with booktabs (`\\usepackage{booktabs}`): the best value is bold, ties are marked.
+    """Write a LaTeX table* (requires `\\usepackage{booktabs}`). The best value is bold, and ties are marked.
 
-    Many measures are split into several parts, one below the other, so that no part has more than eight columns.
+    A board with many measures is split into several tabulars, one below the other, of at most eight columns each.
     """
     columns = columns_of(board)
     parts = []
@@ -277,7 +278,7 @@ def as_latex(board: Board) -> str:
 
 
 def latex(text: str) -> str:
-    """Escape text for pdflatex; a character outside its fonts becomes its code point."""
+    """Escape text for pdflatex. A character that its fonts lack is replaced with its code point."""
     out = []
     for sign in " ".join(text.split()):
         # pdflatex stops at a character that its fonts lack, and names of systems come from files.
@@ -286,7 +287,7 @@ def latex(text: str) -> str:
 
 
 def _stacked(text: str) -> str:
-    """Break a name into lines between words, and before a depth or a bracket, because long names would need wide columns."""
+    """Break a long name into lines, between words or before a bracket or `@`, to keep its column narrow."""
     lines = [""]
     for part in re.split(r"(?<=[ ])|(?=[@\[])", text):
         if lines[-1] and len(lines[-1]) + len(part) > HEAD_WIDTH:
@@ -301,15 +302,15 @@ LEFT, WIDTH, STEP = 180.0, 290.0, 26.0
 
 
 def axis(row: BoardRow) -> tuple[float, float] | None:
-    """Return the least and the greatest value on the axis of a measure's plot; None if there is nothing to plot."""
+    """Return the limits of the axis of a measure's plot, or None if there is nothing to plot."""
     shown = [(c.shared.value, c.shared.low, c.shared.high, c.own_rows.value) for c in row.cells]
     known = [value for values in shown for value in values if value is not None]
-    # An axis that began at the smallest value would make small differences look large.
+    # An axis that starts at the smallest value would make small differences look large.
     return (min(0.0, *known), max(1.0, *known)) if known else None
 
 
 def as_html(board: Board) -> str:
-    """Write a page that loads nothing from elsewhere; all text is escaped."""
+    """Write the board as a self-contained HTML page, with all text escaped."""
     return page(
         "board.html",
         board=board,

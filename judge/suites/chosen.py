@@ -1,4 +1,4 @@
-"""Choose the runs that a score reads: the named ones, else the newest complete one of the judge."""
+"""Choose the runs that a score reads: the runs that the user names, otherwise the judge's newest complete run."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from judge.store.study import Store
 from judge.types import Json
 
 PURPOSE = ("context", "system", "relevant", "shown")
-"""Options that define the purpose of a run, beside task, model and sampling. A run with other values serves another purpose."""
+"""Options that, besides task, model and sampling, define the purpose of a run. Runs that differ in them are not interchangeable."""
 EXAMPLES = "examples"
-"""An ordinary setting, unless a paper defines which examples are shown: then a run with other examples has another purpose."""
+"""The option for examples. It defines the purpose only if the paper prescribes the examples; otherwise it is a setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +27,19 @@ class Run:
     model: str
     options: Mapping[str, Json]
     rationale: str | None = None
-    """When the rationale was requested: none, before or after; None for a task that asks for text."""
+    """Whether the rationale comes before or after the answer ("none": no rationale); None for a task that asks for text."""
 
     @property
     def derived(self) -> bool:
-        """Whether the run was made from other runs without a model call. It is read only if --run names it."""
+        """Whether the run was derived from other runs without model calls. Such a run is read only if --run names it."""
         return "derived" in self.options
 
     @property
     def is_of_judge(self) -> bool:
-        """Whether a judge labelled units here: the run is not the output of a system, and was not derived, tried or imported."""
+        """Whether a judge labelled units in this study.
+
+        False for outputs of a system, and for runs that were imported, derived, or made by a search.
+        """
         return not (self.derived or self.tried or self.imported or "context" in self.options)
 
     @property
@@ -46,22 +49,22 @@ class Run:
 
     @property
     def added(self) -> bool:
-        """Whether the labels are outputs that a user allowed a model to add to a system with imported ones."""
+        """Whether the labels are outputs that a model added to the imported outputs of a system, as the user allowed."""
         return ADDED in self.options
 
     @property
     def tried(self) -> bool:
-        """Whether a search of `judge improve` made the run. It is read only if --run names it."""
+        """Whether `judge improve` made the run during a search. Such a run is read only if --run names it."""
         return TRIED in self.options
 
     def serves(self, purpose: Mapping[str, str]) -> bool:
         """Return whether the run was made for this purpose (see `PURPOSE`).
 
-        If `purpose` names examples (an empty string: no examples), the run must have shown the same ones.
+        If `purpose` names examples (an empty string means no examples), the run must have shown the same examples.
         """
         if EXAMPLES in purpose and (self.options.get(EXAMPLES) or "") != purpose[EXAMPLES]:
             return False
-        # What the purpose does not name must be absent: other passages make another question.
+        # Options that the purpose does not name must be unset: with other passages, the question would be different.
         return all(self.options.get(name) == purpose.get(name) for name in PURPOSE)
 
     @property
@@ -71,24 +74,24 @@ class Run:
 
     @property
     def settings(self) -> Mapping[str, Json]:
-        """The settings in which runs of one task and model can differ (see `judge.run_options.settings_of`)."""
+        """The settings that can differ between runs of one task and model (see `judge.run_options.settings_of`)."""
         return settings_of(self.model, self.options)
 
     def was_asked(self, settings: Mapping[str, Json]) -> bool:
-        """Return whether the run has these settings: options by name, and the values that the provider reports.
+        """Return whether the run has these settings, which include the values that the provider reports.
 
-        Options without effect on a task without labels are not compared. The answer mode is the one in which the run
-        began, not the one that was typed.
+        For a task without labels, options that have no effect on it are not compared. The answer mode is compared as it was
+        resolved when the run started (`auto` is never stored).
         """
         _, options = of_stored(self.model, self.options)
         for name, value in settings.items():
             if name in REPORTED:
                 same = self.options.get(name) == value
             elif name == "rationale":
-                # A task's file may ask for one; a task that asks for text has none.
+                # The task file may set the rationale; a task that asks for text has no rationale.
                 same = self.rationale in (None, value)
             elif name == "answers":
-                # A raw task is answered in free text, whatever was typed.
+                # A raw task is always answered in free text.
                 same = value in ("auto", self.options.get("mode")) or self.options.get("mode") == "text"
             else:
                 same = getattr(options, name) == value or (self.rationale is None and name in OF_LABELS)
@@ -98,7 +101,7 @@ class Run:
 
 
 def all_runs(store: Store) -> list[Run]:
-    """List all runs, the newest first."""
+    """List all runs, newest first."""
     query = """
         SELECT r.run_id, r.task, t.task_id, r.model, r.options,
                iif(json_array_length(t.front_matter, '$.questions[0].labels') > 0,
@@ -113,21 +116,20 @@ def all_runs(store: Store) -> list[Run]:
 
 
 def judges(store: Store, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Divide the names given with `--run` into models (including panels) and runs.
+    """Split the names given with `--run` into models (including panels) and runs.
 
-    A model without a run is recognised by the slash in its name; the score then lists the runs to make. Raises UsageError
-    for a name that is neither.
+    Raises UsageError for a name that is neither a model nor a run.
     """
     runs = all_runs(store) if names else []
     known = {run.model for run in runs}
-    # A model without a run is recognised by its slash. The score then lists the runs to make.
+    # A model without a run is recognised by the slash in its name. The score then lists the runs that are needed.
     models = tuple(name for name in names if name in known or "/" in name)
     others = [name for name in names if name not in models]
     return models, tuple(run.run_id for run in named(store, others, runs))
 
 
 def named(store: Store, names: Sequence[str], runs: Sequence[Run]) -> list[Run]:
-    """Return the runs that `--run` names, in order. Raises UsageError if a name matches no run, or several."""
+    """Return the runs that `--run` names, in order. Raises UsageError if a name matches no run or several runs."""
     by_id = {run.run_id: run for run in runs}
     return [by_id.get(name) or by_id[str(named_run(store, name)["run_id"])] for name in dict.fromkeys(names)]
 
@@ -139,16 +141,16 @@ def candidates(
     models: Sequence[str],
     purpose: Mapping[str, str],
 ) -> list[Run]:
-    """Return the runs of a task to choose from, the newest first; named runs are the only candidates.
+    """Return the candidate runs of a task, newest first. If the request names runs of the task, only these are candidates.
 
-    Raises UsageError if several judges have run the task and the request does not name one.
+    Raises UsageError if several judges have run the task and the request names none of them.
     """
     fit = [run for run in runs if run.task_id == task_id and run.serves(purpose)]
     chosen = [run for run in pinned if run in fit]
-    # What the user named goes before every rule below, also a tried or a derived run.
+    # A run that the user names takes precedence over the rules below, even a tried or derived run.
     if chosen:
         return chosen
-    # A search tries many prompts on the same labels. The best of ten looks better than it is.
+    # A search tries many prompts on the same labels, so the score of the best one is biased upwards.
     fit = [run for run in fit if not run.tried]
     if models:
         return [run for run in fit if run.model in models]
@@ -157,6 +159,6 @@ def candidates(
     judges = list(dict.fromkeys(run.model for run in fit))
     if len(judges) > 1:
         raise UsageError(
-            f"several judges have run {task_id}: choose with --run; available: {', '.join(judges)}"
+            f"several judges have run {task_id}: choose one with --run; available: {', '.join(judges)}"
         )
     return fit

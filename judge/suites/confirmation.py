@@ -1,8 +1,8 @@
-"""ConfirmBiasRAG from a study: does each of two opposite claims retrieve its own support, and get an answer in its favour?
+"""Score a study by ConfirmBiasRAG: for two opposite claims, do the retrieved passages and the answer favour each claim?
 
-Pairs are items with pair_id and polarity (imported, or built by judge pairs build). A judge's stances on the listed
-passages make SR and CR; answers of the system under test (task `claim_answer`) and a judge's verdict on them (task
-`confirmation`) make CBR. The arithmetic is in `judge.scores.confirmation`.
+A pair is two items with the same pair_id and opposite polarity (imported, or built by `judge pairs build`). SR and CR are
+computed from a judge's stance labels of the ranked passages. CBR is computed from a judge's labels (task `confirmation`) of
+the answers of the system under test (task `claim_answer`). `judge.scores.confirmation` does the arithmetic.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         answers = _answers(study)
     study.check()
     scores: list[Score] = []
-    # Lists of claims outside the request leave nothing to compare.
+    # Without any list of a requested claim, there is nothing to compare.
     if entries is not None and len(entries):
         before: list[Score] = []
         for stage in _stages(entries):
@@ -71,32 +71,32 @@ def _pairs(study: PaperStudy) -> pd.DataFrame:
     checked = [p for p in checked if p.original_id in items.index and p.counter_id in items.index]
     if not checked:
         raise NothingToScore(
-            f"no pairs in '{study.dataset}': import some ({command('judge items import claim-pairs FILE')}) or build some "
-            f"({command('judge pairs build -m MODEL')})"
+            f"the data set '{study.dataset}' has no claim pairs: import pairs ({command('judge items import claim-pairs FILE')}) "
+            f"or build them ({command('judge pairs build -m MODEL')})"
         )
     n_checked = stored.counts(checked)
     study.note(
         f"{len(checked)} pairs: {n_checked['kept']} confirmed by at least {stored.CONSENSUS:g} of their annotators, "
         f"{n_checked['dropped']} rejected (left out), {n_checked['unchecked']} not checked by people (kept)"
     )
-    # Pairs that nobody checked are kept (the paper's automated numbers rest on all pairs); only people turn a pair down.
+    # Pairs that nobody checked are kept, as in the paper's automated evaluation. Only people can reject a pair.
     checked = [p for p in checked if p.kept is not False]
     if not checked:
         raise UsageError(
-            f"no pair is left, because people rejected all of them: {command('judge pairs list')}"
+            f"people rejected all claim pairs, so there is nothing to score; to see them: {command('judge pairs list')}"
         )
     table = pd.DataFrame(
         [(p.unit_id, p.original_id, p.counter_id) for p in checked],
         columns=["pair_id", "original", "counter"],
     )
     original, counter = (items.reindex(table[side]).to_numpy() for side in ("original", "counter"))
-    # Where each claim is a question of its own, the pair is what intervals resample.
+    # If the two claims belong to different questions, intervals resample pairs instead of questions.
     table["question_id"] = pd.Series(original, dtype=object).where(original == counter, None)
     return table
 
 
 def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
-    """Return claim_id, stage, rank, document, label, status of the first k passages of each list."""
+    """Return a table of the first k passages of each list: claim_id, stage, rank, document, label, status."""
     import pandas as pd
 
     from judge.scores.score import NOT_JUDGED
@@ -109,8 +109,8 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
     depth = study.numbers("k")[0]
     within = f"r.stage IN ({', '.join(map(quoted, STAGES))}) AND r.rank <= {depth}"
     query = (
-        # Documents are compared by their text: the two claims have copies of one passage under different ids.
-        # An item may have a text twice. One copy of it keeps a rank one row.
+        # Documents are compared by their text, because the two claims have copies of a passage under different ids.
+        # If an item has several passages with the same text, only one of them is used, so that each rank has one row.
         "SELECT r.item_id, r.stage, r.rank, p.content_sha, min(o.passage_id) "
         f"{LISTED} WHERE r.name = ? AND {within} AND r.item_id IN (SELECT item_id FROM unit_texts "
         f"WHERE kind = 'item' AND {study.rows.scope}) GROUP BY r.item_id, r.stage, r.rank ORDER BY r.item_id, r.rank"
@@ -118,15 +118,15 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
     entries = frame(study.store.conn, query, [name], "claim_id stage rank_n document own")
     entries = entries.rename(columns={"rank_n": "rank"})
     if entries.empty:
-        raise UsageError(f"ranking '{name}' has no list at the stages {', '.join(STAGES)}")
+        raise UsageError(f"the ranking '{name}' has no list for any of the stages {', '.join(STAGES)}")
     entries = entries[entries["claim_id"].isin([*pairs["original"], *pairs["counter"]])].reset_index(
         drop=True
     )
     for stage in _stages(entries):
         alone = entries[(entries["stage"] == stage) & entries["own"].isna()]
         if len(alone):
-            why = f"{len(alone)} passages in the lists of '{name}' ({stage}) belong to other items and are not units yet"
-            # A retrieved passage of another item was judged for that item's claim. It needs a unit with this claim.
+            why = f"{len(alone)} passages in the ranking '{name}' ({stage}) belong to other items and are not yet units of their claims"
+            # A passage that belongs to another item was judged with that item's claim, so it needs a unit with this claim.
             study.need(Step("attach", why, ranking=(name, stage), k=depth, dataset=study.dataset))
     only = f"passage_id IN (SELECT o.passage_id {LISTED} WHERE r.name = {quoted(name)} AND {within})"
     stances = study.labels("stance", only=only, columns="passage_id", together="item_id")
@@ -146,13 +146,15 @@ def _ranking(study: PaperStudy) -> str | None:
     wanted = study.option("ranking")
     if wanted and wanted not in there:
         raise UsageError(
-            f"no ranking '{wanted}' for '{study.dataset}'; available: {', '.join(there) or 'none'}"
+            f"the data set '{study.dataset}' has no ranking '{wanted}'; available: {', '.join(there) or 'none'}"
         )
     fit = [wanted] if wanted else study.own_rankings(there)
     if len(fit) > 1:
-        raise UsageError(f"several rankings: choose with --ranking; available: {', '.join(there)}")
+        raise UsageError(
+            f"there are several rankings: choose one with --ranking; available: {', '.join(there)}"
+        )
     if not fit:
-        # A step, or a ranking that this system lacks where only others have one.
+        # Records a step, or that this system lacks a ranking although other systems have one.
         study.ranking()
     return fit[0] if fit else None
 
@@ -163,7 +165,7 @@ def _stages(entries: pd.DataFrame) -> list[str]:
 
 
 def _answers(study: PaperStudy) -> pd.DataFrame:
-    """Return claim_id, label, valid, status of each claim's answer."""
+    """Return a table of the answers, one per claim: claim_id, label, valid, status."""
     import numpy as np
 
     from judge.scores.score import NOT_JUDGED
@@ -176,27 +178,29 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
     text = there.reindex(table["claim_id"])
     label = judged["label"].reindex(table["claim_id"]).map(_ANSWER)
     status = judged["status"].reindex(table["claim_id"])
-    # An answer is the system's to give: an empty one, one it refused or left out is not valid. What it was not asked
-    # yet, and what the judge refused, is missing.
+    # Empty, refused and omitted answers are the system's failures, so they are not valid. Answers that were not yet
+    # requested, and answers that the judge refused to label, are missing.
     valid = np.array([isinstance(t, str) and bool(t.strip()) for t in text], dtype=bool)
     if made is not None:
         ending = made.set_index("item_id")["status"].reindex(table["claim_id"])
         waits = text.isna().to_numpy() & ~ending.isin(FAILURES).to_numpy()
         valid |= waits
         status = status.where(~waits, ending.where(ending != "ok", NOT_JUDGED))
-    # A judge that labels an empty answer has seen no stance in it.
+    # An empty answer has no stance, so a judge's label of it is ignored.
     label = label.where(valid, None)
     table["label"] = label.where(label.notna(), None).to_numpy(dtype=object)
     table["status"] = status.where(status.notna(), NOT_JUDGED).to_numpy(dtype=object)
     table["valid"] = valid
     n = int((~valid).sum())
     if n:
-        study.note(f"{n} claims have no answer by {of.system}, or an empty or refused one: not valid")
+        study.note(
+            f"{n} claims have no answer from {of.system}, or an empty or refused answer, and count as not valid"
+        )
     return table
 
 
 def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
-    """Return the system whose answers are scored, and its generated outputs (None if the answers were imported)."""
+    """Return the system whose answers are scored, and its generated answers (None if its answers were imported)."""
     from judge.suites.queries import System
 
     system = study.system()
@@ -219,7 +223,7 @@ def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
 
 
 def _plain(condition: str) -> bool:
-    """Return whether the condition's name is also its --context; it is not for a ranking (top:5:name:stage)."""
+    """Return whether the condition can be passed as --context. The passages of a ranking (top:5:name:stage) cannot."""
     return not condition.startswith("top:")
 
 
@@ -243,7 +247,11 @@ PAPER = Paper(
     present=present,
     parts=(
         Part("retrieval", ("stance",), "SR, CR, signed CR, neutral share, overlap, change between stages"),
-        Part("answers", ("confirmation",), "CBR: share of pairs in which each answer supports its own claim"),
+        Part(
+            "answers",
+            ("confirmation",),
+            "CBR: share of pairs in which each answer supports the claim that it was given",
+        ),
     ),
     options=(
         Option("k", "10", "Use the first K passages of each stage's ranking."),

@@ -1,8 +1,8 @@
-"""Conformal sets of a judge's own labels, which show the units that the judge is unsure about.
+"""Conformal sets of a judge's labels, which show the units that the judge is unsure about.
 
-Half of the questions with a true label are used for calibration. The sets of the other units contain the true label with
-probability 1 - alpha. A unit is ambiguous, and worth checking by a person, if its set does not have exactly one label.
-The arithmetic is in `judge.scores.urag` and `judge.stats.conformal`.
+Half of the questions with a true label are used for calibration. The set of any other unit contains its true label with
+probability 1 - alpha. A unit whose set does not contain exactly one label is ambiguous, and a person should check it.
+`judge.scores.urag` and `judge.stats.conformal` do the arithmetic.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMED = 10
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Return accuracy, coverage, set size and empty sets of the test half, by LAC and APS, and by label."""
+    """Return accuracy, coverage, set size and the share of empty sets on the test half, for LAC and APS, and by label."""
     import numpy as np
 
     from judge.scores import urag
@@ -38,12 +38,12 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     task = study.option("task")
     if not task:
         raise UsageError(
-            f"conformal needs --task with a task that a judge has run, as in {command('judge score conformal --task stance')}"
+            f"conformal requires --task with a task that a judge has run, for example {command('judge score conformal --task stance')}"
         )
     alpha = alpha_of(study)
     letters = study.domain(task)
     if len(letters) < 2:
-        raise UsageError(f"{task} has no set of labels to choose from")
+        raise UsageError(f"conformal sets require a task with two or more labels, but {task} has fewer")
     before = len(study.judges.runs_read)
     table = study.labels(task)
     run = last_run(study, before)
@@ -52,19 +52,19 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     sealed = (
         splits.closed(study.store, splits.home(study.store, study.loaded(task)), run.run_id) if run else set()
     )
-    # Labels of a sealed test are used after a logged look only, and this score logs none.
+    # Labels of a sealed test may only be used after a look is logged, and this score does not log a look.
     if out := sealed & truth.keys():
         truth = {unit: label for unit, label in truth.items() if unit not in sealed}
         study.note(
-            f"{len(out)} units are left out: they are in the sealed test of {task}, which was not opened for this run"
+            f"{len(out)} units are left out, because they are in the sealed test of {task}, which was not opened for this run"
         )
     table["name"] = table["unit_id"].map(names).astype(object)
     all_choices = choices(study, table, run, field, letters, truth, name="name")
     known: BoolArray = np.asarray(all_choices.correct >= 0, dtype=bool)
     if not known.any():
         raise BadInput(
-            f"no unit of {task} has a label '{field}' by '{study.option('reference')}': conformal sets need true labels "
-            "(import gold labels, or select human labels with --reference)"
+            f"no unit of {task} has a label of '{field}' by '{study.option('reference')}', and conformal sets need true labels "
+            "(import gold labels, or choose human labels with --reference)"
         )
     labelled_choices = all_choices.where(known)
     mask = halves(study, labelled_choices, None)
@@ -76,7 +76,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         for letter, some in urag.per_class(brief, test).items():
             scores += [s.named(f"{s.measure}[{letter}]") for s in some]
     made = urag.sets(cal, test, alpha=alpha, by_class=by_class)
-    # On units that set the threshold, the promised coverage does not hold.
+    # The coverage guarantee does not hold for the units that the threshold was calibrated on.
     calibrating = set(cal.units.ids)
     apart: BoolArray = np.asarray(~all_choices.units.ids.isin(calibrating), dtype=bool)
     rest = all_choices.where(apart)
@@ -85,7 +85,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, str], dict[str, str], str]:
-    """Return each unit's name by its number, the true label by name, and the field."""
+    """Return the unit ids keyed by unit number, the true labels keyed by unit id, and the field."""
     from judge.labels.reference import ReferenceLabels
     from judge.suites.frames import frame
 
@@ -98,13 +98,16 @@ def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, 
         "n name",
     )
     given = ReferenceLabels(study.store, study.option("reference")).labels(field, loaded.name)
-    # No set can contain a label that the task does not have.
+    # A set can never contain a label that the task does not have.
     truth = {unit: value for unit, value in given.items() if value in letters}
     return dict(zip(units["n"].tolist(), units["name"], strict=True)), truth, field
 
 
 def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -> None:
-    """Note the units outside the calibration half whose set does not have exactly one label; write them all to --ambiguous."""
+    """Add a note on the ambiguous units outside the calibration half, and write all of them to the file of --ambiguous.
+
+    A unit is ambiguous if its set does not contain exactly one label.
+    """
     import numpy as np
     import pandas as pd
 
@@ -113,7 +116,7 @@ def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -
     has: BoolArray = np.asarray(~np.isnan(rest.probabilities).any(axis=1), dtype=bool)
     some = rest.where(has)
     sets = members(some.probabilities, made.limits_lac, "lac", "exact")
-    # An empty set is ambiguous too: no label is likely enough.
+    # An empty set is also ambiguous, because no label is likely enough.
     unsure = sets.sum(axis=1) != 1
     names = [str(name) for name in some.units.ids[unsure]]
     shown = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
@@ -123,7 +126,7 @@ def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -
         + ("" if study.option("ambiguous") or not names else " (--ambiguous FILE lists them)")
     )
     if not has.all():
-        study.note(f"{int((~has).sum())} units have no label probabilities, and therefore no set")
+        study.note(f"{int((~has).sum())} units have no label probabilities and therefore no set")
     if not study.option("ambiguous"):
         return
     table = pd.DataFrame(
@@ -148,14 +151,19 @@ PAPER = Paper(
     lower=("set_size*",),
     neutral=("coverage*", "empty_sets*"),
     parts=(
-        Part("sets", (), "accuracy, coverage, set size and empty sets"),
-        Part("classes", (), "the same measures by true label"),
+        Part("sets", (), "accuracy, coverage, set size and share of empty sets"),
+        Part("classes", (), "the same measures for each true label"),
     ),
     options=(
         Option("task", "", "Task whose labels to use, e.g. stance."),
         Option("reference", "gold", "Reference labels to use."),
-        Option("thresholds", "one", "Use one threshold for all labels, or one per label.", ("one", "label")),
-        Option("ambiguous", "", "Write the ambiguous units with their sets to FILE.csv."),
+        Option(
+            "thresholds",
+            "one",
+            "Use one threshold for all labels, or a threshold for each label.",
+            ("one", "label"),
+        ),
+        Option("ambiguous", "", "Write the ambiguous units and their sets to FILE.csv."),
         ALPHA,
     ),
     has_systems=False,

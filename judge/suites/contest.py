@@ -1,9 +1,9 @@
-"""Compare runs of one task with one reference on the same units, together with their costs.
+"""Compare several runs of a task with a reference on the same units, and report their costs.
 
     found = compare(store, panel, "decided")       # every judge of the panel
     found = compare(store, panel, part="test")     # opens the sealed test: a look is logged first
 
-Everything is computed on the units that all runs and the reference labelled; a note gives the number of units left out.
+All results are computed on the units that the reference and every run labelled. A note gives the number of units left out.
 """
 
 from collections import Counter
@@ -32,9 +32,9 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RunSpent:
-    """The cost of a run: units judged, and per unit the US dollars, seconds of calls and tokens (None: unknown).
+    """The cost of a run: the number of judged units, and the US dollars, seconds of calls and tokens per unit (None: unknown).
 
-    The cost of a derived run is the sum of its parents' costs.
+    The cost of a derived run is the sum of the costs of its parents.
     """
 
     n_units: int
@@ -45,10 +45,11 @@ class RunSpent:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One run: its `kappa` with the reference (as in `annotate agreement`) and the share of equal labels, on the shared
-    units, on which it gave `n_labels` different labels.
+    """One of the compared runs, with its results on the shared units.
 
-    `n_asked` counts the units that the reference labelled and the run was asked about; `n_labelled` of them have a label.
+    `kappa` is its agreement with the reference (as in `annotate agreement`), and `equal` the share of equal labels.
+    `n_labels` is the number of different labels that it gave. Of the `n_asked` units that the reference labelled and the run
+    was asked about, `n_labelled` have a label from the run.
     """
 
     name: str
@@ -61,12 +62,12 @@ class Contender:
     n_labelled: int
     spent: RunSpent
     front: frozenset[str] = frozenset()
-    """The axes (`cost`, `seconds`) on which no other run reaches at least this kappa for less."""
+    """The axes (`cost`, `seconds`) on whose Pareto front the run lies: no other run has at least this kappa for less."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """A comparison of runs and its result. Holm-adjusted p values are compared with `level`."""
+    """The result of comparing runs. A difference is significant if its Holm-adjusted p value is at most `level`."""
 
     panel: Panel
     reference: Reference
@@ -75,7 +76,7 @@ class Contest:
     look: Look | None
     level: float
     table: Ratings
-    """The reference and then the runs, on the shared units."""
+    """The labels on the shared units: first the reference, then the runs."""
     contenders: Sequence[Contender]
     duels: Sequence[Duel]
     n_reference: int
@@ -84,15 +85,15 @@ class Contest:
 
     @property
     def n_shared(self) -> int:
-        """The number of shared units, on which everything is computed."""
+        """The number of shared units, on which all results are computed."""
         return self.table.n_units
 
     def shown(self, duel: Duel) -> bool:
-        """Return whether a difference is shown: its adjusted p value is at most the level."""
+        """Return whether the difference is significant: its adjusted p value is at most the level."""
         return duel.kappa.adjusted is not None and duel.kappa.adjusted <= self.level
 
     def units(self) -> Iterator[dict[str, Json]]:
-        """Yield the shared units, each with the labels by the reference and by each run."""
+        """Yield the shared units, each with its labels by the reference and by each run."""
         names = ["reference", *(c.run_id for c in self.contenders)]
         for unit, row in zip(self.table.units, self.table.codes.tolist(), strict=True):
             yield {
@@ -101,7 +102,7 @@ class Contest:
             }
 
     def examples(self, duel: Duel) -> list[str]:
-        """Return up to three units that the first labelled right and the second wrong."""
+        """Return up to three units that the first run of the pair labelled correctly and the second run incorrectly."""
         truth, codes = self.table.codes[:, 0], self.table.codes[:, 1:]
         places = np.flatnonzero((codes[:, duel.first] == truth) & (codes[:, duel.second] != truth))
         return [self.table.units[at] for at in places[:3].tolist()]
@@ -120,16 +121,17 @@ def compare(
 ) -> Contest:
     """Compare the judges of a panel on the units that all of them and the reference labelled.
 
-    `named`: whether the user named these runs. If not, runs without a label on any unit with a reference label are left out,
-    with a note. `part` is one of PARTS; for a split task the default is `open`. The parts `test` and `all` log a look at the
-    sealed test (for `purpose`) before anything is computed, and test at the level of that look. A look that was logged
-    earlier for exactly these runs and labels is used again.
-    Raises UsageError if there are fewer than two runs, the field is numeric, there is no reference, a part is requested
-    without a split, or the runs share no unit.
+    `named` is True if the user named these runs. Otherwise, runs that labelled no unit with a reference label are left out,
+    with a note. `part` is one of PARTS; for a split task the default is `open`. With the parts `test` and `all`, a look at the
+    sealed test (for `purpose`) is logged before anything is computed, and the tests use the level of that look. If a look was
+    logged earlier for exactly these runs and labels, it is used again.
+    Raises UsageError if there are fewer than two runs, if the field is numeric, if there is no reference, if a part is
+    requested without a split, or if the runs share no unit.
     """
     if len(panel.judges) < 2:
         raise UsageError(
-            f"'{panel.field}' has {len(panel.judges)} runs to compare; at least two are needed: name them with --run ({command('judge runs list')})"
+            f"'{panel.field}' has {len(panel.judges)} runs to compare, but a comparison needs at least two: name runs with --run (to "
+            f"list them: {command('judge runs list')})"
         )
     if panel.numeric:
         raise UsageError(
@@ -138,13 +140,13 @@ def compare(
     reference = resolve(panel, wanted)
     if reference is None:
         raise UsageError(
-            f"'{panel.field}' has no gold and no human labels: there is nothing to compare the runs with"
+            f"'{panel.field}' has neither gold nor human labels, so there is nothing to compare the runs with"
         )
     if reference.name in panel.judges:
         raise UsageError(f"--reference {wanted}: this is one of the compared runs; choose another reference")
     if part is not None and split is None:
         raise UsageError(
-            f"--part {part}: {store.path}: the task is not split: {command('judge split', panel.task.task_id if panel.task else 'TASK')}"
+            f"--part {part}: {store.path}: the task is not split; to split it: {command('judge split', panel.task.task_id if panel.task else 'TASK')}"
         )
     chosen = None if split is None else part or "open"
     inside = _inside(panel, split, chosen)
@@ -156,7 +158,7 @@ def compare(
         names = some if len(some) > 1 else names
         left_out = [name for name in panel.judges if name not in names]
     labelled = panel.table.select([reference.name, *names]).codes != MISSING
-    # Kappa depends on which units are in it: a run that skipped the hard ones would look better.
+    # Kappa depends on the units that it is computed on: a run that skipped the hard units would look better.
     shared = labelled.all(axis=1) & inside
     ids = {name: run for run, name in panel.shown.items()}
     n_reference = int((labelled[:, 0] & inside).sum())
@@ -165,14 +167,14 @@ def compare(
             f"{n}: {int((labelled[:, 0] & labelled[:, 1 + i] & inside).sum())}" for i, n in enumerate(names)
         )
         raise UsageError(
-            f"no unit has a label by all runs and by {reference.word}; units with a label by the run and the reference: {n_by_run}"
+            f"no unit has labels by every run and by {reference.word}; number of units with labels by {reference.word} and by one run: {n_by_run}"
         )
     table = panel.weighted(panel.table.select([reference.name, *names]).subset(shared), reference.name)
     look = None
-    # The look is logged before anything is computed: a crash afterwards must not give a free second look.
+    # The look is logged before anything is computed, so that a crash afterwards does not give a free second look.
     if split is not None and chosen in ("test", "all"):
         look = split.open(purpose, [ids[n] for n in names], reference.word, _question(panel, table, ids))
-    # At another level than the look's, an interval could contradict its test.
+    # The interval uses the level of the look; at a different level it could contradict the test.
     sure = look.confidence if look else confidence
     duels = contest(table, reference.name, panel.coefficient, level=panel.level, confidence=sure)
     was_asked = np.column_stack([panel.asked_units[name] for name in names])
@@ -212,7 +214,7 @@ def compare(
         n_clusters=n_clusters,
         notes=[
             *(
-                f"{name}: left out, because it has no label on any unit with a reference label"
+                f"{name}: left out, because it labelled no unit that has a reference label"
                 for name in left_out
             ),
             *_notes(
@@ -223,8 +225,8 @@ def compare(
 
 
 def _question(panel: Panel, table: Ratings, ids: Mapping[str, str]) -> Iterator[object]:
-    """Yield the data of a contest (the units and all their labels) in an order that does not depend on the order of its runs."""
-    # The same comparison with its runs in another order is the same look, and spends no further level.
+    """Yield the data of a comparison (the units and all their labels), in an order that does not depend on the order of runs."""
+    # The same comparison with its runs in a different order is the same look, so it must not spend error rate again.
     order = [0, *(1 + np.argsort([ids[name] for name in table.annotators[1:]]))]
     yield from (panel.field, panel.coefficient, list(table.domain), list(table.units), table.codes[:, order])
 
@@ -246,10 +248,10 @@ def _notes(
     split: Split | None,
     part: str | None,
 ) -> list[str]:
-    """Return notes on the shared units, on runs with one label only, and on small samples."""
+    """Return notes on the shared units, on runs that gave only one label, and on small samples."""
     notes = [*panel.notes, *panel.remarks]
     if split is not None:
-        # The note on looks, added below, replaces these.
+        # The note on looks, which is added below, replaces these notes.
         notes = [text for text in notes if code_of(text) not in ("sealed", "closed")]
         if part in ("open", "learn", "tune"):
             notes.append(f"the sealed test is left out (--part test opens it); {split.look_note}")
@@ -263,29 +265,29 @@ def _notes(
             if not all(row)
         )
         notes.append(
-            f"{table.n_units:,} of {n:,} units with a reference label have a label by every run; the others lack labels by:"
+            f"{table.n_units:,} of {n:,} units with a reference label have labels by every run; the other units lack labels by:"
         )
         notes += [f"  {who}: {count:,} units" for who, count in alone.most_common(10)]
     for c in contenders:
         if c.n_labels == 1:
             notes.append(
-                f"{c.name} gave only one label, so its kappa is undefined; in differences it counts as 0 (no skill)"
+                f"{c.name} gave the same label to every unit, so its kappa is undefined; in differences it counts as 0 (no skill)"
             )
     if n_clusters < FEW_CLUSTERS:
         notes.append(Note("few_questions", n=n_clusters, least=FEW_CLUSTERS))
     if panel.weights:
         notes.append(
-            "the units have different design weights (a stratified sample), but each counts once here"
+            "the units have different design weights (stratified sample), but the weights are not used here"
         )
     return notes
 
 
 def spent(store: Store, run: str) -> RunSpent:
-    """Return the cost of a run per unit, with all attempts of its judgements; for a derived run, the sum over its parents."""
+    """Return the cost of a run per unit, including all attempts. The cost of a derived run is the sum over its parents."""
     query = (
         "SELECT count(DISTINCT unit_id), count(*), sum(cost), count(cost), sum(latency), count(latency), "
         "sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), count(input_tokens) FROM judgements "
-        # An answer that was reused made no call: its cost and time belong to the run that made it.
+        # A reused answer needed no call: its cost and time belong to the run that made the call.
         "WHERE run_id = ? AND reused = 0"
     )
     units, cost, seconds, tokens = 0, 0.0, 0.0, 0.0
@@ -299,7 +301,7 @@ def spent(store: Store, run: str) -> RunSpent:
             return RunSpent(units, None, None, None)
         # Parents label the same units, so their numbers of units are not added.
         units = max(units, n)
-        # A sum that misses some judgements would be taken for a lower cost.
+        # A sum over only some judgements would look like a lower cost.
         known = [a and b == rows for a, b in zip(known, (n_dollars, n_time, n_used), strict=True)]
         cost, seconds, tokens = (
             total + (value or 0.0) / n
@@ -316,14 +318,18 @@ AXES: Mapping[str, Callable[[Contender], float | None]] = {
 
 
 def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
-    """Return each contender with the axes on whose Pareto front it lies: no other has the same kappa for less, or more for the same."""
+    """Return the contenders with their `front` set.
+
+    A contender is on the Pareto front of an axis if no other has at least its kappa and costs at most as much, with at least
+    one of the two strictly better.
+    """
     fronts: list[set[str]] = [set() for _ in contenders]
     for axis, value in AXES.items():
         places = [(value(c), c.kappa.value) for c in contenders]
         for i, (price, kappa) in enumerate(places):
             if price is None or kappa is None:
                 continue
-            # Of equal runs none beats another, so all of them stay on the front.
+            # Runs with equal kappa and cost do not beat each other, so all of them are on the front.
             beaten = any(
                 p is not None and k is not None and p <= price and k >= kappa and (p < price or k > kappa)
                 for j, (p, k) in enumerate(places)
@@ -335,7 +341,7 @@ def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
 
 
 def as_json(comparison: Contest) -> dict[str, Json]:
-    """The documented shape."""
+    """Return the documented JSON shape."""
     names = [c.run_id for c in comparison.contenders]
     domain = comparison.table.domain
     return {

@@ -1,4 +1,4 @@
-"""The page of a comparison of runs: tables, kappa against cost and time, and errors by label."""
+"""The HTML page of a comparison of runs: tables, plots of kappa against cost and time, and errors by label."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ def paretos(contest: Contest) -> Iterator[Pareto]:
         known = [
             (n, c, FACTORS[axis] * price)
             for n, c in enumerate(contest.contenders, 1)
-            # A local model may cost nothing, which a logarithmic axis cannot show.
+            # A local model may cost nothing, and a logarithmic axis cannot show 0.
             if (price := value(c)) is not None and price > 0 and c.kappa.value is not None
         ]
         if len(known) < 2:
@@ -54,11 +54,11 @@ def _pareto(axis: str, known: Sequence[tuple[int, Contender, float]], left_out: 
     # Prices of models differ by powers of ten, so their axis is logarithmic.
     prices = [math.log10(price) for _, _, price in known]
     first, last = min(prices), max(prices)
-    # Equal prices would make an axis without length.
+    # If all prices were equal, the axis would have no length.
     pad = max(0.15, (first == last) * 0.5, 0.08 * (last - first))
     first, last = first - pad, last + pad
     ends = [v for _, c, _ in known for v in (c.kappa.value, c.kappa.low, c.kappa.high) if v is not None]
-    # An axis that began at the smallest kappa would make small differences look large.
+    # An axis that starts at the smallest kappa would make small differences look large.
     low, high = min(0.0, *ends), max(0.2, *ends)
     high = min(1.0, high + 0.05)
 
@@ -69,7 +69,7 @@ def _pareto(axis: str, known: Sequence[tuple[int, Contender, float]], left_out: 
         return TOP + HEIGHT * (high - kappa) / (high - low)
 
     best = sorted((across(price), up(c.kappa.value or 0.0)) for _, c, price in known if axis in c.front)
-    # The front is drawn in steps: no run has a quality between those of two runs.
+    # The front is drawn in steps, because no run lies between two neighbouring points of the front.
     line = "".join(f"M{x:.1f},{y:.1f}" if n == 0 else f"H{x:.1f}V{y:.1f}" for n, (x, y) in enumerate(best))
     powers = [
         factor * 10.0**power
@@ -82,7 +82,7 @@ def _pareto(axis: str, known: Sequence[tuple[int, Contender, float]], left_out: 
 
 
 def as_html(contest: Contest) -> str:
-    """Write a page that loads nothing from elsewhere; all text is escaped."""
+    """Write the comparison as a self-contained HTML page, with all text escaped."""
     return page(
         "contest.html",
         contest=contest,

@@ -1,8 +1,9 @@
-"""Correct a paper's measures with human labels: from the judge only, from people only, and from both (PPI++).
+"""Correct a paper's measures with human labels by PPI++ (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453).
 
-The paper is read three times: with the judge's labels, with human labels, and without labels. The measures that are
-means over units are then paired unit by unit (Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453). Values that
-are known without any label (a citation that can be looked up, an empty answer) need no correction.
+Each measure gets three estimates: from the judge's labels, from human labels, and from both combined. The paper is computed
+three times: with the judge's labels, with human labels, and without labels. Measures that are means over units are then
+paired unit by unit. Values that do not depend on labels (a citation that can be looked up, an empty answer) need no
+correction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ Weights = Mapping[int | str, float]
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The measures of two readings of a paper as estimands; `left_out` lists measures that are not means over units."""
+    """The measures to correct, with the values of both sides. `left_out` lists the measures that are not means over units."""
 
     estimands: Sequence[Estimand]
     left_out: tuple[str, ...]
@@ -36,7 +37,7 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """Measures that are means over units, computed in three ways; `left_out` lists the measures that are not."""
+    """The corrected measures. `left_out` lists the measures that cannot be corrected, because they are not means over units."""
 
     reference: str
     measures: dict[str, Corrected]
@@ -44,7 +45,7 @@ class Correction:
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape; lambda is the weight of the judge."""
+        """Return the documented JSON shape. The key `lambda` has the weight of the judge's labels."""
         return {
             "reference": self.reference,
             "measures": [{"measure": name, **c.as_json()} for name, c in self.measures.items()],
@@ -53,14 +54,14 @@ class Correction:
         }
 
 
-FITTED = "the judge was fitted on labels of their questions"
+FITTED = "the judge was fitted on the labels of their questions"
 SEALED = "they are in a sealed test, which was not opened for this judge"
 
 
 def corrected(
     study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, confidence: float
 ) -> Correction:
-    """Return the judge's `scores`, the scores from the reference labels, and both combined."""
+    """Return three estimates of each measure: the judge's (`scores`), the reference's, and both combined."""
     each = [beside(*side) for side in _sides(study, scores, reference_labels)]
     measures = {
         estimand.measure: estimand.corrected(confidence) for sides in each for estimand in sides.estimands
@@ -73,9 +74,10 @@ def corrected(
 def _sides(
     study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels
 ) -> Iterator[tuple[PaperStudy, Sequence[Score], ReferenceLabels, Weights]]:
-    """Yield the whole reading, or its parts by task if the units labelled for a task were drawn with unequal probabilities.
+    """Yield the study with its scores, reference labels and design weights.
 
-    A part that rests on labels of two tasks has no weights.
+    If the labelled units of a task were drawn with unequal probabilities, the parts of the paper are yielded separately for
+    each task. Parts that need labels from two tasks have no weights.
     """
     request, parts = study.request, [p for p in study.paper.parts if study.part(p.name)]
     weighted = {
@@ -88,7 +90,7 @@ def _sides(
         return
     groups: dict[str, list[Part]] = {}
     for part in parts:
-        # The probability of a unit to be labelled for two tasks is not that of either task.
+        # The probability that a unit is labelled for both tasks differs from its probability for either task.
         groups.setdefault(part.tasks[0] if len(part.tasks) == 1 else "", []).append(part)
     for task, several in groups.items():
         only = replace(request, parts=tuple(p.name for p in several), partial=True)
@@ -99,16 +101,16 @@ def _sides(
 def beside(
     judge: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, weights: Weights
 ) -> Sides:
-    """Pair the judge's `scores` with the scores from human labels, for all measures that are means and rest on labels.
+    """Pair the judge's `scores` with the scores from human labels, for all measures that are means and depend on labels.
 
-    `weights`: the design weight of a labelled unit, keyed by the unit's number, or of all units of a question, keyed by
-    its name.
+    `weights` has the design weights of the labelled units, keyed by unit number, or by question if all its units have the
+    same weight.
     """
-    # People label a sample. Without `partial`, every other unit would be a missing step.
+    # People label only a sample. Without `partial`, all other units would be recorded as missing.
     quiet = replace(judge.request, partial=True)
     people = judge.by_people(quiet, reference_labels)
     theirs = {score.measure: score for score in judge.paper.compute_scores(people)}
-    # What needs no label at all (a citation that can be looked up, an empty answer) has no error to correct.
+    # A value that does not depend on labels (a citation that can be looked up, an empty answer) has no error to correct.
     nobody = {score.measure: score for score in judge.paper.compute_scores(judge.by_people(quiet, None))}
     estimands, left_out, notes = [], [], list(people.notes)
     shut = ((_seen(judge), FITTED), (_closed(judge), SEALED))
@@ -119,7 +121,7 @@ def beside(
             left_out.append(score.measure)
             continue
         counted = _counted(score, values)
-        # A judge that was fitted on a question agrees with its labels too often, which would hide its bias.
+        # A judge that was fitted on the labels of a question agrees with them too often, which would hide the judge's bias.
         for questions, why in shut:
             out = counted & np.isin(score.units.questions, list(questions))[score.units.clusters]
             counted &= ~out
@@ -127,18 +129,18 @@ def beside(
             notes += [text] if out.any() and text not in notes else []
         judged = score.rows[counted, 0]
         known = np.zeros(len(judged), dtype=bool) if free is None else ~np.isnan(free[counted])
-        # Where every judged value is known without labels, the judge made no error to correct.
+        # If no judged value depends on labels, the judge made no error to correct.
         if known.any() and known[~np.isnan(judged)].all():
             continue
         human = values[counted]
         has_labels = bool((~np.isnan(human) & ~known).any())
-        # A refusal is the reason only where it left no label at all.
+        # Labels that were left out are the reason only if no other labels remain.
         refused = "" if has_labels else "; ".join(people.refused)
         if not has_labels:
-            # Otherwise people's number would rest on the values that need no label, such as empty answers.
+            # Otherwise the human estimate would be based only on values that need no label, such as empty answers.
             human = np.full(len(human), np.nan)
         if not refused and np.isnan(judged).all() and np.isnan(human).all():
-            continue  # the paper itself says why
+            continue  # the measure already has a reason for the missing value
         own_weights, text = _weights(score, counted, ~np.isnan(human), known, weights)
         notes += [text] if text and text not in notes else []
         estimands.append(
@@ -157,15 +159,15 @@ def beside(
 
 
 def _seen(study: PaperStudy) -> set[str]:
-    """Return the questions with labels that a judge of this reading was fitted on."""
+    """Return the questions whose labels any judge of this reading was fitted on."""
     conn = study.store.conn
     every = (folds(conn, run_read.run.run_id).items() for run_read in study.judges.runs_read)
-    # A question with a fold was labelled by a fit without it (cross-fitting).
+    # Cross-fitted questions have a fold: their labels come from a fit that excluded them.
     return {question for fold_of in every for question, fold in fold_of if fold is None}
 
 
 def _closed(study: PaperStudy) -> set[str]:
-    """Return the questions of a sealed test that was not opened for every judge of this reading."""
+    """Return the questions that are in a sealed test which was not opened for some judge of this reading."""
     questions: set[str] = set()
     for run_read in study.judges.runs_read:
         home = splits.home(study.store, stored_task(study.store, run_read.run.task))
@@ -174,12 +176,12 @@ def _closed(study: PaperStudy) -> set[str]:
 
 
 def _counted(score: Score, human: FloatArray) -> BoolArray:
-    """Return a mask of the units that the judge was asked about, excluding units whose labels define no value."""
+    """Return a mask of the units that the judge was asked about, without units that cannot have a value."""
     counted: BoolArray = np.ones(len(score.units), dtype=bool) if score.counted is None else score.counted
     judge = score.rows[:, 0]
     if score.status is None:
         return counted & ~(np.isnan(judge) & np.isnan(human))
-    # Neither side can have a value here (an answer without citations): it is no unit of the measure.
+    # A unit such as an answer without citations has no value on either side, so it does not belong to the measure.
     undefined = np.isnan(judge) & np.isnan(human) & (score.status == STATUSES.index(Status.OK))
     kept: BoolArray = counted & (score.status != STATUSES.index(NOT_JUDGED)) & ~undefined
     return kept
@@ -188,9 +190,9 @@ def _counted(score: Score, human: FloatArray) -> BoolArray:
 def _weights(
     score: Score, counted: BoolArray, labelled: BoolArray, known: BoolArray, weights: Weights
 ) -> tuple[FloatArray | None, str]:
-    """Return the design weight of each labelled unit (None: all equal), and a note.
+    """Return the design weights of the units (None: all equal), and a note.
 
-    A unit whose value is known without labels represents only itself; the others represent the units whose value is not.
+    A unit whose value does not depend on labels represents only itself. The labelled units represent all other units.
     """
     design_weights = np.ones(len(labelled))
     note = ""
@@ -198,27 +200,30 @@ def _weights(
         ids = score.units.ids[counted]
         questions = score.units.questions[score.units.clusters[counted]]
         pairs = zip(ids, questions, strict=True)
-        # A batch draws units or whole questions, so a weight is of either.
+        # A batch draws either units or whole questions, so weights are keyed by units or by questions.
         looked_up = np.array([weights.get(i, weights.get(q, np.nan)) for i, q in pairs], dtype=np.float64)
         if np.isnan(looked_up[labelled & ~known]).any():
-            note = f"{score.measure} is not weighted, because some of its units have no weight or several weights"
+            note = f"{score.measure} is computed without design weights, because some of its units have no weight or several weights"
         else:
             design_weights = looked_up
     sampled = labelled & ~known
     if known.any() and sampled.any():
-        # Judged or not, a unit that takes labels is one that the sample stands for.
+        # The sample represents every unit whose value depends on labels, whether the judge labelled the unit or not.
         design_weights = np.where(
             known, 1.0, design_weights * float((~known).sum()) / float(design_weights[sampled].sum())
         )
     used = design_weights[labelled]
-    # Weights come out of divisions: nearly equal ones are equal, and change nothing.
+    # Weights are quotients, so nearly equal weights count as equal; equal weights change nothing.
     if not len(used) or np.ptp(used) <= 1e-9 * used.max():
         return None, note
     return design_weights, note
 
 
 def _aligned(score: Score, other: Score | None) -> FloatArray | None:
-    """Return the other score's value of each unit (nan: no value); None if one of the two scores is not a mean over units."""
+    """Return the value of each unit in the other score (nan: no value).
+
+    Return None if one of the two scores is not a mean over units.
+    """
     if other is None or score.value is not mean or other.value is not mean:
         return None
     single = score.rows.shape[1] == other.rows.shape[1] == 1

@@ -1,4 +1,4 @@
-"""Read label distributions of a run as `judge.scores.urag.Choices`, and choose the questions used for calibration."""
+"""Read a run's label probabilities as `judge.scores.urag.Choices`, and choose the questions for calibration."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,21 +28,21 @@ def choices(
     name: str = "item_id",
     imported: Mapping[str, Mapping[str, float]] | None = None,
 ) -> urag.Choices:
-    """Return the rows of a table of labels as choices, with the label distributions of the run.
+    """Convert a table of labels to choices, with the label probabilities of the run.
 
     `correct` and `available` (None: all letters) are keyed by the column `name`. Probabilities are renormalised over the
-    available labels, so mass on other labels, or on no label, is left out. Without a run, the `imported` distributions are
-    used, also keyed by `name`. A unit without a distribution, or without mass on its labels, has no probabilities.
+    available labels, so probability mass on anything else is left out. Without a run, the `imported` probabilities are
+    used, which are also keyed by `name`. A unit whose labels have no stored probability mass has no probabilities.
     """
     there = np.ones((len(table), len(letters)), dtype=bool)
     if available is not None:
         there = np.array(
-            # The shape is given because a table without rows does not show its number of columns.
+            # The shape is explicit, because the number of columns cannot be inferred from a table without rows.
             [[letter in available.get(unit, ()) for letter in letters] for unit in table[name]],
             dtype=bool,
         ).reshape(len(table), len(letters))
     logits = _logits(study, table, run, field, letters)
-    # Imported probabilities belong to imported answers. A run has its own.
+    # Imported probabilities belong to imported answers. A run has its own probabilities.
     if run is None and imported:
         rows = [[imported.get(unit, {}).get(letter, np.nan) for letter in letters] for unit in table[name]]
         with np.errstate(divide="ignore"):
@@ -53,7 +53,7 @@ def choices(
     logits[(there & np.isnan(logits)).any(axis=1)] = np.nan
     given = [correct.get(unit) for unit in table[name]]
     known: BoolArray = np.asarray(~np.isnan(np.where(there, logits, 0.0)).any(axis=1), dtype=bool)
-    # softmax is over the available options, of which a question without any has none.
+    # The softmax is undefined for a question without available options.
     there[~there.any(axis=1)] = True
     return urag.Choices.of(
         Units.of(table[name], table["question_id"]),
@@ -66,9 +66,12 @@ def choices(
 
 
 def _failures(table: pd.DataFrame, letters: Sequence[str], known: BoolArray) -> pd.DataFrame:
-    """Return the table with failures marked as no answer: empty replies, and replies that name no option and have no probabilities."""
+    """Return the table with the system's failures marked as no answer.
+
+    These are empty replies, and replies that name no option and have no probabilities.
+    """
     label = table["label"]
-    # A reply that chooses no option is the system's failure. A label that is missing is the judge's.
+    # A reply without a valid option is a failure of the system; a missing label is a failure of the judge.
     none = label.notna() & ~label.astype(str).str.strip().isin(letters) & ~known
     return table.assign(status=table["status"].astype(object).mask(none, NO_ANSWER)) if none.any() else table
 
@@ -76,7 +79,7 @@ def _failures(table: pd.DataFrame, letters: Sequence[str], known: BoolArray) -> 
 def _logits(
     study: PaperStudy, table: pd.DataFrame, run: Run | None, field: str, letters: Sequence[str]
 ) -> FloatArray:
-    """Return the natural logarithms of the stored probabilities `[units, letters]`; nan if none is stored."""
+    """Return the natural logarithms of the stored probabilities, `[units, letters]`; nan if no value is stored."""
     masses_of_units = np.full((len(table), len(letters)), np.nan)
     if run is None:
         return masses_of_units
@@ -91,19 +94,19 @@ def _logits(
         if row is not None:
             masses = json.loads(text)
             masses_of_units[row] = [masses.get(letter, np.nan) for letter in letters]
-    # An option of probability 0 has the logarithm -inf: it is impossible, which is no error.
+    # The logarithm of probability 0 is -inf, which is a valid value here.
     with np.errstate(divide="ignore"):
         logs: FloatArray = np.log(masses_of_units)
     return logs
 
 
 def last_run(study: PaperStudy, before: int) -> Run | None:
-    """Return the last run that labels were read from after the first `before` runs; None if there is none."""
+    """Return the run that labels were read from most recently, not counting the first `before` runs; None if there is none."""
     return study.judges.runs_read[-1].run if len(study.judges.runs_read) > before else None
 
 
 def check_halves(items: Sequence[str], split: Mapping[str, str] | None) -> None:
-    """Check the split in a file before a model is called. Raises UsageError if it leaves one side empty."""
+    """Check, before any model call, that a file's split has questions on both sides. Raises UsageError if it does not."""
     if split is None:
         return
     of = [split.get(item) for item in items]
@@ -114,26 +117,28 @@ def _refuse_empty(mask: BoolArray) -> None:
     for half, name in ((mask, "calibrate on"), (~mask, "test")):
         if not half.any():
             raise UsageError(
-                f"no question to {name}: calibration uses half of the questions, or those that the file marks for it"
+                f"there is no question to {name}: calibration uses half of the questions, or the questions that the file marks for it"
             )
 
 
 def halves(study: PaperStudy, all_choices: urag.Choices, split: Mapping[str, str] | None) -> BoolArray:
-    """Return a mask of the calibration units: the file's split if its items have one, else a random half of the questions.
+    """Return a mask of the calibration units: by the split in the file, if it has one, otherwise a random half of the questions.
 
     Raises UsageError if one side is empty.
     """
     if split:
         half_of = np.array([split.get(unit) for unit in all_choices.units.ids], dtype=object)
         mask = half_of == "calibration"
-        study.note("calibration and test as in the file")
+        study.note("calibration and test questions are those that the file marks")
     else:
         questions = all_choices.units.questions[all_choices.units.clusters]
         mask = urag.halves(list(questions))
         study.note("calibrated on half of the questions, drawn with seed 0")
     _refuse_empty(mask)
     if not all_choices.where(mask).known.any():
-        raise BadInput(f"no question to calibrate on has label probabilities and a true label: {NONE}")
+        raise BadInput(
+            f"no question has both label probabilities and a true label, so calibration is impossible: {NONE}"
+        )
     return np.asarray(mask, dtype=bool)
 
 
@@ -141,7 +146,7 @@ NONE = "use a model that returns token probabilities (openai, llamacpp) with --a
 
 
 def alpha_of(study: PaperStudy) -> float:
-    """Return the value of --alpha. Raises UsageError if it is not between 0 and 1."""
+    """Return the value of --alpha. Raises UsageError if the value is not between 0 and 1."""
     alpha = study.number("alpha")
     if not 0 < alpha < 1:
         raise UsageError(f"--alpha must be between 0 and 1, not {alpha:g}")

@@ -1,8 +1,9 @@
-"""Do the sources support an answer? RAGAS, FActScore (claims), ALCE and TREC RAG (citations), from a study.
+"""Score how well sources support answers: RAGAS and FActScore (by claim), ALCE and TREC RAG (by citation).
 
-Claims come from `claim_decomposition`, or were imported with the answers, and are judged by `claim_support`. ALCE
-asks three questions about a citation: do all citations of the sentence support it together (`citation_support`), does
-this one alone (`citation_each`), and do the others without it (`citation_rest`)? Full support counts as entailment.
+Claims come from the task `claim_decomposition`, or were imported with the answers, and the task `claim_support` judges
+them. ALCE needs three tasks: whether all citations of a sentence together support it (`citation_support`), whether each
+citation alone does (`citation_each`), and whether the other citations do without it (`citation_rest`). Only full support
+counts as entailment.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         scores.append(faithfulness.ragas(answers, claims))
         facts = faithfulness.factscore(answers, claims)
         if not study.part("abstention"):
-            # FActScore leaves out answers that decline: without that judgement it cannot be told which these are.
+            # FActScore leaves out answers that decline, and only the task of the part `abstention` identifies them.
             facts = [score.without_value(NO_ABSTENTION) for score in facts]
             study.note(
-                "FActScore, the respond ratio and facts per answer need to know which answers decline, which is not judged yet: "
+                "FActScore, the respond ratio and facts per answer exclude answers that decline, which no judge has labelled yet: "
                 + command("judge suite faithfulness -m MODEL --part claims --part abstention")
             )
         scores += facts
@@ -69,21 +70,21 @@ def compute_scores(study: PaperStudy) -> list[Score]:
             lines["status"] = whole["status"].reindex(lines["unit_id"]).fillna("not judged").to_numpy()
             scores += citation_support.alce(answers, lines, marks)
         if study.part("trec"):
-            # Citations are stored in the order of the sentence, so their count is their position.
+            # Citations are stored in the order of the sentence, so a running count gives their positions.
             marks["position"] = marks.groupby("sentence_id").cumcount() + 1
             scores += citation_support.trec(answers, lines, marks, several=study.option("several"))  # type: ignore[arg-type]
     return scores
 
 
 def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return unit_id, answer_id of every claim; set n_claims in `answers` if some have no claims.
+    """Return the columns unit_id and answer_id of every claim. If some answers lack claims, set `answers["n_claims"]`.
 
-    While answers have no claims, the decomposition, or turning it into claims, is recorded as a missing step.
+    If answers lack claims, a missing step is recorded: decompose the answers, or create claims from the decomposition.
     """
     import numpy as np
 
     have = study.rows.counts("claim")
-    # Files may say that an answer makes no claim; there is nothing to decompose then.
+    # If a file says that an answer makes no claims, there is nothing to decompose.
     none = answers["unit_id"].isin(study.rows.without_claims())
     without = answers[answers["answered"] & ~answers["unit_id"].isin(have.index) & ~none]
     if len(without):
@@ -91,9 +92,9 @@ def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
         claim_lists = listed.set_index("unit_id").reindex(without["unit_id"])
         ready = claim_lists["label"].notna() & (claim_lists["label"] != "[]")
         if ready.any() and study.last_run is not None:
-            why = f"{int(ready.sum())} answers have listed claims that are not units yet"
+            why = f"{int(ready.sum())} answers were decomposed into claims, but the claims are not units yet"
             study.need(Step("claims", why, run_id=study.last_run.run_id))
-        # An answer that makes no claim has none; one whose list could not be read is not judged.
+        # An answer with an empty list makes no claims; an answer whose list is malformed counts as not judged.
         counted = answers["unit_id"].map(have).to_numpy(dtype=float, copy=True)
         empty = (
             answers["unit_id"]
@@ -104,7 +105,8 @@ def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
         counted[empty | (none & np.isnan(counted)).to_numpy()] = 0
         answers["n_claims"] = counted
         lost = without["unit_id"][(~ready & (claim_lists["label"] != "[]")).to_numpy()]
-        # One claim that has no label: the answer then has no value, and is not taken for one without claims.
+        # A malformed list counts as one claim without a label. The answer then has no value, instead of counting as an
+        # answer without claims.
         answers.loc[answers["unit_id"].isin(lost), "n_claims"] = 1
     table = study.rows.units("claim", chosen.where, "n item_id question_id answer_id")
     return table.rename(columns={"answer_unit": "answer_id"})[["unit_id", "answer_id"]]
@@ -112,7 +114,7 @@ def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
 
 def _full(labels: pd.Series) -> Any:
     """Return 1 for full support, 0 for less, and None if there is no label."""
-    # ALCE asks for entailment, which partial support is not.
+    # ALCE requires entailment, and partial support is not entailment.
     values = labels.map({"full": 1.0, "partial": 0.0, "none": 0.0})
     return values.astype(object).where(values.notna(), None).to_numpy()
 
@@ -130,13 +132,13 @@ PAPER = Paper(
             "alce", ("citation_support", "citation_each", "citation_rest"), "citation recall, precision, F1"
         ),
         Part("trec", ("citation_each",), "support precision and recall"),
-        Part("abstention", ("deflection",), "share of answers that decline (FActScore leaves them out)"),
+        Part("abstention", ("deflection",), "share of answers that decline (FActScore excludes them)"),
     ),
     options=(
         Option(
             "several",
             "best",
-            "Citation to use if a sentence has several citations (TREC).",
+            "Citation to score if a sentence has several (TREC).",
             ("best", "first"),
         ),
     ),

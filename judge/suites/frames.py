@@ -1,4 +1,4 @@
-"""Read queries as DataFrames. Equal strings share one object, so that a million rows need little memory."""
+"""Read query results as DataFrames. Equal strings share one object, to save memory when there are a million rows."""
 
 import gc
 import sqlite3
@@ -14,13 +14,13 @@ _PAGE = 50_000
 def frame(
     conn: sqlite3.Connection, query: str, values: Sequence[Any] | dict[str, Any], columns: str
 ) -> pd.DataFrame:
-    """Return the rows of a query under these column names (separated by spaces). A column named `n` or `..._n` has integers."""
+    """Return the rows of a query as a table. `names` has the column names, separated by spaces; `n` and `..._n` are integer columns."""
     names = columns.split()
     whole = [name == "n" or name.endswith("_n") for name in names]
     parts: list[list[Any]] = [[] for _ in names]
     seen: dict[Any, Any] = {}
     cursor = conn.execute(query, values)
-    # Rows are tuples of texts and numbers, which form no cycles; the garbage collector took a sixth of the time.
+    # Rows are tuples of strings and numbers, which form no cycles. The garbage collector took a sixth of the time.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -32,7 +32,7 @@ def frame(
             gc.enable()
     return pd.DataFrame(
         {
-            # Columns of objects: pandas would convert texts to its own strings, and None to nan.
+            # Columns have dtype object, because pandas would otherwise convert strings to its own type, and None to nan.
             name: pd.Series(np.concatenate(part) if part else [], dtype=np.int64 if number else object)
             for name, part, number in zip(names, parts, whole, strict=True)
         }
@@ -40,7 +40,7 @@ def frame(
 
 
 def _shared(column: Sequence[Any], seen: dict[Any, Any]) -> np.ndarray[Any, Any]:
-    """Share one object among equal values, because the id of a question occurs in many rows."""
+    """Replace equal strings with one shared object, because ids such as a question's occur in many rows."""
     objects = np.empty(len(column), dtype=object)
     objects[:] = list(map(seen.setdefault, column, column))
     return objects

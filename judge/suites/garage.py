@@ -1,8 +1,8 @@
-"""GaRAGe from a study: eligibility, factuality, RAF, deflection, attribution. The arithmetic is in `judge.scores`.
+"""Score a study by GaRAGe: eligibility, factuality, RAF, deflection, attribution. `judge.scores` does the arithmetic.
 
-Answers are those of one system under one condition; the human answers are the system `human`. A row is answerable
-unless its gold label `insufficient` is true. Only sentences of answerable rows
-are judged, because factuality is measured on these.
+The scores are for the answers of one system under one condition; human answers have the system name `human`. A question is
+answerable unless its gold label `insufficient` is true. Only sentences in answers to answerable questions are judged,
+because factuality is measured on these.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         needed = full[full["label"] != "no_rad"]
         needed = needed.assign(invented=study.rows.n_invented(chosen, needed["unit_id"]))
         needed_citations = citations[citations["sentence_id"].isin(needed["unit_id"])]
-        # A sentence that needs no attribution (FACTS: no_rad) has no citation that could be right or wrong.
+        # A sentence that needs no attribution (no_rad in FACTS) has no citation that could be right or wrong.
         exempt = full[full["label"] == "no_rad"]["unit_id"]
         left_out = int(
             citations["sentence_id"].isin(exempt).sum() + study.rows.n_invented(chosen, exempt).sum()
         )
         if left_out:
             study.note(
-                f"judged attribution leaves out {left_out} citations in sentences that need none (no_rad); "
-                "the shares of support labels include those that cite existing passages"
+                f"judged attribution leaves out {left_out} citations in sentences that need no citation (no_rad); "
+                "the shares of support labels include these citations if they cite existing passages"
             )
         answerable = answers[answers["answerable"]]
         scores += attribution.judged(answerable, needed, needed_citations)
@@ -79,7 +79,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _join(answers: pd.DataFrame, judged: pd.DataFrame, field: str) -> None:
-    """Add the label and status of each answer as columns."""
+    """Add the label and status of each answer to `answers`, as the columns `field` and `{field}_status`."""
     by_unit = judged.set_index("unit_id")
     answers[field] = by_unit["label"].reindex(answers["unit_id"]).to_numpy()
     answers[f"{field}_status"] = by_unit["status"].reindex(answers["unit_id"]).to_numpy()
@@ -90,27 +90,27 @@ def _sentences(judged: pd.DataFrame) -> pd.DataFrame:
 
 
 def _answerable(study: PaperStudy, answers: pd.DataFrame) -> Any:
-    """Return a mask that is False for answers whose gold label says that the grounding is insufficient."""
+    """Return a mask of the answers to answerable questions: those whose gold label `insufficient` is not true."""
     gold = study.rows.gold("insufficient")
     if not len(gold):
-        study.note("no gold label 'insufficient': all questions are treated as answerable")
+        study.note("there is no gold label 'insufficient', so all questions are treated as answerable")
         return True
     insufficient = answers["item_id"].map(gold)
     unknown = set(insufficient.dropna()) - {"true", "false"}
     if unknown:
-        raise BadInput(f"gold 'insufficient' must be true or false, not '{min(unknown)}'")
+        raise BadInput(f"the gold label 'insufficient' must be true or false, not '{min(unknown)}'")
     if insufficient.isna().any():
         n = int(insufficient.isna().sum())
         study.note(
-            f"{n} of {len(insufficient)} rows have no gold label 'insufficient' and are treated as answerable"
+            f"{n} of {len(insufficient)} answers are to questions without a gold label 'insufficient', which are treated as answerable"
         )
     return (insufficient != "true").to_numpy()
 
 
 def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
-    """Return the task that shows the relevant passages, and the purpose of its run."""
+    """Return the task that judges sentences against the relevant passages, and the purpose of its run."""
     kind = study.option("relevant-set")
-    # Relevance by another source shows other passages to the judge, so its answers are a run of their own.
+    # The judge sees different passages if relevance comes from a different source, so these labels are a separate run.
     if kind == "marked":
         return "grounding_relevant", {"relevant": "marked"}
     if study.option("relevance") == "gold":
@@ -118,12 +118,12 @@ def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
     passage_labels(study)
     study.check()
     if study.last_run is None:
-        raise BadInput("no judge has run garage_relevance, which decides what is relevant")
+        raise BadInput("no judge has run garage_relevance, which determines the relevant passages")
     return "grounding_relevant", {"relevant": f"{study.last_run.run_id}:{kind}"}
 
 
 def reads(run: Run) -> dict[str, str]:
-    """Return the options for reading a run that RAF rests on: the set of relevant passages and its source."""
+    """Return the values of --relevant-set and --relevance with which a score reads this run."""
     if run.task_id == "grounding_related":
         return {"relevant-set": "answer+related"}
     shown = run.options.get("relevant")
@@ -135,7 +135,7 @@ def reads(run: Run) -> dict[str, str]:
 
 
 def passage_labels(study: PaperStudy) -> pd.DataFrame:
-    """Return item_id, question_id, passage_id, label (the class) and relevant (as marked) of every passage."""
+    """Return a table of all passages: item_id, question_id, passage_id and label (the relevance class)."""
     if study.option("relevance") == "judge":
         return study.labels("garage_relevance", columns="passage_id")
     passages = study.rows.passages()
@@ -144,7 +144,10 @@ def passage_labels(study: PaperStudy) -> pd.DataFrame:
 
 
 def _relevant_counts(study: PaperStudy) -> pd.Series:
-    """Return the number of relevant passages by item; nan if it is unknown: no passage has a label, or a judge's label is missing."""
+    """Return the number of relevant passages by item.
+
+    The number is nan if it is unknown: no passage of the item has a gold label, or a judge's label is missing.
+    """
     import numpy as np
     import pandas as pd
 
@@ -155,10 +158,10 @@ def _relevant_counts(study: PaperStudy) -> pd.Series:
     table = _marked_as_relevant(study, table) if chosen == "marked" else table
     relevant = pd.Series(garage.relevant_passages(table, chosen)).groupby(table["item_id"].to_numpy())
     n, labelled, size = relevant.sum(), relevant.count(), relevant.size()
-    # Gold without a label says that there is no class; a judge without one says nothing.
+    # A passage without a gold label is not relevant; a passage without a judge's label may be relevant.
     known = labelled == size if study.option("relevance") == "judge" else labelled > 0
     n_relevant = n.where((n > 0) | known, np.nan)
-    # An item without passages has none that is relevant; one that the judge was shown as an example is not known.
+    # An item without passages has no relevant ones; for an item that was shown as an example, the number is unknown.
     items = study.rows.items["item_id"]
     return n_relevant.reindex(items).where(items.isin(study.rows.passages()["item_id"]).to_numpy(), 0.0)
 
@@ -174,8 +177,8 @@ def _has_relevant(study: PaperStudy) -> bool:
     if study.rows.has_gold("relevance", "passage"):
         return True
     if study.insists("relevant") or study.insists("raf"):
-        raise BadInput(f"no passage in '{study.dataset}' has a gold label 'relevance', which RAF needs")
-    study.note("no passage has a gold label 'relevance': RAF is left out")
+        raise BadInput(f"no passage in '{study.dataset}' has a gold label 'relevance', which RAF requires")
+    study.note("no passage has a gold label 'relevance', so RAF is left out")
     return False
 
 
@@ -195,11 +198,11 @@ def _factuality(
     from judge.scores import garage
 
     if relevant is not None and len(relevant) and not study.of_people and not relevant["label"].notna().any():
-        # Rows that need no label would be all that RAF rests on, and no rows of factuality.
-        study.note("no sentence is judged against the relevant passages: RAF is left out")
+        # RAF would be computed only from answers that need no label, which are not the answers of factuality.
+        study.note("no sentence is judged against the relevant passages, so RAF is left out")
         relevant = None
     table = answers.copy()
-    # Texts are divided into sentences when they are stored, so an answer without any is empty.
+    # Answers are divided into sentences when they are stored, so an answer without sentences is empty.
     table["n_sentences"] = table["unit_id"].map(study.rows.counts("sentence")).fillna(0)
     # `garage.factuality` needs the column. Measures of parts that were not requested are dropped below.
     if "eligibility" not in table:
@@ -216,18 +219,18 @@ def _factuality(
 
 
 def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Score]:
-    """Score cited ids against the citations in the human answer, or against the passages that the data set marks as cited."""
+    """Score the citations of the answers against those of the human answers, or the passages that the data set marks as cited."""
     from judge.scores import attribution
 
     cited_of: Mapping[str, list[str]] = study.rows.human_citations()
     whose = "the human answer" if cited_of else "evidence_cited"
-    # GaRAGe's files mark the passages that the human answer cites (evidence_cited); other data sets have the answer.
+    # GaRAGe's files mark the passages that the human answer cites (evidence_cited); other data sets contain the answer.
     cited_of = cited_of or _marked(study)
     if not cited_of:
         reason = f"'{study.dataset}' has neither human answers nor passages marked as cited"
         if study.insists("attribution"):
             raise BadInput(f"{reason}: {study.import_words('FILE', '--system', 'human')}")
-        study.note(f"{reason}: attribution against them is left out")
+        study.note(f"{reason}, so attribution is left out")
         return []
     study.note(f"attribution: citations are compared with those of {whose}")
     table = answers.copy()
@@ -243,7 +246,7 @@ def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Sco
 def _marked(study: PaperStudy) -> Mapping[str, list[str]]:
     marks = study.rows.meta("evidence_cited", "passages")
     owner = study.rows.passages().set_index("passage_id")["item_id"]
-    # An item whose marks are all NO is known to cite nothing; one without marks is unknown.
+    # If all marks of an item are NO, its human answer cites nothing; without marks, the citations are unknown.
     cited: dict[str, list[str]] = {item: [] for item in owner.reindex(marks.dropna().index).unique()}
     for passage, item in owner.reindex(marks[marks == "YES"].index).items():
         cited[item].append(str(passage))
@@ -251,7 +254,7 @@ def _marked(study: PaperStudy) -> Mapping[str, list[str]]:
 
 
 def density(study: PaperStudy) -> Mapping[Any, Any]:
-    """Return low, medium or high for each question: the share of its passages that are relevant."""
+    """Return the density of each question (low, medium or high): the share of its passages that are relevant."""
     from judge.scores import garage
 
     table = passage_labels(study)
@@ -263,7 +266,10 @@ def density(study: PaperStudy) -> Mapping[Any, Any]:
 
 
 def several(by_judge: Mapping[str, list[Score]]) -> list[Score]:
-    """Return factuality by the rule of FACTS: an answer is ineligible only if all judges say so; factuality is the mean over judges."""
+    """Aggregate several judges by the rule of FACTS.
+
+    An answer is ineligible only if all judges label it so; factuality is the mean over judges.
+    """
     from judge.scores import facts
     from judge.scores.compare import combined
 
@@ -274,7 +280,7 @@ def several(by_judge: Mapping[str, list[Score]]) -> list[Score]:
             named = {score.measure: score for score in scores_of_judge}
             if "eligibility" in named and grounded in named:
                 pairs[judge] = named["eligibility"], named[grounded]
-        # The rule is about all judges. Without eligibility by one of them, the plain mean remains.
+        # The rule needs eligibility labels by every judge; otherwise the plain mean is used.
         if len(pairs) == len(by_judge):
             each = facts.several(pairs)
             scores += [
@@ -314,19 +320,21 @@ PAPER = Paper(
     ),
     reads=reads,
     parts=(
-        Part("eligibility", ("eligibility",), "share of answers that do what the question requests"),
-        Part("grounding", ("grounding",), "unadjusted factuality, and sentences by label"),
-        Part("factuality", ("eligibility", "grounding"), "answers that are eligible and grounded"),
+        Part("eligibility", ("eligibility",), "share of answers that fulfil the user's request"),
+        Part(
+            "grounding", ("grounding",), "unadjusted factuality, and the share of sentences with each label"
+        ),
+        Part("factuality", ("eligibility", "grounding"), "share of answers that are eligible and grounded"),
         Part(
             "relevant",
             ("grounding", "grounding_relevant"),
-            "unadjusted RAF: answers that are grounded in relevant passages",
+            "unadjusted RAF: share of answers that are grounded in relevant passages",
             ("grounding_related",),
         ),
         Part(
             "raf",
             ("eligibility", "grounding", "grounding_relevant"),
-            "RAF: answers that are also eligible; over-summarisation gap",
+            "RAF: share of answers that are eligible and grounded in relevant passages; over-summarisation gap",
             ("grounding_related",),
         ),
         Part("deflection", ("deflection",), "true and false positive rates of declining to answer"),
@@ -348,7 +356,7 @@ PAPER = Paper(
         Option(
             "unparsed",
             "unscored",
-            "Treat a reply without a verdict as missing (unscored), or as FACTS does.",
+            "Treat a reply without a verdict as missing (unscored), or follow the rule of FACTS (facts).",
             ("unscored", "facts"),
         ),
     ),

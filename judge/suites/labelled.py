@@ -1,4 +1,4 @@
-"""Read labels and statuses of runs on given units, and count the units that a task can take."""
+"""Read the labels and statuses of runs on given units, and count the units that a task can judge."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,10 +16,10 @@ from judge.suites.frames import frame
 from judge.types import Status
 
 EXAMPLE = "example"
-"""The status of a unit whose item the run shows as a few-shot example. It is not a row of a score."""
+"""The status of a unit whose item the run shows as a few-shot example. Such a unit is not scored."""
 UnitNumbers = np.ndarray[Any, Any]
 UnitLabels = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
-"""Labels, statuses, and which units have no judgement."""
+"""Labels, statuses, and a mask of the units without a judgement."""
 
 
 def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> UnitLabels:
@@ -27,12 +27,12 @@ def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> UnitLabels
 
     Units of items that the run shows as examples have the status `EXAMPLE`, whatever the kind of unit.
     """
-    # A label implies the status ok, so only other judgements are looked up: half the time at a million units.
+    # A label implies the status ok, so statuses are read only for other judgements. With a million units, this halves the time.
     labelled = f"""
         SELECT u.rowid, l.value FROM {label_rows.FIRST} JOIN units AS u ON u.unit_id = l.unit_id
         WHERE l.annotator_id = ? AND l.field = ?
     """
-    # Repeats show how stable a judge is. A score reads the first one, so that more repeats change no number.
+    # Repeats measure how stable a judge is. A score reads only the first, so that adding repeats does not change it.
     others = f"""
         SELECT u.rowid, iif(j.reason = '{TIED}', '{TIED}', j.status) FROM judgements AS j JOIN units AS u ON u.unit_id = j.unit_id
         WHERE j.run_id = ? AND j.repeat = 0 AND NOT EXISTS {label_rows.single_label("j.run_id", "?", "j.unit_id")}
@@ -59,7 +59,7 @@ def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> UnitLabels
 
 
 def _places(units: "pd.Index[Any]", rows: pd.DataFrame) -> tuple[UnitNumbers, UnitNumbers]:
-    """Return the positions in `units` of the units of these rows, and a mask of the rows whose unit is in it."""
+    """Return the positions of the rows' units in `units`, and a mask of the rows whose unit is in `units`."""
     place = units.get_indexer(pd.Index(rows["n"]))
     return place[place >= 0], place >= 0
 
@@ -72,10 +72,10 @@ def fitting(
     shown: str | None = None,
     probabilities: Mapping[str, str] | None = None,
 ) -> int:
-    """Count the units that the task can take: they have its inputs, and a context if contexts are `given`.
+    """Count the units that the task can judge: they have all its inputs and, if contexts are `given`, a context.
 
-    `shown` selects the relevant passages for tasks that show them (see `judge.runner.contexts`). `probabilities` are the
-    option probabilities that a second pass shows.
+    `shown` selects the relevant passages for tasks that show such passages (see `judge.runner.contexts`). `probabilities`
+    has the option probabilities that a second pass shows.
     """
     conn = store.conn
     conn.execute("DROP TABLE IF EXISTS temp.unjudged")
@@ -90,9 +90,10 @@ def fitting(
 
 
 def put(units: pd.DataFrame, labels: UnitLabels) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
-    """Add labels and statuses to the units, and drop examples. Return the units with a mask of those without a judgement.
+    """Add labels and statuses to the units, and drop units of examples.
 
-    The new columns have dtype object, so that a missing label stays None.
+    Return the remaining units, and a mask of those without a judgement. The new columns have dtype object, so that a missing
+    label stays None.
     """
     for name, values in zip(("label", "status"), labels, strict=False):
         units[name] = pd.Series(values, index=units.index, dtype=object)

@@ -1,8 +1,8 @@
-"""MIRAGE from a study: does the system keep to the oracle passage when it also sees noise?
+"""Score a study by MIRAGE: does the system still use the oracle passage when it also sees noise?
 
-The system answers with the task `mirage_answer` without context, with the oracle passage, and with the mixed context.
-Exact match with the reference answers turns each answer into 0 or 1. The arithmetic is in `judge.scores.mirage` and
-`judge.scores.retrieval`.
+The system answers the task `mirage_answer` without context, with the oracle passage, and with the mixed context. Each answer
+scores 1 if it matches a reference answer exactly, and 0 otherwise. `judge.scores.mirage` and `judge.scores.retrieval` do
+the arithmetic.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TASK = "mirage_answer"
 DEPTHS = (1, 3, 5)
-"""Depths of the retrieval measures, as in the paper."""
+"""The depths k of the retrieval measures in the paper."""
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
@@ -31,7 +31,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     from judge.scores import mirage
 
     mixed = study.option("mixed")
-    # `retrieved-K` is the paper's name of the condition, under which a system's outputs are imported.
+    # `retrieved-K` is the name of the condition in imported outputs.
     retrieved = re.fullmatch(r"retrieved[:-]([1-9]\d*)", mixed)
     if mixed != "fixed5" and not retrieved:
         raise UsageError(f"--mixed must be fixed5 or retrieved:K, not '{mixed}'")
@@ -64,12 +64,12 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: str) -> list[Score]:
-    """Return the measures of the conditions with outputs; the four cells need a question's answers in all three conditions."""
+    """Return the adaptability measures. If a condition lacks outputs, only the measures of single conditions have values."""
     from judge.scores import mirage
 
     if not lacking:
         return mirage.adaptability(mirage.aligned(**tables), mixed)
-    # A table stands in for each missing condition, so that all measures are listed, and then lose their values.
+    # Another condition's table replaces each missing one, so that all measures are listed; their values are then removed.
     any_table = next(iter(tables.values()))
     whole = {name: tables.get(name, any_table) for name in mirage.CONDITIONS}
     why = f"no output under {' and '.join(lacking)}"
@@ -79,32 +79,32 @@ def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: st
 
 
 def _note_retrieved(study: PaperStudy) -> None:
-    """Note the condition with outputs that can replace a missing `mixed`, and the option that selects it."""
+    """If the system has outputs under a condition retrieved-K, add a note on the option that selects this condition."""
     system = study.tested()
     for system_output in study.rows.systems():
         if system_output.system == system and re.fullmatch(r"retrieved-[1-9]\d*", system_output.condition):
             study.note(
-                f"{system} has outputs under '{system_output.condition}': --mixed {system_output.condition}"
+                f"{system} has outputs under '{system_output.condition}'; to score them as the mixed context: --mixed {system_output.condition}"
             )
 
 
 def _correct(study: PaperStudy, by_condition: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return each condition's answers by exact match: unit_id (the item), question_id, correct, status."""
+    """Return a table of answers for each condition, with the columns `correct` (1 for an exact match, else 0) and `f1`."""
     from judge.scores import mirage
     from judge.scores.score import NOT_JUDGED
 
     aliases = study.rows.column("reference_answers").map(json.loads, na_action="ignore")
     if not len(aliases):
-        raise BadInput(f"no item in '{study.dataset}' has reference answers, which exact match needs")
+        raise BadInput(f"no item in '{study.dataset}' has reference answers, which exact match requires")
     tables = {}
     for name, table in by_condition.items():
         wanted = [a if isinstance(a, list) else None for a in table["item_id"].map(aliases)]
         hits = mirage.exact_match(table["label"], wanted)
         made = table.assign(correct=hits, f1=mirage.token_f1(table["label"], wanted))
-        # Without a reference nothing is right or wrong, not even no answer.
+        # Without a reference answer, neither an answer nor a missing answer can be scored.
         made.loc[[not a for a in wanted], "status"] = NOT_JUDGED
         tables[name] = made
-    study.note("exact match: an alias is in the answer")
+    study.note("exact match: an answer is correct if it contains a reference answer or one of its aliases")
     return tables
 
 
@@ -121,7 +121,7 @@ def _retrieval(study: PaperStudy, ranking: tuple[str, str], support: pd.DataFram
         reason = f"no passage in '{study.dataset}' has a gold label 'support'"
         if study.insists("retrieval"):
             raise BadInput(f"{reason}: try --support judge")
-        study.note(f"{reason}: retrieval measures are left out")
+        study.note(f"{reason}, so the retrieval measures are left out")
         return []
     grade = relevance["label"].map({"supported": 1, "not_supported": 0})
     queries = study.rows.items[["item_id", "question_id"]].assign(unit_id=study.rows.items["item_id"])
@@ -145,7 +145,7 @@ PAPER = Paper(
         Part("retrieval", (), "precision, recall, F1 and NDCG of a ranking"),
     ),
     options=(
-        Option("mixed", "fixed5", "Passages of the mixed context: fixed5 or retrieved:K."),
+        Option("mixed", "fixed5", "Passages in the mixed context: fixed5 or retrieved:K."),
         Option(
             "support", "gold", "Source of the passages' support labels: gold or a judge.", ("gold", "judge")
         ),

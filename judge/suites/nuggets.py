@@ -1,8 +1,8 @@
-"""Nuggets (TREC RAG) from a study: how many of the expected facts does each system's answer contain?
+"""Score a study by nuggets (TREC RAG): how many of the expected facts does each system's answer contain?
 
-Without --system all systems with answers are scored. The rankings of the systems by the judge's and by people's
-assignments are compared where people have labelled (Kendall's tau-b and rank-biased overlap, as in `retrieval`).
-Arithmetic: `judge.scores.nuggets`, `judge.scores.system_order`.
+Without --system, all systems with answers are scored. On the topics that people labelled, the ranking of the systems by the
+judge's assignments is compared with the ranking by human assignments (Kendall's tau-b and rank-biased overlap, as in
+`retrieval`). `judge.scores.nuggets` and `judge.scores.system_order` do the arithmetic.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     scores = (
         [score for of_system in by_system.values() for score in of_system] if study.part("scores") else []
     )
-    # People's reading returns the scores alone: `_order` compares the judge's with them.
+    # Scores from human labels have no part `order`, because `_order` compares the judge's scores with them.
     if study.part("order") and len(systems) > 1 and not study.of_people:
         scores += _order(study, systems, topics, tables, by_system)
     elif study.insists("order") and not study.of_people:
-        raise UsageError("the part order compares several systems: omit --system")
+        raise UsageError("the part 'order' compares several systems: omit --system")
     return scores
 
 
 def _topics(study: PaperStudy) -> pd.DataFrame:
-    """Return n_vital and n_okay by item_id; note the items without nuggets, and those without vital ones."""
+    """Return n_vital and n_okay by item_id. Add notes on items without nuggets, and on items without vital nuggets."""
     counts = study.rows.nuggets()
     items = study.rows.items["item_id"]
     counts = counts[counts.index.isin(items)]
     if not len(counts):
         how = command("judge nuggets import", "FILE", study=study.db)
-        raise NothingToScore(f"no item in '{study.dataset}' has nuggets: {how}")
+        raise NothingToScore(f"no item in '{study.dataset}' has nuggets; to import nuggets: {how}")
     if len(counts) < len(items):
         study.note(f"{len(items) - len(counts)} of {len(items)} items have no nuggets and are left out")
-    # nuggetizer averages such topics in as 0; here they have no Vital score and are named.
+    # nuggetizer counts such topics as 0 in the mean. Here they have no Vital score, and the note names them.
     if len(without := counts.index[counts["n_vital"] == 0]):
         study.note(f"these topics have no vital nugget and therefore no Vital score: {', '.join(without)}")
     return counts
 
 
 def _systems(study: PaperStudy) -> list[System]:
-    """Return the named system, or the only one; otherwise every system, under the named condition."""
+    """Return the requested system or, if none is named, all systems with answers under the requested condition."""
     there = [s for s in study.rows.systems() if study.request.condition in (None, s.condition)]
-    # One system or none: `answering` then says which are there, or makes the missing answers a step.
+    # With one system or none, `answering` reports the available systems, or records the missing answers as a step.
     if study.request.system is not None or len(there) < 2:
         return [study.answering("qa_answer", "all")]
     return there
@@ -106,7 +106,10 @@ def _order(
     tables: dict[System, tuple[pd.DataFrame, pd.DataFrame]],
     scores: dict[System, list[Score]],
 ) -> list[Score]:
-    """Return tau_b and rbo between the judge's and people's orders of the systems, for each measure; none without human labels."""
+    """Return tau_b and rbo between the judge's and people's rankings of the systems, for each measure.
+
+    Without human labels, add a note and return an empty list.
+    """
     from judge.labels.reference import ReferenceLabels
     from judge.scores import system_order
 
@@ -115,7 +118,7 @@ def _order(
     except UsageError:
         if study.insists("order"):
             raise
-        study.note("no ranking by people, because there are no human labels")
+        study.note("there is no ranking by people, because there are no human labels")
         return []
     people = study.by_people(replace(study.request, partial=True), majority, same_rows=True)
     by_people = {system: _tables(people, system, topics) for system in systems}
@@ -127,7 +130,7 @@ def _order(
     items = items.assign(unit_id=items["item_id"])
     agreement = []
     for place, first in enumerate(theirs[systems[0]]):
-        # Each table has its own order of answers, and an order of systems needs the same topics for all.
+        # Each table has its own order of answers, but a ranking of systems needs the same topics for all of them.
         both = [
             [_by_topic(answers[system][0], by_system[system][place], topics) for system in systems]
             for answers, by_system in ((tables, scores), (by_people, theirs))
@@ -142,7 +145,10 @@ def _note_topics(
     topics: pd.DataFrame,
     labelled: set[int],
 ) -> None:
-    """Note how many topics people labelled fully, and how many in part. A topic needs the labels of all its nuggets and answers."""
+    """Add a note on how many topics people labelled fully, and how many partly.
+
+    A topic is labelled fully if all its nuggets are labelled in all its answers.
+    """
     import pandas as pd
 
     shares = []
@@ -156,7 +162,7 @@ def _note_topics(
     text = f"the rankings are compared on the {full} of {len(topics)} topics that people labelled fully"
     if partly:
         are = "topic is" if partly == 1 else "topics are"
-        text += f"; {partly} {are} left out, because people labelled only a part of their nuggets"
+        text += f"; {partly} more {are} left out, because people labelled only some of the nuggets"
     study.note(text)
 
 
@@ -164,14 +170,14 @@ PAPER = Paper(
     name="nuggets",
     title="Nuggets (TREC RAG): the share of the expected facts that each answer contains",
     compute_scores=compute_scores,
-    # Vital strict is the track's primary measure, so it stands first.
+    # Vital strict comes first, because it is the primary measure of the track.
     main=("nugget_vital_strict*", "nugget_weighted_strict*", "nugget_all_strict*"),
     parts=(
-        Part("scores", (TASK,), "Vital, Weighted and All scores, also in their strict form"),
+        Part("scores", (TASK,), "Vital, Weighted and All scores, and their strict variants"),
         Part(
             "order",
             (TASK,),
-            "order of three or more systems by judge and by people: Kendall's tau-b, rank-biased overlap"
+            "agreement between judge and people on the order of three or more systems: Kendall's tau-b, rank-biased overlap"
             " (p = 0.9)",
         ),
     ),

@@ -1,4 +1,4 @@
-"""The declaration of a paper, and the request for its scores. `--help` imports this module, so it imports nothing heavy."""
+"""The declaration of a paper, and a request for its scores. `--help` imports this module, so it must not import slow modules."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option that selects a reading of a paper. Without `choices` any string is accepted, and `compute_scores` validates it.
+    """An option of a paper. Without `choices`, any string is accepted, and `compute_scores` validates it.
 
-    `several`: the option may be repeated, which is equivalent to one value with commas.
+    If `several` is True, the option may be repeated; the values are joined with commas.
     """
 
     name: str
@@ -35,9 +35,9 @@ RANKING = Option("ranking", "", "Name of the ranking, if the study has several r
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Measures of a paper that need the same runs; `tasks` are the tasks that a judge must have run for them.
+    """A group of measures that need the same runs. `tasks` lists the tasks that a judge must have run for them.
 
-    `instead`: tasks that replace one of these under other options.
+    `instead` lists tasks that replace one of `tasks` if certain options are set.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class KnownAs:
-    """The name that other tools or papers use for a measure, and where it is defined."""
+    """The name that other tools or papers use for a measure, and the source that defines it."""
 
     name: str
     source: str
@@ -56,15 +56,16 @@ class KnownAs:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """One paper. `compute_scores` returns the scores (see `judge.suites`).
+    """The declaration of a paper. `compute_scores` returns the scores (see `judge.suites`).
 
-    `strata`: strata that only this paper has, as name -> function of the study that returns question -> stratum.
-    `lower`, `neutral` and `main` are patterns of measures: those for which less is better, those without a better side, and
-    those that a leaderboard shows first (empty: all with a better side). `contenders` lists the systems that a leaderboard of
-    all systems compares, if these are not all systems with answers. `several` aggregates the scores of several judges by a
-    rule of the paper, {judge: its scores} -> scores; the result replaces the mean over judges for measures of the same name.
-    `reads` returns the options for reading a run, if these are not the defaults. `present` returns whether a data set has
-    the data that the paper needs.
+    - `strata` maps the name of each stratification of this paper to a function that returns the stratum of each question.
+    - `lower`, `neutral` and `main` are patterns of measure names: measures for which lower is better, measures for which
+      neither is better, and measures that a leaderboard shows first (empty: all measures that are not neutral).
+    - `contenders` lists the systems that a leaderboard of all systems compares, if these are not all systems with answers.
+    - `several` aggregates the scores of several judges, {judge: scores} -> scores, by a rule of the paper. Its results
+      replace the means over judges for measures of the same name.
+    - `reads` returns the option values with which a run is read, if they differ from the defaults.
+    - `present` returns whether a data set has the data that the paper needs.
     """
 
     name: str
@@ -75,9 +76,9 @@ class Paper:
     strata: Mapping[str, Callable[[PaperStudy], Mapping[Any, Any]]] = field(default_factory=dict)
     several: Callable[[Mapping[str, list[Score]]], list[Score]] | None = None
     is_judged: bool = True
-    """Whether judges label the scored units. They do not if systems answer questions that have gold answers."""
+    """Whether the scores depend on judges' labels. They do not if systems' answers are compared with gold answers."""
     has_systems: bool = True
-    """Whether systems are scored. A paper about a judge's own labels scores no system."""
+    """Whether the paper scores systems. It does not if its measures describe a judge's own labels."""
     reads: Callable[[Run], Mapping[str, str]] = lambda run: {}
     present: Callable[[Store, str], bool] = lambda store, dataset: True
     lower: tuple[str, ...] = ()
@@ -85,32 +86,32 @@ class Paper:
     main: tuple[str, ...] = ()
     contenders: Callable[[PaperStudy], list[str]] | None = None
     abbreviations: tuple[str, ...] = ()
-    """Words in the measures' names that a report writes in capitals."""
+    """Words in measure names that reports write in capitals."""
     aliases: tuple[str, ...] = ()
     """Other names that the commands accept."""
     known: Mapping[str, KnownAs] = field(default_factory=dict)
-    """Measure -> its well-known name and the source of that name, if it is known under another name."""
+    """For measures that are also known by another name: measure -> this name and its source."""
 
     @property
     def corrects(self) -> bool:
-        """Whether human labels can correct the measures. If the paper has an option `reference` of its own, they cannot."""
-        # In retrieval and conformal, `reference` names the labels that the judge is measured against.
+        """Whether the measures can be corrected with human labels."""
+        # In retrieval and conformal, the paper's option `reference` names the labels that the judge is compared with.
         return self.is_judged and all(option.name != "reference" for option in self.options)
 
     def better(self, measure: str) -> int:
-        """Return 1 if a greater value is better, -1 if a smaller one is, and 0 if neither is."""
-        # Neutral patterns go first: URAG's `set_size_ratio` fits `*size*` (less is better) and `*_ratio` (neither).
+        """Return 1 if higher values of the measure are better, -1 if lower values are better, and 0 if neither is true."""
+        # Neutral patterns take precedence: URAG's `set_size_ratio` matches `*size*` (lower is better) and `*_ratio` (neutral).
         if any(fnmatchcase(measure, pattern) for pattern in self.neutral):
             return 0
         return -1 if any(fnmatchcase(measure, pattern) for pattern in self.lower) else 1
 
     def readable(self, measure: str) -> str:
-        """Return a measure's name as a paper writes it: unadjusted RAF for `unadjusted_raf`, CR [rerank] for `cr[rerank]`."""
+        """Return a measure's name for readers, such as "unadjusted RAF" for `unadjusted_raf` and "CR [rerank]" for `cr[rerank]`."""
         words = measure.replace("_", " ").replace("[", " [").split(" ")
         return " ".join(word.upper() if word in self.abbreviations else word for word in words)
 
     def is_main(self, measure: str) -> bool:
-        """Return whether a leaderboard shows this measure first."""
+        """Return whether this is one of the measures that a leaderboard shows first."""
         if self.main:
             return any(fnmatchcase(measure, pattern) for pattern in self.main)
         return self.better(measure) != 0
@@ -118,30 +119,30 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """A request for scores: rows, system, judges and readings."""
+    """A request for scores: the rows, system, judges, parts and options to use."""
 
     models: tuple[str, ...] = ()
-    """Judges whose runs are read; empty: the only judge of the study."""
+    """The judges whose runs are read. If empty, the only judge in the study is used."""
     runs: tuple[str, ...] = ()
-    """Runs to read for their tasks, whatever their models."""
+    """Runs that are read for their tasks, regardless of `models`."""
     system: str | None = None
     condition: str | None = None
     dataset: str | None = None
     limit: str | None = None
-    """Number or share (10%) of the questions: the first ones, or a sample."""
+    """Number or share (such as 10%) of the questions to score: the first questions or, with `sample`, random ones."""
     sample: int | None = None
     parts: tuple[str, ...] = ()
-    """Requested parts; empty: all that the study's data allow."""
+    """The requested parts. If empty, all parts for which the study has data are requested."""
     partial: bool = False
-    """Whether units that are not judged yet are counted as missing, instead of preventing the score."""
+    """Whether to score the study although some units are not judged yet. These units count as missing."""
     options: Mapping[str, str] = field(default_factory=dict)
     prompts: Path | None = None
-    """A folder of task files in addition to the shipped ones."""
+    """A folder with task files that are used in addition to the shipped task files."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Read only runs with these settings (options of `judge.run_options` by name); empty: runs with any settings."""
+    """Only runs with these settings are read (options of `judge.run_options`, by name). If empty, all runs are read."""
     equal: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """Role (judge or system) and model -> the settings, in words, of the runs to read; empty: the newest complete runs."""
+    """(role, model) -> the settings, in words, of the runs to read. If empty, the newest complete runs are read."""
     also_generate: bool = False
     """Whether a model may add outputs to a system whose outputs were imported."""
     retry: tuple[str, ...] = ()
-    """Statuses whose units count as not judged yet."""
+    """Statuses to retry: units with these statuses count as not judged yet."""

@@ -1,6 +1,6 @@
-"""A study as a paper reads it: answers, labels and rankings as tables, and missing ones as steps.
+"""The interface between papers and a study: answers, labels and rankings as tables, and missing data as steps.
 
-Tables have one row per unit and plain columns (see `judge.scores.columns`). `unit_id` is the unit's number in the study.
+Tables have one row per unit and plain columns (see `judge.scores.columns`). `unit_id` is the number of the unit in the study.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from judge.suites.system_reading import SystemReading
 from judge.types import PARTS_OF_ANSWERS, Json, Status
 
 FAILURES = (str(Status.UNPARSED), str(Status.REFUSED), str(Status.TRUNCATED))
-"""Statuses of calls in which the system under test itself failed to give an answer."""
+"""Statuses that mean that the system under test failed to answer."""
 
 
 class PaperStudy(SystemReading):
-    """One reading of one study for a paper: options, notes and steps of the reading, the requested `rows`, and labels.
+    """A study, read for a paper: the options, notes and steps of the reading, the requested `rows`, and the labels.
 
-    `judges` has the runs, and the outputs of the system under test. `labelled` returns the labels of units: those by the
-    judges, or by people in their place (`judge.suites.people`).
+    `judges` selects the runs of judges and of the system under test. `labelled` returns the labels of units, either by judges
+    or by people (`judge.suites.people`).
     """
 
     def __init__(self, store: Store, paper: Paper, request: ScoreRequest, rows: Rows | None = None) -> None:
-        """`rows`: the rows of another reading with the same request, so that they are read only once."""
+        """Start a reading. `rows` can be passed from another reading with the same request, to avoid reading them twice."""
         super().__init__(store, paper, request, rows)
         self.labelled: RunLabels | PeopleLabels = self.judges
 
     def by_people(
         self, request: ScoreRequest, reference_labels: ReferenceLabels | None, *, same_rows: bool = False
     ) -> PaperStudy:
-        """Return a reading of the same rows with human labels in place of the judge's; with None, a reading without labels.
+        """Return a reading of the same rows with human labels instead of the judge's. If `reference` is None, it has no labels.
 
-        `same_rows`: both readings are compared only on the fully labelled answers (`PeopleLabels`).
+        `same_rows` is True if the two readings are compared only on the fully labelled answers (see `PeopleLabels`).
         """
         study = PaperStudy(self.store, self.paper, request, self.rows)
         study.labelled = PeopleLabels(reference_labels, self.judges, study, same_rows=same_rows)
@@ -59,24 +59,25 @@ class PaperStudy(SystemReading):
 
     @property
     def of_people(self) -> bool:
-        """Whether human labels replace the judge's."""
+        """Whether this reading uses human labels instead of the judge's."""
         return self.labelled is not self.judges
 
     @property
     def refused(self) -> list[str]:
-        """The reasons why human labels were left out: they cover a biased selection of the answers."""
+        """The reasons why human labels were left out, such as labels that cover a biased selection of the answers."""
         return self.labelled.refused if isinstance(self.labelled, PeopleLabels) else []
 
     @property
     def last_run(self) -> chosen.Run | None:
-        """The run that labels were read from last."""
+        """The run that labels were read from most recently."""
         return self.labelled.last_run
 
     def answering(self, task: str, context: str) -> System:
-        """Return `system`. If a run is still generating its answers, completing that run is recorded as a step.
+        """Return the system whose answers are scored (see `system`).
 
-        If the system has no answers, the step is to generate them with this task and context. Raises Incomplete in that case, or
-        NothingToScore if nothing can be generated.
+        If a run has generated only some of its answers, the completion of that run is recorded as a step. If the system has no
+        answers, raises Incomplete with the step that generates them with this task and context, or NothingToScore if no model
+        can generate them.
         """
         system = self.system()
         if system is None:
@@ -90,17 +91,18 @@ class PaperStudy(SystemReading):
         return system
 
     def on_documents(self, task: str, only: str, examples: str) -> pd.DataFrame | None:
-        """Return the outputs of the system under test about one passage at a time: a table as from `labels`, with passage_id.
+        """Return the outputs of the system under test that are each about one passage.
 
-        They come from runs whose model is the system: imported ones, or one that was made here. If some were imported, none
-        are made: a passage without an output is then a failure of the system. If there is no such run, and no model to make
-        one, record the lacking condition and return None.
+        The result is a table like that of `labels`, with the column passage_id. The outputs come from runs whose model is the
+        system, either imported runs or a run of this study. If any outputs were imported, no others are generated: a passage
+        without an output then counts as a failure of the system. If there is no such run, and no model that could generate the
+        outputs, record the missing condition and return None.
         """
         system = self.tested()
         imported = [r for r in self.judges.runs if r.task_id == task and r.model == system and r.imported]
         if imported:
             self.n_outputs += 1
-            # A model's output must never fill a gap of an imported system: the score would be another system's.
+            # Outputs of a model must not fill gaps of an imported system, because the score would be of a different system.
             return self._imported_on_documents(imported, only, examples)
         maker = self.maker(system)
         if maker is None and not any(run.added for run in self.judges.made_for(system, task)):
@@ -109,7 +111,7 @@ class PaperStudy(SystemReading):
         purpose = {"examples": examples}
         model, made_with = maker or (system, {})
         began = {"asked_as": made_with.get("asked_as") or model} if model != system else {}
-        # The mark makes the run the system's in later scores, without the option.
+        # Because of this mark, later scores use the run for the system even without --also-generate.
         began |= {ADDED: True} if system in self.rows.imported else {}
         self.n_outputs += 1
         return self.labels(
@@ -123,7 +125,7 @@ class PaperStudy(SystemReading):
         )
 
     def _imported_on_documents(self, runs: Sequence[chosen.Run], only: str, examples: str) -> pd.DataFrame:
-        """Return imported outputs about one passage at a time; each imported file is a separate run."""
+        """Return imported outputs that are each about one passage. Each imported file is a separate run."""
         loaded = self.judges.task(runs[0].task_id, {})
         units = self.rows.units("passage", only, "n item_id question_id passage_id")
         units = units[~units["item_id"].isin(examples.split(","))].reset_index(drop=True)
@@ -138,9 +140,7 @@ class PaperStudy(SystemReading):
         units, missing = put(units, (labels, status, missing))
         if missing.any():
             units.loc[missing, "status"] = NO_ANSWER
-            self.note(
-                f"{runs[0].model} has no output for {int(missing.sum())} passages, which count as wrong"
-            )
+            self.note(f"{runs[0].model} has no output for {int(missing.sum())} passages; they count as wrong")
         return units
 
     def generated(
@@ -154,13 +154,15 @@ class PaperStudy(SystemReading):
         examples: str | None = None,
         shown: ShownProbabilities | None = None,
     ) -> pd.DataFrame | None:
-        """Return unit_id, item_id, question_id, label, status of each item: the answers of the system under test.
+        """Return the answers of the system under test as a table: unit_id, item_id, question_id, label, status of each item.
 
-        The answers come from a run of `judge answers generate` under this context, including refused and unreadable ones; else
-        they are the imported answers under this condition. If the system has neither, and no model makes its outputs (`maker`),
-        record the lacking condition and return None. Items without an input or a context are not judged; the others without an
-        answer are recorded as a step. `only`: a condition on `unit_texts`; `examples`: items that the paper shows with every question,
-        and that are not rows (None: unspecified); `shown`: a second pass, with these option probabilities.
+        The answers, including refused and malformed ones, come from a run of `judge answers generate` under this context. If
+        there is no such run, imported answers under this condition are used. If there are none either, and no model generates
+        the system's outputs (`maker`), record the missing condition and return None.
+
+        Items that lack an input or a context are not judged. Other items without an answer are recorded as a step. `only` is a
+        condition on `unit_texts`. `examples` names items that are shown with every question and are not scored (None:
+        unspecified). `shown` has the option probabilities of a second pass.
         """
         system = system or self.tested()
         items = self.rows.units("item", only, "n item_id question_id")
@@ -186,10 +188,11 @@ class PaperStudy(SystemReading):
             and given is not None
             and stored.condition != purpose["context"]
         ):
-            # Imported under the paper's name and made under ours: two outputs of one system for one condition.
+            # The condition has two names, the paper's (imported answers) and ours (generated answers), so there are two sets.
             raise UsageError(
-                f"'{system}' has two sets of outputs for '{stored.condition}': imported ones, and those made by {runs[0].model} "
-                f"(run {runs[0].run_id}); pass --run to read those of the run, or import the others under another --system name"
+                f"'{system}' has two sets of outputs for '{stored.condition}': imported outputs, and outputs that {runs[0].model} "
+                f"generated (run {runs[0].run_id}); pass --run {runs[0].run_id} to use the generated outputs, or import the other "
+                "outputs with a different --system name"
             )
         if stored is not None and not runs:
             self.n_outputs += 1
@@ -238,7 +241,7 @@ class PaperStudy(SystemReading):
         return items
 
     def _imported(self, items: pd.DataFrame, of: System, given: contexts.Context | None) -> pd.DataFrame:
-        """Return imported answers to these items; `given` is None if the ranking that they rest on is not recorded."""
+        """Return the imported answers to these items. `given` is None if it is unknown which ranking the context came from."""
         answers = self.rows.answers(of, "answer").set_index("item_id")["answer"]
         items["label"] = answers.reindex(items["item_id"]).to_numpy(dtype=object)
         there = items["item_id"].isin(answers.index).to_numpy()
@@ -246,17 +249,19 @@ class PaperStudy(SystemReading):
         items["status"] = np.where(there, str(Status.OK), NOT_JUDGED).astype(object)
         failed = ~there
         if given is not None and failed.any():
-            # What could have been answered and was not is a failure; the others were not asked.
+            # A missing answer is a failure only if the item has a context; other items could not be answered.
             failed &= items["item_id"].isin(contexts.contexts(self.store, given)).to_numpy()
         if failed.any():
             items.loc[failed, "status"] = NO_ANSWER
             n = int(failed.sum())
-            self.note(f"{of.system} has no answer to {n} items under '{of.condition}', which count as wrong")
+            self.note(f"{of.system} has no answer to {n} items under '{of.condition}'; they count as wrong")
         return items
 
     def made_by(self, tasks: Sequence[str]) -> chosen.Run | None:
-        """Return the newest run in this study that made outputs of the system under test with one of these tasks. A named run
-        comes first."""
+        """Return the newest run in this study that generated outputs of the system under test with one of these tasks.
+
+        Runs named with --run take precedence.
+        """
         system = self.tested()
         every = (run for run in (*self.judges.pinned, *self.judges.runs) if run.task_id in tasks)
         return next(
@@ -265,10 +270,9 @@ class PaperStudy(SystemReading):
         )
 
     def _check_made_so(self, task: str, of: System, given: contexts.Context | None) -> None:
-        """Check how answers were made. Raises UsageError if they were made in this study, but not as this score requests.
+        """Raise UsageError if answers were generated in this study with a different task or settings than this score requests.
 
-        They may have been made with another task (another reading or prompt), or with other settings. `given` is None if the
-        ranking that they rest on is unknown.
+        `given` is None if it is unknown which ranking the context of the answers came from.
         """
         query = "SELECT origin FROM answers WHERE system = ? AND condition = ?"
         origins = {row[0] for row in self.store.conn.execute(query, [of.system, of.condition])}
@@ -276,21 +280,21 @@ class PaperStudy(SystemReading):
         if run is None or (run.task_id == task and given is None):
             return
         if run.task_id != task:
-            made, remedy = f"with {run.task_id}, not with {task}", "ask with that task"
+            made, remedy = f"with {run.task_id}, not with {task}", "score that task"
         else:
             made = f"with {in_words(run.settings)}, which differs from the request"
-            remedy = "ask for that"
+            remedy = "request those settings"
         raise UsageError(
-            f"the answers of '{of.system}' under '{of.condition}' were made {made} (run {run.run_id}): {remedy}, or use "
-            "--system with a new name to generate others"
+            f"the answers of '{of.system}' under '{of.condition}' were generated {made} (run {run.run_id}): {remedy}, or generate "
+            "new answers with a different --system name"
         )
 
     def all_answers(self, of: System, columns: str = "") -> pd.DataFrame:
-        """Return `answers` with a column `answered`, and a row for every item without an answer by the system.
+        """Return the answers of a system with a column `answered`, and a row for each item that the system did not answer.
 
         `answered` is False for an empty or missing answer, which is a failure of the system. The row of a missing answer has
-        its item's unit. Items that a run of this study has not asked about yet, or for which it could not reach the model, are
-        not failures and not in the table.
+        the unit of its item. If a run of this study generates the answers, the table excludes items that the run has not
+        requested yet, and items for which the call failed.
         """
         answers = self.rows.answers(of, f"answer {columns}".strip())
         answers["answered"] = answers.pop("answer").map(lambda text: bool(text.strip())).astype(bool)
@@ -298,20 +302,20 @@ class PaperStudy(SystemReading):
         lacking = items[~items["item_id"].isin(answers["item_id"])]
         runs = [r for r in self.judges.runs if r.serves({"context": of.condition, "system": of.system})]
         if runs and len(lacking):
-            # Made here: only what was asked and brought no answer is one that failed. No label is read for the paper, so
-            # the run is none of those that are listed beside its numbers.
+            # The answers were generated in this study, so only items that were requested in vain are failures. The paper
+            # reads no labels from the run, so the run is not listed with the scores.
             _, status, _ = of_run(self.store, runs[0], lacking["unit_id"].to_numpy(), "")
             lacking = lacking[np.isin(status, FAILURES)]
         if not len(lacking):
             return answers
         self.note(
-            f"{of.system} has no answer to {len(lacking)} of {len(items)} items, which count as failures"
+            f"{of.system} has no answer to {len(lacking)} of {len(items)} items; these count as failures"
         )
         missing = lacking.assign(answered=False)
         return pd.concat([answers, missing.reindex(columns=answers.columns)], ignore_index=True)
 
     def _finished(self, of: System) -> None:
-        """If a run of this study was generating these answers, record the step that completes them."""
+        """If a run of this study generated only some of these answers, record the step that completes the run."""
         purpose = {"context": of.condition, "system": of.system}
         run = next((run for run in self.judges.runs if run.serves(purpose)), None)
         if run is None or "+" in of.condition:
@@ -337,19 +341,26 @@ class PaperStudy(SystemReading):
         begin: Mapping[str, Json] | None = None,
         role: str = "judge",
     ) -> pd.DataFrame:
-        """Return unit_id, item_id, question_id, answer_unit (of a part of an answer), label, status of each unit of the task.
+        """Return the labels of a task as a table: unit_id, item_id, question_id, label, status of each unit.
 
-        `of`: only the answers of this system, or parts of them; `only`: a condition on `unit_texts`; `field`: the field to
-        read (default: the first); `purpose`: see `chosen.PURPOSE`; `models`: judges to read instead of the requested ones;
-        `columns`: more columns of `unit_texts`; `together`: the column that names the whole (an answer, a list) whose units must
-        all be labelled (see `judge.suites.people`). Units that the judge has not been asked about are recorded as a step, unless
-        a partial score was requested, or the task cannot take them (an input is missing), which is noted.
+        If the units are parts of answers, the table also has answer_unit. Arguments that restrict or extend the table:
+
+        - `of`: only answers of this system, or parts of its answers
+        - `only`: a condition on `unit_texts`
+        - `field`: the field of the labels (default: the task's first field)
+        - `purpose`: see `chosen.PURPOSE`
+        - `models`: judges to read instead of the requested judges
+        - `columns`: additional columns of `unit_texts`
+        - `together`: the column that groups units (of an answer, a list) which must all be labelled; see `judge.suites.people`
+
+        Units without a judgement are recorded as a step, unless a partial score was requested. If a unit lacks an input of the
+        task, a note is added instead.
         """
         loaded = self.judges.task(task, purpose or {})
         where = " AND ".join(part for part in (of.where if of else "", only or "") if part)
         names = "n item_id question_id" + (" answer_id" if loaded.spec.unit in PARTS_OF_ANSWERS else "")
         units = self.rows.units(loaded.spec.unit, where, f"{names} {columns}".strip())
-        # The model sees the answers of examples, so its labels of them test nothing.
+        # The model sees the answers of examples, so its labels of the examples are not evidence.
         examples = [e.item_id for e in loaded.spec.examples if e.item_id]
         examples += (purpose or {}).get("examples", "").split(",")
         if examples:
@@ -360,7 +371,7 @@ class PaperStudy(SystemReading):
         return put(units, self.labelled.of(wanted))[0]
 
     def loaded(self, task: str) -> Task:
-        """Return a task in the version that was run in the study."""
+        """Return a task in the version that was used in the study."""
         return self.judges.task(task, {})
 
     def domain(self, task: str) -> list[str]:

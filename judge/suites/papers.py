@@ -1,4 +1,4 @@
-"""The papers of `judge score` and `judge suite`, by name. A new paper is one file, and one line here."""
+"""The papers of `judge score` and `judge suite`, by name. To add a paper, add its file and one line here."""
 
 from judge import plugins
 from judge.suites import (
@@ -33,13 +33,15 @@ PAPERS: dict[str, Paper] = {
 
 
 def find(name: str) -> Paper | None:
-    """Return the paper with this name or alias, built in or from a plugin; None if there is none. Raises PluginFailed if a
-    plugin does not load."""
+    """Return the paper with this name or alias, either built in or from a plugin, or None if there is none.
+
+    Raises PluginFailed if a plugin does not load.
+    """
     known = next((paper for paper in PAPERS.values() if name in (paper.name, *paper.aliases)), None)
     return known or plugins.find("papers", name)
 
 
 def every() -> list[Paper]:
-    """List the built-in papers, then those from plugins that load."""
+    """List the built-in papers, then the papers of all plugins that load."""
     # A plugin cannot take the name of a paper that is built in.
     return [*PAPERS.values(), *(paper for name, paper in plugins.working("papers") if name not in PAPERS)]

@@ -1,4 +1,4 @@
-"""Read human labels in place of the judge's, so that a paper computes its measures from them."""
+"""Read human labels instead of the judge's labels, so that a paper's measures can be computed from them."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from judge.types import Status
 
 
 class PeopleLabels:
-    """Reference labels in place of the judge's labels. The outputs of the system under test are read as usual."""
+    """Returns reference labels instead of the judge's labels. Outputs of the system under test are read as usual."""
 
     def __init__(
         self,
@@ -25,9 +25,10 @@ class PeopleLabels:
         *,
         same_rows: bool = False,
     ) -> None:
-        """`reference_labels` None: no labels. `judges` belongs to the reading of the same rows with the judge's labels.
+        """Start with these labels; None means no labels. `judges` belongs to the reading of the same rows with the judge's labels.
 
-        `same_rows`: the caller compares both readings only on the fully labelled answers, so short ones cause no bias.
+        `same_rows` is True if the caller compares both readings only on the fully labelled answers. It then does not matter that
+        short answers are more often fully labelled.
         """
         self.reference, self.judges, self.reading, self.same_rows = (
             reference_labels,
@@ -37,20 +38,20 @@ class PeopleLabels:
         )
         self._task_read = ""
         self.refused: list[str] = []
-        """Why labels were left out: they would have covered only short answers or short lists."""
+        """The reasons why labels were left out: mostly short answers or lists are fully labelled, which would bias scores."""
 
     @property
     def last_run(self) -> Run | None:
-        """The run with the judge's labels. It decides which passages are relevant, so that both sides use the same ones."""
+        """The judge's run of the same task. Its relevant passages are used, so that both sides use the same passages."""
         runs = [run_read.run for run_read in self.judges.runs_read if run_read.run.task_id == self._task_read]
         return runs[-1] if runs else None
 
     def of(self, wanted: LabelsWanted) -> UnitLabels:
-        """Return human labels. Parts of an answer, or passages of a list, count only if all of them are labelled."""
+        """Return human labels. Labels of an answer's parts, or of a list's passages, are used only if all of them are labelled."""
         self._task_read = wanted.task.task_id
         numbers = wanted.numbers
         none = np.full(len(numbers), None, dtype=object), np.full(len(numbers), NOT_JUDGED, dtype=object)
-        # The reading with nobody's labels finds the measures that need none.
+        # The reading without labels finds the measures that need no labels.
         if self.reference is None:
             return *none, np.ones(len(numbers), dtype=bool)
         name, given = self.reference.word, self.reference.by_number(wanted.field, wanted.task.name)
@@ -62,16 +63,16 @@ class PeopleLabels:
             groups = pd.Series(missing).groupby(wanted.units[wanted.together].to_numpy())
             whole = ~groups.transform("any").to_numpy()
             partly = int((~whole & ~missing).sum())
-            # Missing parts of questions that were drawn as a whole are few, and do not depend on length.
+            # In questions that were drawn as a whole, few parts are missing, regardless of the length of answers.
             lacking = set(numbers[missing & ~groups.transform("all").to_numpy()].tolist())
             wholes = "answers" if wanted.together == "answer_unit" else "lists"
-            # Where all answers have equally many parts, a whole one is no shorter than the others.
+            # If all answers have the same number of parts, fully labelled answers are not shorter than the others.
             unequal = groups.size().nunique() > 1 and not self.same_rows
             if unequal and lacking - self._drawn_whole(self.reference.store):
-                # The more parts an answer has, the more rarely all are drawn: fully labelled answers are the short ones.
+                # The more parts an answer has, the less likely it is that all are drawn, so short answers are overrepresented.
                 self.refused.append(
-                    f"{partly} labels of {name} on {wanted.task.task_id} belong to {wholes} that are only partly labelled; the fully labelled "
-                    f"{wholes} are the short ones, which would bias the scores: draw whole questions: "
+                    f"{partly} labels by {name} on {wanted.task.task_id} belong to {wholes} that are only partly labelled. Fully "
+                    f"labelled {wholes} tend to be short, which would bias the scores. Draw whole questions instead: "
                     + command(
                         "annotate batches new NAME",
                         wanted.task.task_id,
@@ -84,16 +85,18 @@ class PeopleLabels:
                 labels[:], status[:], missing[:] = None, NOT_JUDGED, True
                 return labels, status, missing
             if partly:
-                # One bad sentence decides an answer, a good one does not: partly labelled answers would count as bad.
+                # One bad sentence makes an answer bad, but one good sentence does not make it good. Scores of partly labelled
+                # answers would therefore be biased downwards.
                 self.reading.note(
-                    f"{partly} labels of {name} on {wanted.task.task_id} are left out, because not all parts of those {wholes} are labelled"
+                    f"{partly} labels by {name} on {wanted.task.task_id} are left out, because the {wholes} that they belong to are "
+                    "only partly labelled"
                 )
             labels[~whole], status[~whole] = None, NOT_JUDGED
             missing = missing | ~whole
         return labels, status, missing
 
     def _drawn_whole(self, store: Store) -> set[int]:
-        """Return the numbers of units that a batch sampled as part of a whole question."""
+        """Return the numbers of the units that were sampled by batches of whole questions."""
         query = """
             SELECT u.rowid FROM batch_units AS d JOIN batches AS b USING (batch) JOIN units AS u USING (unit_id)
             WHERE d.role = 'sample' AND json_extract(b.options, '$.by_question') IS NOT NULL

@@ -1,4 +1,4 @@
-"""Perform the missing steps of a score through the runner, until the score can be read."""
+"""Perform the missing steps of a score until the score can be computed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ from judge.suites.steps import Incomplete, Step
 
 @dataclass(slots=True)
 class Performed:
-    """The performed steps, each with its report (None: no model call). `stopped` is the report of the run that ended early."""
+    """The performed steps, each with its report (None: no model was called). `stopped` is the report of a run that ended early."""
 
     steps: list[tuple[Step, RunReport | None]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -38,27 +38,27 @@ async def perform(
     watch: Callable[[], RunDisplay],
     report_line: Callable[[str], None] = lambda text: None,
 ) -> Performed:
-    """Perform the steps that `missing` returns until it returns none, with an open provider.
+    """Perform the steps that `missing` returns, and repeat this until it returns none. The provider must be open.
 
-    The argument of `missing` is True only on the first call: units with a status in `--retry` are requested again only then.
-    `plan_of` makes the plan of a step; `limits` is a plan with the limits of all steps together. `report_line` is called
-    with a line before each step. Ends early if a run stops (interrupted, budget, unreachable server). Raises AdjudgeError
-    if a step is still missing after it was performed.
+    The argument of `missing` is True only on the first call, because statuses in `--retry` are retried only once. `plan_of`
+    creates the plan of a step, and `limits` is a plan with the limits of all steps together. `report_line` is called with a
+    line before each step. Returns early if a run stops (because of an interruption, a limit or an unreachable server). Raises
+    AdjudgeError if a step is still missing after it was performed.
     """
     done = Performed()
-    # --retry counts once: a unit that fails again would be missing for ever.
+    # Statuses are retried only once, because a unit that fails every time would cause an endless loop.
     while (lacking := missing(not done.steps)) is not None:
-        # A step that changes nothing would be performed, and paid for, without end.
+        # A step that has no effect would be performed, and paid for, in an endless loop.
         again = {step for step, _ in done.steps} & set(lacking.steps)
         if again:
             raise AdjudgeError(
-                f"these steps were performed, but are still missing: {'; '.join(step.why for step in again)}"
+                f"these steps were performed, but the study still lacks their results: {'; '.join(step.why for step in again)}"
             )
         for step in lacking.steps:
             report_line(step.why)
             report = None
             if step.kind in ("run", "generate"):
-                # Each step gets what the earlier ones left of the limits of the whole suite.
+                # The limits apply to the whole suite, so each step gets what the earlier steps have left.
                 left = limits.after(r for _, r in done.steps if r is not None)
                 plan = _within(plan_of(step), left)
                 report = await _ask(store, step, provider, plan, watch, done.problems)
@@ -72,16 +72,16 @@ async def perform(
 
 
 def _within(plan: Plan, limits: Plan) -> Plan:
-    """Return the plan with what remains of the limits of all steps, and the cost of opening the provider."""
+    """Return the plan with the remaining limits and the cost of opening the provider."""
     names = ("max_tokens", "max_cost", "max_time", "opened")
     return replace(plan, **{name: getattr(limits, name) for name in names})
 
 
 def _without_model(store: Store, step: Step, report_line: Callable[[str], None]) -> None:
-    """Perform a step without a model: a ranking, copies of listed passages, or claims from a run."""
+    """Perform a step that calls no model: rank passages, copy listed passages, or create claims from a run."""
     if step.kind == "retrieve":
         if empty := rank_by_bm25(store, dataset=step.dataset).empty:
-            report_line(f"{empty} items share no word with any passage and have no ranked list")
+            report_line(f"{empty} items share no word with any passage, so they have no ranked list")
     elif step.kind == "attach" and step.ranking is not None and step.k is not None:
         attach(store, step.ranking, step.k, step.dataset)
     else:
@@ -98,11 +98,11 @@ async def _ask(
     watch: Callable[[], RunDisplay],
     problems: list[str],
 ) -> RunReport:
-    """Perform a step with model calls: a run of a labelling task, or outputs of the system under test."""
-    # The key and the limits that the user gave are for one model.
+    """Perform a step that calls a model: run a labelling task, or generate outputs of the system under test."""
+    # The user's key and limits are for one model.
     if step.model != plan.model:
         raise UsageError(
-            f"{step.why}: this step uses a different model than {plan.model}; run it by itself: {step.command(store.path)}"
+            f"{step.why}: this step needs a model other than {plan.model}; run it separately: {step.command(store.path)}"
         )
     step_plan, task = replace(plan, selection=Selection(step.where)), plan.task
     _, options = step.model_and_options
@@ -121,7 +121,7 @@ async def _ask(
             with store.run_lock(f"{task.name} {plan.model}"):
                 report = await run_task(store, step_plan, provider, progress)
                 if step.options.get(ADDED):
-                    # A judge's run under the system's name has the same identity and is resumed: by now it is the system's.
+                    # This may have resumed a judge's run under the system's name, which lacks the mark so far.
                     mark_added(store, report.run_id)
                 return report
         name, stage = step.ranking or (None, None)

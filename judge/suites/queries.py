@@ -1,6 +1,6 @@
-"""Read the rows of a study as tables: items, passages, answers, their parts, gold and rankings of one data set.
+"""Read a data set as tables: items, passages, answers and their parts, gold labels, rankings.
 
-Tables have one row per unit and plain columns (see `judge.scores.columns`). `unit_id` is the unit's number in the study.
+Tables have one row per unit and plain columns (see `judge.scores.columns`). `unit_id` is the number of the unit in the study.
 """
 
 import json
@@ -25,24 +25,24 @@ from judge.types import GOLD, PARTS_OF_ANSWERS
 
 HUMAN = "human"
 ON_DOCUMENTS = "verdict_document"
-"""The task whose runs are outputs of a system about one passage at a time."""
+"""The task of runs that contain outputs of a system about single passages."""
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A system's answers under one condition."""
+    """A system and a condition, which together identify a set of answers."""
 
     system: str
     condition: str
 
     @property
     def where(self) -> str:
-        """An SQL condition on `unit_texts` that selects the system's answers and their parts."""
+        """The SQL condition on `unit_texts` that selects the system's answers and their parts."""
         return f"answer_system = {quoted(self.system)} AND answer_condition = {quoted(self.condition)}"
 
 
 class Rows:
-    """The requested rows: one data set, or a sample of its questions."""
+    """Reads the requested rows: a data set, or a sample of its questions."""
 
     def __init__(self, store: Store, request: ScoreRequest) -> None:
         self.store, self.request = store, request
@@ -51,31 +51,35 @@ class Rows:
 
     @cached_property
     def dataset(self) -> str:
-        """The data set. Raises UsageError if the study has several and none is named, or lacks the named one."""
+        """The requested data set, or the only one. Raises UsageError if it does not exist, or if the choice is ambiguous."""
         there = [
             str(row[0]) for row in self.store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")
         ]
         if self.request.dataset is not None:
             if self.request.dataset not in there:
                 raise UsageError(
-                    f"no data set '{self.request.dataset}'; available: {', '.join(there) or 'none'}"
+                    f"there is no data set '{self.request.dataset}'; available: {', '.join(there) or 'none'}"
                 )
             return self.request.dataset
         if len(there) != 1:
-            problem = f"the study has several data sets ({', '.join(there)}): choose with --dataset"
+            problem = (
+                f"the study has several data sets: choose one with --dataset; available: {', '.join(there)}"
+            )
             raise UsageError(
-                problem if there else f"the study is empty: {command('judge items import FORMAT FILE')}"
+                problem
+                if there
+                else f"the study has no items; to import some: {command('judge items import FORMAT FILE')}"
             )
         return there[0]
 
     @property
     def data(self) -> str:
-        """An SQL condition on `unit_texts` that selects the data set."""
+        """The SQL condition on `unit_texts` that selects the data set."""
         return f"dataset = {quoted(self.dataset)}"
 
     @cached_property
     def scope(self) -> str:
-        """An SQL condition on `unit_texts` that selects the requested rows: the data set, or a sample of its questions."""
+        """The SQL condition on `unit_texts` that selects the requested rows: the data set, or a sample of its questions."""
         data = self.data
         if self.request.limit is None:
             return data
@@ -87,7 +91,7 @@ class Rows:
         )
         some = f"SELECT {self._whole} FROM items WHERE {data} GROUP BY 1 ORDER BY {order} LIMIT {self._limit(data)}"
         if self._has("json_extract(meta, '$.split') IN ('calibration', 'test')"):
-            # As large a share of every part, and something of each.
+            # Take the same share of each part of the split, and at least one question of each.
             part = "min(json_extract(meta, '$.split'))"
             place = f"row_number() OVER (PARTITION BY {part} ORDER BY {order})"
             ranked = (
@@ -104,8 +108,8 @@ class Rows:
 
     @cached_property
     def _whole(self) -> str:
-        """The sampling unit, in SQL: the question, or for a pair with several questions the question of the original claim."""
-        # The claims of a pair are compared with each other: a sample has both or none.
+        """The SQL expression for the sampling unit: the question or, for claim pairs, the question of the original claim."""
+        # The claims of a pair are compared with each other, so a sample must contain both or neither.
         if not self._has("pair_id IS NOT NULL"):
             return "question_id"
         original = (
@@ -129,11 +133,11 @@ class Rows:
 
     @cached_property
     def items(self) -> pd.DataFrame:
-        """The columns unit_id, item_id, question_id of every item, in order of import."""
+        """A table of all items in order of import: unit_id, item_id, question_id."""
         return self.units("item", "", "n item_id question_id")
 
     def gold(self, field: str, of: str = "item", *, everywhere: bool = False) -> pd.Series:
-        """Return gold labels by item_id, or by passage_id with of="passage"; `everywhere`: for the whole data set."""
+        """Return gold labels by item_id (or by passage_id if `of` is "passage"), of the whole data set if `everywhere` is True."""
         name = "item_id" if of == "item" else "passage_id"
         query = (
             f"SELECT t.{name}, l.value FROM {label_rows.FIRST} JOIN unit_texts AS t ON t.unit_id = l.unit_id "
@@ -143,20 +147,23 @@ class Rows:
         return self._by_id(query, [GOLD, field, of])
 
     def passages(self, *, everywhere: bool = False) -> pd.DataFrame:
-        """Return unit_id, item_id, question_id, passage_id of every passage; `everywhere`: for the whole data set."""
+        """Return a table of the passages: unit_id, item_id, question_id, passage_id.
+
+        `everywhere`: include all passages of the data set, not only those of the requested rows.
+        """
         return self.units(
             "passage", "", "n item_id question_id passage_id", self.data if everywhere else None
         )
 
     def column(self, name: str) -> pd.Series:
-        """Return a stored column of items by item_id, excluding items without a value."""
+        """Return the values of a column of items, by item_id. Items without a value are omitted."""
         query = f"SELECT item_id, {name} FROM unit_texts WHERE kind = 'item' AND {name} IS NOT NULL AND {self.scope}"
         return self._by_id(query, [])
 
     def meta(self, key: str, of: str = "items", *, everywhere: bool = False) -> pd.Series:
-        """Return a value from the metadata of items (or passages) by id; lists and objects are JSON strings.
+        """Return a value from the metadata of items or passages, by id. Lists and objects are returned as JSON strings.
 
-        `everywhere`: for the whole data set.
+        `everywhere`: include the whole data set, not only the requested rows.
         """
         name = of.removesuffix("s") + "_id"
         query = (
@@ -168,7 +175,7 @@ class Rows:
         return self._by_id(query, [f'$."{key}"'])
 
     def rankings(self) -> list[tuple[str, str]]:
-        """Return (name, stage) of every ranking in the data set."""
+        """List the rankings of the data set as (name, stage)."""
         query = (
             "SELECT DISTINCT r.name, r.stage FROM rankings AS r JOIN items AS i USING (item_id) "
             "WHERE i.dataset = ? ORDER BY 1, 2"
@@ -176,7 +183,7 @@ class Rows:
         return [(str(n), str(s)) for n, s in self.store.conn.execute(query, [self.dataset])]
 
     def ranked(self, ranking: tuple[str, str]) -> pd.DataFrame:
-        """Return item_id, rank, passage_id of a ranking."""
+        """Return a ranking as a table: item_id, rank, passage_id."""
         query = (
             "SELECT item_id, rank, passage_id FROM rankings WHERE name = ? AND stage = ? AND item_id IN "
             f"(SELECT item_id FROM unit_texts WHERE kind = 'item' AND {self.scope}) ORDER BY item_id, rank"
@@ -185,9 +192,9 @@ class Rows:
         return rows.rename(columns={"rank_n": "rank"})
 
     def systems(self) -> list[System]:
-        """List the systems with answers to items in the data set, with their conditions, in order of import.
+        """List the systems with answers in the data set, with their conditions, in order of import.
 
-        Human answers and distractors do not count as systems.
+        Human answers and distractors are not systems.
         """
         query = (
             "SELECT a.system, a.condition FROM answers AS a JOIN items AS i USING (item_id) "
@@ -198,7 +205,7 @@ class Rows:
 
     @cached_property
     def imported(self) -> set[str]:
-        """The systems with imported outputs in the data set: imported runs, or answers that no run of this study generated."""
+        """The systems with imported outputs: answers that no run of this study generated, or imported runs."""
         answers = (
             "SELECT DISTINCT a.system FROM answers AS a JOIN items AS i USING (item_id) WHERE i.dataset = ? "
             "AND NOT EXISTS (SELECT 1 FROM runs AS r WHERE r.run_id = a.origin)"
@@ -212,7 +219,7 @@ class Rows:
         return {str(row[0]) for row in rows}
 
     def answers(self, of: System, columns: str = "") -> pd.DataFrame:
-        """Return unit_id, item_id, question_id of a system's answers, and the further `columns` of `unit_texts`."""
+        """Return a system's answers as a table: unit_id, item_id, question_id, and the given `columns` of `unit_texts`."""
         return self.units("answer", of.where, f"n item_id question_id {columns}".strip())
 
     def has_gold(self, field: str, of: str = "item") -> bool:
@@ -220,7 +227,7 @@ class Rows:
         return len(self.gold(field, of)) > 0
 
     def human_citations(self) -> dict[str, list[str]]:
-        """Return the passages that the human answer to each item cites (the first one, if there are several answers)."""
+        """Return, for each item, the passages that its human answer cites. If there are several, the first answer is used."""
         query = (
             "SELECT item_id, cited FROM answers WHERE system = ? AND item_id IN (SELECT item_id FROM unit_texts "
             f"WHERE kind = 'item' AND {self.scope}) ORDER BY rowid DESC"
@@ -229,18 +236,21 @@ class Rows:
         return {item: json.loads(cited) for item, cited in self.store.conn.execute(query, [HUMAN])}
 
     def sentences(self, of: System) -> pd.DataFrame:
-        """Return unit_id, answer_unit of every sentence of a system's answers, and the number of its `invented` citations."""
+        """Return the sentences of a system's answers as a table: unit_id, answer_unit, invented.
+
+        The column `invented` has the number of citations that match no passage.
+        """
         sentences = self.units("sentence", of.where, "n answer_id")
         return sentences.assign(invented=self.n_invented(of, sentences["unit_id"]))
 
     def n_invented(self, of: System, sentences: pd.Series) -> np.ndarray[Any, Any]:
-        """Return, for each of these sentences, the number of cited names that match no passage."""
+        """Return the number of cited names that match no passage, for each of these sentences."""
         # A sentence has one row here, because its invented names are stored in one list.
         names = self.invented(of).set_index("unit_id")["names"].map(len)
         return sentences.map(names).fillna(0).to_numpy()
 
     def invented(self, of: System) -> pd.DataFrame:
-        """Return unit_id (of a sentence), answer_unit, names: the cited names in each sentence that match no passage."""
+        """Return the sentences with cited names that match no passage, as a table: unit_id, answer_unit, names."""
         query = (
             "SELECT s.rowid, a.rowid, json_extract(s.span, '$.unknown') FROM units AS s JOIN units AS a "
             "ON a.unit_id = s.answer_id WHERE s.kind = 'sentence' AND json_extract(s.span, '$.unknown') IS NOT NULL "
@@ -251,7 +261,10 @@ class Rows:
         return rows.rename(columns={"n": "unit_id", "answer_n": "answer_unit"})
 
     def counts(self, kind: str) -> pd.Series:
-        """Return the number of parts of a kind (sentence, citation, claim) by the unit of their answer; answers without any are omitted."""
+        """Return the number of parts of a kind (sentence, citation, claim) by the unit of the answer.
+
+        Answers without such parts are omitted.
+        """
         query = (
             "SELECT a.rowid, s.n FROM (SELECT answer_id, count(*) AS n FROM units WHERE kind = ? GROUP BY answer_id) "
             "AS s JOIN units AS a ON a.unit_id = s.answer_id"
@@ -260,7 +273,7 @@ class Rows:
         return pd.Series(rows["count_n"].to_numpy(), index=rows["n"].to_numpy())
 
     def without_claims(self) -> pd.Series:
-        """Return the units of the answers that were imported with an empty list of claims."""
+        """Return the units of answers that were imported with an empty list of claims."""
         query = (
             "SELECT u.rowid FROM answers AS a JOIN units AS u ON u.unit_id = a.answer_id "
             "WHERE json_type(a.meta, '$.claims') = 'array' AND json_array_length(a.meta, '$.claims') = 0"
@@ -268,13 +281,13 @@ class Rows:
         return self._frame(query, [], "n")["n"]
 
     def nuggets(self) -> pd.DataFrame:
-        """Return n_vital and n_okay, the numbers of nuggets by importance, indexed by item_id; items without nuggets are omitted."""
+        """Return the numbers of vital and okay nuggets (n_vital, n_okay) by item_id. Items without nuggets are omitted."""
         query = "SELECT item_id, sum(importance = 'vital'), sum(importance = 'okay') FROM nuggets GROUP BY 1 ORDER BY 1"
         counts = self._frame(query, [], "item_id vital_n okay_n").set_index("item_id")
         return counts.rename(columns={"vital_n": "n_vital", "okay_n": "n_okay"})
 
     def importance(self) -> pd.Series:
-        """Return the importance of each unit of kind `nugget`."""
+        """Return the importance (vital or okay) of each unit of kind `nugget`."""
         query = (
             "SELECT u.rowid, g.importance FROM units AS u JOIN nuggets AS g ON g.item_id = u.item_id "
             "AND g.n = json_extract(u.span, '$.n') WHERE u.kind = 'nugget'"
@@ -282,7 +295,7 @@ class Rows:
         return self._frame(query, [], "n importance").set_index("n")["importance"]
 
     def sentences_of(self, citations: pd.DataFrame) -> np.ndarray[Any, Any]:
-        """Return the units of the sentences that contain these citations."""
+        """Return the unit of the sentence that contains each of these citations."""
         query = (
             "SELECT c.rowid, s.rowid FROM units AS c JOIN units AS s "
             "ON s.unit_id = c.answer_id || '#s' || json_extract(c.span, '$.n') WHERE c.kind = 'citation'"
@@ -291,7 +304,10 @@ class Rows:
         return sentence_of.reindex(citations["unit_id"]).to_numpy()
 
     def units(self, kind: str, where: str, columns: str, scope: str | None = None) -> pd.DataFrame:
-        """Return these columns of `unit_texts` for the units of a kind; `where` is a condition, `scope` replaces the request's scope."""
+        """Return these columns of `unit_texts` for the units of a kind.
+
+        `where` is an SQL condition. `scope` replaces the condition that selects the requested rows.
+        """
         wanted = " AND ".join(f"({part})" for part in (where, scope or self.scope) if part)
         names = columns.split()
         query = f"SELECT {', '.join(names)} FROM unit_texts WHERE kind = ? AND {wanted} ORDER BY n"
@@ -305,12 +321,12 @@ class Rows:
         return self._frames[key].copy()
 
     def _by_id(self, query: str, values: list[str]) -> pd.Series:
-        """Return the value that a query gives for each id."""
+        """Return the rows of a query with two columns as a Series of values by id."""
         rows = self._frame(query, values, "id value")
         return pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["id"].to_numpy(), dtype=object))
 
     def _frame(self, query: str, values: list[str], columns: str) -> pd.DataFrame:
-        """Return the rows of a query, cached because the readings with and without human labels request the same rows."""
+        """Return the rows of a query. They are cached, because readings with and without human labels request the same rows."""
         # The readings of people's labels, and of nobody's, request the same rows again.
         key = f"{values} {query}"
         if key not in self._frames:

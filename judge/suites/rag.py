@@ -1,7 +1,7 @@
-"""RAG measures from a study, under the names of RAGAS and RAGChecker. Arithmetic: `judge.scores.rag`.
+"""Score a study by the RAG measures of RAGAS and RAGChecker. `judge.scores.rag` does the arithmetic.
 
-An answer's claims come from `claim_decomposition`, or were imported with the answers. The reference claims of an item are
-its nuggets, whatever their importance; its reference answers decide which claims and passages are right.
+The claims of an answer come from the task `claim_decomposition`, or were imported with the answer. The reference claims of
+an item are all its nuggets. Whether claims are correct and passages relevant is judged against its reference answers.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CLAIMS = {
     "claim_correct": ("correct", ("correctness", "errors")),
     "claim_source": ("source", ("errors",)),
 }
-"""Tasks on the claims of answers -> the column of their labels, and the parts that need them."""
+"""Task on the claims of answers -> the column of its labels, and the parts that need the task."""
 REFERENCES = {
     "nugget_assignment": ("stated", ("correctness", "utilisation")),
     "nugget_support": ("retrieved", ("retrieval", "utilisation")),
 }
-"""Tasks on reference claims."""
+"""Task on reference claims -> the column of its labels, and the parts that need the task."""
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
@@ -41,11 +41,11 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
     chosen = study.answering("qa_answer", "all")
     answers = study.all_answers(chosen, "context")
-    # Without a record of the context nothing is known of it: measures of passages then have no value.
+    # If the context of an answer was not recorded, measures of passages have no value.
     listed = answers["context"].map(lambda text: json.loads(text) if isinstance(text, str) else [])
     answers["n_contexts"] = listed.map(len)
     references = study.rows.column("reference_answers")
-    # A file may have an empty list, which is no reference.
+    # A file may contain an empty list, which does not count as a reference.
     answers["has_reference"] = answers["item_id"].isin(references.index[references != "[]"])
     # The claims of a reference answer are its nuggets, vital or not.
     counts = study.rows.nuggets().sum(axis=1)
@@ -69,7 +69,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _nuggets(study: PaperStudy, chosen: System) -> pd.DataFrame:
-    """Return the reference claims of each answer's item."""
+    """Return the columns unit_id and answer_id of the reference claims, which are paired with each answer to their item."""
     table = study.rows.units("nugget", chosen.where, "n item_id question_id answer_id")
     return table.rename(columns={"answer_unit": "answer_id"})
 
@@ -80,7 +80,10 @@ def _labelled(
     tasks: Mapping[str, tuple[str, tuple[str, ...]]],
     read_parts: Callable[[], pd.DataFrame],
 ) -> pd.DataFrame:
-    """Return parts of answers with a column of labels and one of statuses for each task; None for a task that was not requested."""
+    """Return parts of answers with a column of labels and a column of statuses for each task.
+
+    The columns of a task that was not requested contain None.
+    """
     requested = [task for task, (_, parts) in tasks.items() if study.part(*parts)]
     table = (read_parts() if requested else _empty("answer_id"))[["unit_id", "answer_id"]].copy()
     for task, (name, _) in tasks.items():
@@ -98,7 +101,7 @@ def _empty(*names: str) -> pd.DataFrame:
 
 
 def _contexts(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the passages that each answer was given, in order, with their labels."""
+    """Return the passages in the context of each answer, in order, with their labels."""
     if not study.part("retrieval"):
         return _empty("answer_id", "relevant")
     shown = f"SELECT c.value FROM unit_texts AS a, json_each(a.context) AS c WHERE a.kind = 'answer' AND {chosen.where}"
@@ -107,7 +110,7 @@ def _contexts(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
     )
     table = answers[["unit_id", "item_id", "context"]].explode("context").dropna(subset="context")
     table = table.rename(columns={"unit_id": "answer_id", "context": "passage_id"})
-    # A passage of another item was judged for that item's question, which says nothing about this one.
+    # A passage of another item was judged for that item's question, so its label does not apply here.
     table = table.merge(
         judged[["item_id", "passage_id", "label", "status"]], "left", ["item_id", "passage_id"]
     )
@@ -121,7 +124,7 @@ KNOWN = {
     ),
     "context_precision": KnownAs(
         "RAGChecker context precision",
-        f"{CHECKER}, where a passage is relevant if it entails any reference claim; here, if it supports a whole reference answer",
+        f"{CHECKER}, which counts a passage as relevant if it entails any reference claim; here it must support a whole reference answer",
     ),
     "context_precision_ranked": KnownAs("RAGAS context precision", f"{DOCS}: Context Precision"),
     "context_recall": KnownAs(
@@ -143,7 +146,7 @@ KNOWN = {
     "self_knowledge": KnownAs("RAGChecker self-knowledge", CHECKER),
     "answer_relevancy": KnownAs("RAGAS response relevancy", f"{DOCS}: Response Relevancy"),
 }
-"""Every measure, in the order in which they are printed."""
+"""All measures, in the order in which they are printed."""
 MEASURES = {
     "faithfulness": ("faithfulness", "answer_relevancy"),
     "retrieval": ("context_precision", "context_precision_ranked", "context_recall"),
@@ -171,12 +174,12 @@ PAPER = Paper(
         Part(
             "faithfulness",
             ("claim_decomposition", "claim_support"),
-            "share of claims that the passages entail",
+            "share of claims in the answer that the passages entail",
         ),
         Part(
             "retrieval",
             ("mirage_support", "nugget_support"),
-            "relevant passages, and reference claims that the passages entail",
+            "share of relevant passages, and of reference claims that the passages entail",
         ),
         Part(
             "correctness",

@@ -1,7 +1,8 @@
-"""RAGuard from a study: accuracy with and without documents, the drops, and the quality of the retriever.
+"""Score a study by RAGuard: accuracy with and without documents, the drop in accuracy, and the quality of the retriever.
 
-The system under test answers with the task `verdict` (no context, top k) and `verdict_document` (oracle: one document
-at a time); the exam's roles are gold, or those of a judge run of `raguard_exam`. Arithmetic: `judge.scores.raguard`.
+The system under test answers the task `verdict` (without context, and with the top k documents) and the task
+`verdict_document` (oracle condition: one document at a time). The roles of documents are gold labels, or follow from a
+judge's labels of the task `raguard_exam`. `judge.scores.raguard` does the arithmetic.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     gold = study.rows.gold("claim_verdict")
     if not len(gold):
         raise BadInput(
-            f"no item in '{study.dataset}' has a gold label 'claim_verdict', which all scores need"
+            f"no item in '{study.dataset}' has a gold label 'claim_verdict', which all measures require"
         )
     judged = study.option("roles") == "judge"
     exam = None
@@ -54,40 +55,38 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _has_exam(study: PaperStudy) -> bool:
-    """Return whether the judge's exam is read. Imported outputs need no judge, so it is left out if no judge is named."""
+    """Return whether to score the part exam. It is left out if the outputs were imported and no judge is named."""
     if not study.part("exam"):
         return False
     no_judge = not study.request.models and not any(r.task_id == "raguard_exam" for r in study.judges.runs)
     if no_judge and not study.insists("exam") and study.request.system in study.rows.imported:
         study.note(
-            "no judge has labelled the documents: the part exam is left out (--run JUDGE, or --part exam)"
+            "the part exam is left out, because no judge has labelled the documents (to include it: --run JUDGE or --part exam)"
         )
         return False
     return True
 
 
 FEW = 20
-"""With fewer claims than this, no examples are taken, because two claims are worth more as rows."""
+"""If there are fewer claims than this, none are used as examples, because all are needed for the scores."""
 
 
 def _examples(study: PaperStudy, gold: pd.Series) -> str:
-    """Return one true and one false claim that are shown with every question and left out of the scores (section 4.1)."""
+    """Return the examples as an option value: a true and a false claim, shown with every question and not scored (section 4.1)."""
     if not study.part("zero", "rag", "oracle"):
         return ""
     made = study.made_by(("verdict", "verdict_document"))
-    # Runs that exist decide: other examples would make conditions differ in more than their passages.
+    # The examples of existing runs are used again, so that conditions differ only in their passages.
     if made is not None:
         if not made.examples:
-            study.note(
-                f"run {made.run_id} was made without examples, so the other conditions show none either"
-            )
+            study.note(f"run {made.run_id} shows no examples, so no condition shows examples")
         return _shown(study, made.examples)
     every = study.rows.gold("claim_verdict", everywhere=True)
     train = study.rows.meta("split", everywhere=True)
-    # Examples from the training part cost no row of the score.
+    # Claims from the training part are not scored anyway.
     kept = every[every.index.isin(train[train.isin(["train", "training"])].index)]
     if not len(kept) and len(every) < FEW:
-        study.note(f"{len(every)} claims are too few to take examples from, so none are shown")
+        study.note(f"no examples are shown, because there are only {len(every)} claims")
         return ""
     chosen = kept if len(kept) else every
     owning = set(study.rows.passages(everywhere=True)["item_id"])
@@ -96,15 +95,15 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
         # The oracle condition shows each example with a document, so it must have one.
         fit = [str(item) for item in chosen[chosen == verdict].index if item in owning]
         if not fit:
-            study.note(f"no {verdict} claim has a document and could serve as an example, so none are shown")
+            study.note(f"no examples are shown, because no {verdict} claim has a document")
             return ""
-        # The first by name: a random choice would change the prompt, and so the run's identity, from call to call.
+        # The first id is used, because a random choice would change the prompt and therefore the run's identity.
         picked.append(min(fit))
     return _shown(study, picked)
 
 
 def _shown(study: PaperStudy, items: Sequence[str]) -> str:
-    """Return the examples as the value of an option, and note them."""
+    """Return the examples as an option value, and add a note that names them."""
     if items:
         shot = "two-shot" if len(items) == 2 else f"{len(items)}-shot"
         study.note(f"{shot}: {' and '.join(items)} are shown with every question and are not scored")
@@ -112,13 +111,13 @@ def _shown(study: PaperStudy, items: Sequence[str]) -> str:
 
 
 def _answers(study: PaperStudy, ranking: tuple[str, str] | None, examples: str) -> dict[str, pd.DataFrame]:
-    """Return the system's answers in each condition, by its name in `judge.scores.raguard`."""
+    """Return the system's answers by condition, under the condition names of `judge.scores.raguard`."""
     by_condition: dict[str, pd.DataFrame | None] = {}
     if study.part("zero", "rag", "oracle"):
         by_condition["none"] = study.generated("verdict", "none", examples=examples)
     if study.part("rag"):
         for k in study.numbers("k"):
-            # Without a ranking there may be imported answers; a missing ranking is a step, or noted as lacking.
+            # Answers may have been imported without a ranking. If not, the ranking is recorded as missing.
             if ranking is not None or not study.steps:
                 by_condition[f"top:{k}"] = study.generated("verdict", f"top:{k}", ranking, examples=examples)
     if study.part("oracle"):
@@ -129,7 +128,7 @@ def _answers(study: PaperStudy, ranking: tuple[str, str] | None, examples: str) 
 def _table(
     study: PaperStudy, tables: dict[str, pd.DataFrame], gold: pd.Series, documents: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return one row per answer, in all conditions."""
+    """Return the answers in all conditions as one table, with one row per answer."""
     import pandas as pd
 
     role = documents.set_index("document_id")["role"]
@@ -137,7 +136,7 @@ def _table(
     for condition, table in tables.items():
         part = table.assign(
             condition=condition,
-            # A claim is one unit in all conditions, and a score takes each unit once.
+            # A claim has the same unit in all conditions, but unit ids must be unique in a score.
             unit_id=[f"{condition} {n}" for n in table["unit_id"]],
             gold=table["item_id"].map(gold).to_numpy(),
         )
@@ -150,7 +149,7 @@ def _table(
     )
     lacking = int(whole["gold"].isna().sum())
     if lacking:
-        study.note(f"{lacking} answers are to claims without a gold verdict and have no value")
+        study.note(f"{lacking} answers have no value, because their claims have no gold verdict")
     return whole
 
 
@@ -161,11 +160,11 @@ def _gold_documents(study: PaperStudy) -> pd.DataFrame:
 
 
 def _documents(study: PaperStudy, exam: pd.DataFrame, gold: pd.Series) -> pd.DataFrame:
-    """Return documents with the role that follows from the judge's exam and the gold verdict."""
+    """Return the documents with their roles, which follow from the judge's exam and the gold verdict."""
     from judge.scores import raguard
 
     role = raguard.roles(exam["label"], exam["item_id"].map(gold))
-    study.note("roles of documents: the judge's exam against the gold verdict")
+    study.note("the roles of documents follow from the judge's exam and the gold verdict")
     table = exam.rename(columns={"passage_id": "document_id"})[["document_id", "item_id", "question_id"]]
     return table.assign(role=role.to_numpy())
 
@@ -177,9 +176,11 @@ def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, s
     claims = study.rows.items[["item_id", "question_id"]]
     known = documents.dropna(subset="role")
     foreign = ~ranked["passage_id"].isin(documents["document_id"])
-    # A document outside the sample has no role, and the retriever brought it all the same: it stays in the ranking.
+    # A document outside the sample has no role, but it stays in the ranking, because the system retrieved it.
     if foreign.any():
-        study.note(f"{int(foreign.sum())} ranked passages are outside the requested rows and have no role")
+        study.note(
+            f"{int(foreign.sum())} ranked passages have no role, because they are outside the requested rows"
+        )
     import pandas as pd
 
     extra = ranked["passage_id"][~ranked["passage_id"].isin(known["document_id"])].unique()
@@ -203,17 +204,21 @@ PAPER = Paper(
     main=("accuracy_*", "drop_*"),
     parts=(
         Part("zero", ("verdict",), "accuracy without documents"),
-        Part("rag", ("verdict",), "accuracy with the first k retrieved documents, and the change"),
+        Part(
+            "rag",
+            ("verdict",),
+            "accuracy with the first k retrieved documents, and its change from accuracy without documents",
+        ),
         Part(
             "oracle",
             ("verdict_document",),
-            "accuracy with one associated document at a time, and with misleading ones",
+            "accuracy with one associated document at a time, and with misleading documents",
         ),
         Part("retrieval", (), "misleading retrieval recall, exposure, precision, recall, NDCG"),
         Part(
             "exam",
             ("raguard_exam",),
-            "roles that the judge assigns to documents, and agreement with gold labels",
+            "roles that the judge assigns to documents, and their agreement with gold labels",
         ),
     ),
     options=(

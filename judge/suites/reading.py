@@ -1,4 +1,4 @@
-"""One reading of a paper: the requested options and parts, notes, and missing steps."""
+"""The options and parts that were requested of a paper, and the notes and missing steps found while computing its scores."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ from judge.types import Json, attributes
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """A condition, under the paper's name for it, for which a system under test has no output; `add` is the command that adds it."""
+    """A condition (by the paper's name) for which a system has no outputs, and the command that imports them (`add`)."""
 
     system: str
     condition: str
     add: str
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
+        """Return the documented JSON shape."""
         return attributes(self, "system", "condition", "add")
 
 
@@ -26,7 +26,7 @@ class Reading:
     """The requested options of a paper. Notes and missing steps are collected, so that one pass finds all of them."""
 
     def __init__(self, paper: Paper, request: ScoreRequest, db: str) -> None:
-        """`db`: the path of the study, for use in printed commands."""
+        """Start a reading. `db` is the path of the study, which printed commands contain."""
         self.paper, self.request, self.db = paper, request, db
         self.steps: list[Step] = []
         self.notes: list[str] = []
@@ -46,14 +46,14 @@ class Reading:
         return {option.name: self.option(option.name) for option in self.paper.options}
 
     def number(self, name: str) -> float:
-        """Return the value of an option as a number. Raises UsageError if it is not a number."""
+        """Return the value of an option as a number. Raises UsageError if the value is not a number."""
         try:
             return float(self.option(name))
         except ValueError as e:
             raise UsageError(f"--{name} must be a number, not '{self.option(name)}'") from e
 
     def numbers(self, name: str) -> list[int]:
-        """Return the value of an option as a list of positive integers, such as 1,5. Raises UsageError if it is not such a list."""
+        """Return the value of an option, such as 1,5, as a list of positive integers. Raises UsageError for any other value."""
         words = self.option(name).split(",")
         if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
             raise UsageError(
@@ -62,25 +62,25 @@ class Reading:
         return [int(word) for word in words]
 
     def words(self, name: str) -> list[str]:
-        """Return the value of an option as a list of words, such as nDCG@10,AP."""
+        """Return the value of an option, such as nDCG@10,AP, as a list of words."""
         return [word.strip() for word in self.option(name).split(",") if word.strip()]
 
     def part(self, *names: str) -> bool:
-        """Return whether any of these parts must be read."""
+        """Return whether any of these parts was requested. Without a request, all parts are."""
         return not self.request.parts or any(name in self.request.parts for name in names)
 
     def insists(self, name: str) -> bool:
-        """Return whether this part was requested by name. If it was, missing data for it are an error instead of a note."""
+        """Return whether this part was requested by name. Missing data are then an error instead of a note."""
         return name in self.request.parts
 
     def note(self, text: str) -> None:
-        """Add a note to the numbers, unless it was already added."""
+        """Add a note to the scores, unless the same note already exists."""
         # Several parts of a paper read the same rows, and would note the same.
         if text not in self.notes:
             self.notes.append(text)
 
     def lack(self, system: str, condition: str) -> None:
-        """Record that a system has no output under a condition; nothing is filled in."""
+        """Record that a system has no outputs under a condition."""
         words = self.import_words("FILE", "--system", system, "--condition", condition)
         gap = Lacking(system, condition, words)
         # Two parts may need the same condition.
@@ -88,15 +88,15 @@ class Reading:
             self.lacking.append(gap)
 
     def import_words(self, *words: str) -> str:
-        """The command that imports outputs into this study."""
+        """Return the command that imports outputs into this study, with these arguments."""
         return command("judge systems import", *words, study=self.db)
 
     def need(self, step: Step) -> None:
-        """Record a missing step, which `check` reports. A partial score ignores it."""
+        """Record a missing step, which `check` reports. If a partial score was requested, missing steps are ignored."""
         if not self.request.partial:
             self.steps.append(step)
 
     def check(self) -> None:
-        """Raise Incomplete with the recorded steps, if there are any."""
+        """Raise Incomplete if any steps were recorded."""
         if self.steps:
             raise Incomplete(self.paper.name, self.steps)

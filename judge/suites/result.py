@@ -1,7 +1,7 @@
-"""A score: measures with intervals by stratum, the runs that they rest on, and the paper's own numbers.
+"""Compute a score: measures with intervals by stratum, the runs that they are based on, and the results that the paper published.
 
-Several judges on the same units are scored one by one. A measure is then the mean over the judges, or follows the paper's
-own rule. The alternative, a majority label for each unit, is a run of `judge panel`, which is read like any other run.
+Several judges of the same units are scored separately. A measure is then the mean over the judges, or follows a rule of the
+paper. To score the majority label of each unit instead, create a run with `judge panel` and score this run.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,14 +29,14 @@ from judge.suites.steps import Incomplete
 from judge.types import Json, Measure, attributes
 
 ALL = ""
-"""The stratum of all units."""
+"""The name of the stratum that contains all units."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One measure in one stratum; `missing` counts the units without a value by reason.
+    """One measure in one stratum. `missing` is the number of units without a value, by reason.
 
-    `known_as` is the measure's well-known name, if it is known elsewhere under another name.
+    `known_as` is set if the measure is better known by another name.
     """
 
     stratum: str
@@ -45,7 +45,7 @@ class Line:
     known_as: KnownAs | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """The measure's documented shape, its stratum (None: all units) and the counts of units without a value."""
+        """Return the documented JSON shape: the measure, its stratum (None: all units), and the units without a value."""
         counts = {"stratum": self.stratum or None, "missing": dict(self.missing)}
         if self.known_as is not None:
             counts |= {"known_as": self.known_as.name, "source": self.known_as.source}
@@ -68,10 +68,10 @@ class Result:
     correction: Correction | None = None
     lacking: Sequence[Lacking] = ()
     others: Sequence[str] = ()
-    """Runs that also fit but were not read, with their settings."""
+    """Descriptions of runs that could also have been read, with their settings."""
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
+        """Return the documented JSON shape."""
         return {
             "score": self.paper.name,
             "title": self.paper.title,
@@ -97,9 +97,9 @@ def score(
 ) -> Result:
     """Compute a paper's scores from the study, with intervals.
 
-    `judges` (mean) aggregates several judges, `by` names the strata, and `reference` names the labels that correct the
-    judge's (see `judge.labels`). Raises Incomplete if labels or answers are missing, and UsageError if the request is
-    ambiguous or nothing matches it.
+    With `judges="mean"`, the scores are means over several judges. `by` names the strata. `reference` names the human or gold
+    labels with which the measures are corrected (see `judge.labels`). Raises Incomplete if labels or answers are missing, and
+    UsageError if the request is ambiguous or matches nothing.
     """
     reference_labels = None if reference is None else ReferenceLabels(store, reference)
     scores, study = scores_of(store, paper, request, judges)
@@ -130,25 +130,25 @@ def score(
 
 
 def printed_of(paper: Paper, measures: Collection[str]) -> list[Published]:
-    """Return the numbers that the paper prints for these measures."""
+    """Return the published results of the paper for these measures."""
     return [p for p in published(paper.name) if any(is_of(p, name) for name in measures)]
 
 
 def is_of(printed: Published, measure: str) -> bool:
-    """Return whether a printed number belongs to this measure. Some papers do not say which of several variants they print."""
+    """Return whether a published result belongs to this measure. Some papers do not specify the variant of a measure."""
     names = (printed.measure, *(f"{printed.measure}{end}" for end in ("_micro", "_macro")))
-    # The paper prints one misleading retrieval recall and does not say which of our four readings it is.
+    # The paper reports one misleading retrieval recall and does not specify which of our four variants it is.
     return measure in names or (measure.partition("[")[0] == printed.measure and "/" in measure)
 
 
 def scores_of(
     store: Store, paper: Paper, request: ScoreRequest, judges: str | None
 ) -> tuple[list[Score], PaperStudy]:
-    """Return a paper's scores (for one judge, or the mean over judges), and the study as it was read."""
+    """Return the scores (of one judge, or means over judges), and the `PaperStudy` that they were computed from."""
     if judges != "mean":
         study = PaperStudy(store, paper, request)
         scores = _checked(study)
-        # Only the first pass shows which runs fit each part, so that equal settings can be chosen for all of them.
+        # The runs that fit each part are only known after the first pass. The second pass uses runs with equal settings.
         if equal := study.judges.equal_settings():
             study = PaperStudy(store, paper, replace(request, equal=equal), study.rows)
             scores = _checked(study)
@@ -159,19 +159,17 @@ def scores_of(
 
 
 def _note_unread(study: PaperStudy) -> None:
-    """Note the runs named with --run that no part has read, so that a run of another system or task does not appear to count."""
+    """Add a note for each run that --run names and that no part of the score used, such as a run of a different task."""
     run_ids = {source.run.run_id for source in study.judges.runs_read}
     for run in study.judges.pinned:
         if run.run_id not in run_ids:
-            study.note(
-                f"--run {run.run_id} ({run.task} by {run.model}) is not used by any part of this score"
-            )
+            study.note(f"--run {run.run_id} ({run.task} by {run.model}): no part of this score uses this run")
 
 
 def _note_settings(study: PaperStudy) -> None:
-    """Add a note if parts of one score rest on runs with different settings.
+    """Add a note if the parts of a score use runs with different settings.
 
-    That happens when only one run fits each part, or when --run names the runs.
+    This happens if only one run is available for each part, or if --run names the runs.
     """
     for (role, model), settings in study.judges.settings_read().items():
         if len(settings) > 1:
@@ -193,21 +191,22 @@ def _checked(study: PaperStudy) -> list[Score]:
 
 
 def check_outputs(study: PaperStudy) -> None:
-    """Raise UsageError if a system has no output for any of the requested conditions."""
-    # One missing condition is a gap in the table. Without any output the system's name is probably mistyped.
+    """Raise UsageError if a system lacks outputs for all of the requested conditions."""
+    # A single missing condition is a gap in the table. If all are missing, the system's name is probably mistyped.
     if study.lacking and not study.n_outputs and any(gap.condition != "ranking" for gap in study.lacking):
         system = study.lacking[0].system
         names = list(dict.fromkeys(gap.condition for gap in study.lacking if gap.condition != "ranking"))
         raise UsageError(
-            f"'{system}' has no output for any condition of {study.paper.name} ({', '.join(names)}): "
+            f"'{system}' has no outputs for any condition of {study.paper.name} ({', '.join(names)}); to import them: "
             f"{study.import_words('FILE', '--system', system, '--condition', names[0])}"
         )
 
 
 def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
-    """Return the stratum of each question by name: one of the paper's strata, `dataset`, a gold label of items, or a tag in their meta.
+    """Return the stratum of each question.
 
-    Raises UsageError for an unknown name, and if a question has items in several strata.
+    `by` is one of the paper's stratifications, `dataset`, a gold label of items, or a key in the metadata of items. Raises
+    UsageError for an unknown name, and if a question has items in several strata.
     """
     if by in study.paper.strata:
         return study.paper.strata[by](study)
@@ -220,24 +219,24 @@ def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
     if not len(values):
         available = ", ".join((*study.paper.strata, *_tags(study)))
         raise UsageError(
-            f"--by {by}: no item has a tag or gold label of this name; available: {available or 'none'}"
+            f"--by {by}: no item has a gold label or metadata key with this name; available: {available or 'none'}"
         )
     table = pd.DataFrame({"question": items["question_id"], "stratum": items["item_id"].map(values)})
     table = table.dropna().drop_duplicates()
     twice = table["question"].duplicated()
-    # Intervals resample questions. A question in two strata would be drawn for both.
+    # Intervals resample questions, so a question must not be in two strata.
     if twice.any():
         raise UsageError(
-            f"--by {by}: the items of question '{table['question'][twice].iloc[0]}' have several values"
+            f"--by {by}: the items of question '{table['question'][twice].iloc[0]}' have different values"
         )
     return dict(zip(table["question"], table["stratum"], strict=True))
 
 
 def _tags(study: PaperStudy) -> list[str]:
-    """List the gold fields of items, and the keys in their metadata with short values."""
+    """List the gold fields of items, and the metadata keys of items that have short values."""
     query = (
         "SELECT DISTINCT j.key FROM items AS i, json_each(i.meta) AS j WHERE i.dataset = ? "
-        # A stratum is a short value. A long text in the meta is no tag.
+        # Strata have short names, so keys with long texts are not offered.
         "AND j.type IN ('text', 'integer', 'true', 'false') AND length(j.value) <= 40 ORDER BY 1 LIMIT 30"
     )
     gold = (
@@ -248,15 +247,16 @@ def _tags(study: PaperStudy) -> list[str]:
 
 
 def over_judges(store: Store, paper: Paper, request: ScoreRequest) -> tuple[list[Score], PaperStudy]:
-    """Average each measure over judges, each of which is read separately. The paper's own rule (`several`) takes precedence.
+    """Score each judge separately, and return the mean of each measure over the judges.
 
-    Judges are the requested models, or the models of the named runs. Raises UsageError for fewer than two judges, and
-    Incomplete with the missing steps of all judges.
+    The paper's rule for several judges (`Paper.several`) takes precedence over the mean. The judges are the requested models
+    and the models of the named runs. Raises UsageError if there are fewer than two judges, and Incomplete with the missing
+    steps of all judges.
     """
     named = chosen.named(store, request.runs, chosen.all_runs(store))
     models = list(dict.fromkeys((*request.models, *(run.model for run in named))))
     if len(models) < 2:
-        raise UsageError("--judges needs several judges: pass --run several times")
+        raise UsageError("--judges requires two or more judges: repeat --run for each judge")
     by_judge: dict[str, list[Score]] = {}
     studies: list[PaperStudy] = []
     steps = []
@@ -267,25 +267,25 @@ def over_judges(store: Store, paper: Paper, request: ScoreRequest) -> tuple[list
         try:
             by_judge[model] = _checked(study)
         except Incomplete as missing:
-            # All judges are read before it stops, so that one message lists every missing run.
+            # The error is raised after all judges were read, so that one message lists every missing run.
             steps += missing.steps
     if steps:
         raise Incomplete(paper.name, steps)
-    # Rows and options are the same for all judges, so the first reading stands for them. Runs and notes are added.
+    # Rows and options are the same for all judges, so the first reading is returned, with the runs and notes of all.
     whole = studies[0]
     for study in studies[1:]:
         whole.judges.runs_read += study.judges.runs_read
         whole.notes += [text for text in study.notes if text not in whole.notes]
-    # The paper's own rule goes before the mean, which would count its measures a second time.
+    # Measures that the paper's rule returns get no mean.
     special = paper.several(by_judge) if paper.several else []
     return [*special, *_means(by_judge, {score.measure for score in special})], whole
 
 
 def _means(by_judge: Mapping[str, list[Score]], done: set[str]) -> list[Score]:
-    """Return the mean over judges of every other measure that all of them have."""
+    """Return the mean over judges of each measure that all judges have and that is not in `done`."""
     each = [{score.measure: score for score in scores} for scores in by_judge.values()]
     names = [name for name in each[0] if name not in done and all(name in of_judge for of_judge in each)]
-    note = f"{len(by_judge)} judges: {', '.join(by_judge)}; the mean over judges"
+    note = f"mean over {len(by_judge)} judges: {', '.join(by_judge)}"
     return [combined(name, [of_judge[name] for of_judge in each], _mean).noted(note) for name in names]
 
 

@@ -1,10 +1,10 @@
-"""Retrieval from a study: NDCG, MRR, precision and recall of every ranking, with qrels by people and by a judge.
+"""Score retrieval in a study: NDCG, MRR, precision and recall of every ranking, with qrels by people and by a judge.
 
-People's grades of passages come from a reference: gold (`judge items import beir|trec`, or any gold field with grades),
-decisions, a majority, or one person's labels. A judge's grades are its labels from a task with grades (`relevant`,
-`relevance_graded`, `garage_relevance`, `mirage_support`). With both kinds and at least three systems, the two orders of
-the systems are compared: Kendall's tau-b and rank-biased overlap. The arithmetic is in `judge.scores.retrieval` and
-`judge.scores.system_order`.
+Human grades of passages come from a reference: gold (`judge items import beir|trec`, or any gold field with grades), decided
+labels, the majority, or the labels of one person. A judge's grades are its labels from a task with grades (`relevant`,
+`relevance_graded`, `garage_relevance`, `mirage_support`). If there are grades of both kinds for at least three systems, the
+two orders of the systems are compared by Kendall's tau-b and rank-biased overlap. `judge.scores.retrieval` and
+`judge.scores.system_order` do the arithmetic.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from judge.suites.paper_study import PaperStudy
 
 FIELDS = ("relevance_0_3", "relevance_grade", "relevant", "support")
-"""Gold fields with grades, the finest first."""
+"""Gold fields with grades, the finest scale first."""
 TASKS = ("relevance_graded", "relevant", "garage_relevance", "mirage_support")
 DEPTH = 10
-"""The depth of all measures unless --measure names others."""
+"""The depth of the measures if --measure is not given."""
 COMPARED = ("ndcg", "mrr", "precision")
-"""The measures whose orders of systems are compared."""
+"""The measures by which systems are ordered to compare the judge with people."""
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
     """Return the scores of the requested parts."""
-    # On a leaderboard each ranking is a system.
+    # On a leaderboard, each ranking counts as a system.
     rankings = study.rankings(study.request.system or "")
     qrels = {}
     task = _task(study)
     field = None if task is None else _own_field(study, task)
     word = ALIASES.get(study.option("reference"), study.option("reference"))
-    # Gold may belong to no task, so any gold field with grades will do. Other labels are of a task's field.
+    # Gold labels need not belong to a task, so any gold field with grades is accepted. Other labels belong to a task's field.
     people = _gold(study, field) if word == GOLD else _people(study, word, task, field)
     if people is not None:
         qrels[word] = people
@@ -50,8 +50,8 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     study.check()
     if not qrels:
         raise BadInput(
-            f"no passage in '{study.dataset}' has a gold label with grades ({', '.join(FIELDS)}), and no judge has "
-            "graded the passages: use human labels with --reference majority, or let a judge label: "
+            f"no passage in '{study.dataset}' has a gold grade ({', '.join(FIELDS)}), and no judge has graded the passages: use "
+            "human labels with --reference majority, or run a judge: "
             + command("judge run relevance_graded -m MODEL")
         )
     return _scores(study, rankings, qrels)
@@ -79,26 +79,29 @@ def _scores(
                     values.setdefault((score.measure, whose), []).append(score.rows[:, 0])
                 if study.part("rankings"):
                     all_scores.append(score.named(f"{score.measure}{suffix}"))
-    # A named system is one ranking, which has no order.
+    # If a system is named, there is only one ranking, so no order can be compared.
     if study.part("order") and len(qrels) == 2 and not study.request.system:
         for measure in dict.fromkeys(measure for measure, _ in values):
             both = [values[measure, whose] for whose in qrels]
             all_scores += system_order.agreement(measure, queries, *both)
     elif study.insists("order"):
         raise UsageError(
-            "the part order compares people's qrels with a judge's, so it needs several rankings and both kinds of labels"
+            "the part 'order' compares human qrels with a judge's qrels, so it needs several rankings and both kinds of labels"
         )
     return all_scores
 
 
 def _task(study: PaperStudy) -> str | None:
-    """Return the task of the judge's qrels: --task, else the only one of TASKS with a run. If no task has a run, return the first."""
+    """Return the task of the judge's qrels: --task, otherwise the only one of TASKS with a run.
+
+    If none has a run, return the first of TASKS if a judge is named, otherwise None.
+    """
     if study.option("task"):
         return study.option("task")
     run = [t for t in TASKS if any(r.task_id == t for r in (study.judges.pinned or study.judges.runs))]
     if len(run) > 1:
         raise UsageError(
-            f"several tasks with grades have runs: choose with --task; available: {', '.join(run)}"
+            f"several tasks with grades have runs: choose one with --task; available: {', '.join(run)}"
         )
     if not run and study.request.models:
         return TASKS[0]
@@ -106,36 +109,39 @@ def _task(study: PaperStudy) -> str | None:
 
 
 def _own_field(study: PaperStudy, task: str) -> str:
-    """Return the field of the task to compare: one with gold labels on passages, else the first one with grades."""
+    """Return the field of the task to use: a field with gold labels on passages, otherwise the first field with grades."""
     from judge.scores.grades import graded_field
 
     loaded = study.loaded(task)
-    # Of a task's graded fields, the one with gold labels can be compared with people.
+    # A field with gold labels is preferred, because it can be compared with them.
     gold = (f for f in FIELDS if f in loaded.fields and study.rows.has_gold(f, "passage"))
     return next(gold, None) or graded_field(loaded)
 
 
 def _gold(study: PaperStudy, task_field: str | None) -> pd.DataFrame | None:
-    """Return item_id, passage_id, grade of passages with a gold label. If there are none, add a note and return None."""
+    """Return the gold grades of passages as a table: item_id, passage_id, grade. If there are none, add a note and return None."""
     there = [f for f in ((task_field,) if task_field else FIELDS) if study.rows.has_gold(f, "passage")]
-    # Gold on another scale can still compare the orders of systems.
+    # With gold labels on a different scale, the orders of systems can still be compared.
     there = there or [f for f in FIELDS if study.rows.has_gold(f, "passage")]
     if not there:
-        study.note("no gold qrels: only the judge's qrels are used")
+        study.note("there are no gold qrels, so only the judge's qrels are used")
         return None
-    # Grades of different fields have different scales: their means cannot be compared, the order of systems can.
+    # Grades of different fields have different scales, so their means cannot be compared, but the orders of systems can.
     if task_field and there[0] != task_field:
         study.note(
-            f"gold qrels hold '{there[0]}', the judge's '{task_field}': the grades differ, so only the orders can be compared"
+            f"gold qrels are from '{there[0]}' and the judge's from '{task_field}': their scales differ, so only the orders of systems can be compared"
         )
     passages = study.rows.passages()
     label = passages["passage_id"].map(study.rows.gold(there[0], "passage"))
-    study.note(f"gold qrels: '{there[0]}', {int(label.notna().sum())} of {len(label)} passages")
+    study.note(f"gold qrels: '{there[0]}' of {int(label.notna().sum())} of {len(label)} passages")
     return _graded(passages.assign(label=label), _grades(there[0], label))
 
 
 def _people(study: PaperStudy, word: str, task: str | None, task_field: str | None) -> pd.DataFrame:
-    """Return item_id, passage_id, grade from the labels of a reference. Raises BadInput if it has no grades in this data set."""
+    """Return a reference's grades of passages as a table: item_id, passage_id, grade.
+
+    Raises BadInput if the reference has no grades in this data set.
+    """
     from judge.labels.reference import ReferenceLabels
 
     reference_labels = ReferenceLabels(study.store, word)
@@ -146,22 +152,22 @@ def _people(study: PaperStudy, word: str, task: str | None, task_field: str | No
         for field in fields:
             label = passages["passage_id"].map(dict(reference_labels.labels(field, loaded.name)))
             if label.notna().any():
-                study.note(f"{word} qrels: '{field}', {int(label.notna().sum())} of {len(label)} passages")
+                study.note(f"{word} qrels: '{field}' of {int(label.notna().sum())} of {len(label)} passages")
                 return _graded(passages.assign(label=label), _grades(field, label))
     raise BadInput(
-        f"--reference {word}: no passage in '{study.dataset}' has a label with grades ({task_field or ', '.join(FIELDS)}) by this reference"
+        f"--reference {word}: this reference has not graded any passage in '{study.dataset}' ({task_field or ', '.join(FIELDS)})"
     )
 
 
 def _judged(study: PaperStudy, task: str, task_field: str | None) -> pd.DataFrame:
-    """Return item_id, passage_id, grade from the judge's labels."""
+    """Return the judge's grades of passages as a table: item_id, passage_id, grade."""
     from judge.scores.grades import graded_field, grades_of
 
     loaded = study.loaded(task)
     field = task_field if task_field in loaded.fields else graded_field(loaded)
     table = study.labels(task, field=field, columns="passage_id")
     study.note(
-        f"judge's qrels: '{field}' of {task}, {int(table['label'].notna().sum())} of {len(table)} passages"
+        f"judge's qrels: '{field}' of {task}, for {int(table['label'].notna().sum())} of {len(table)} passages"
     )
     return _graded(table, grades_of(loaded, field))
 
@@ -192,7 +198,11 @@ PAPER = Paper(
     compute_scores=compute_scores,
     parts=(
         Part("rankings", (), "NDCG, MRR, precision, recall and F1 at k of each ranking"),
-        Part("order", (), "order of three or more systems: Kendall's tau-b, rank-biased overlap (p = 0.9)"),
+        Part(
+            "order",
+            (),
+            "agreement on the order of three or more systems: Kendall's tau-b, rank-biased overlap (p = 0.9)",
+        ),
     ),
     options=(
         Option(
@@ -202,6 +212,6 @@ PAPER = Paper(
             several=True,
         ),
         Option("reference", GOLD, "Source of the human relevance grades."),
-        Option("task", "", "Task of the judge, if several graded tasks have runs."),
+        Option("task", "", "Task of the judge, if several tasks with grades have runs."),
     ),
 )

@@ -1,11 +1,12 @@
-"""Routing: divide units among a judge that labels alone with a promised agreement, a second judge, and people for the rest.
+"""Routing: decide which units a judge may label alone with a promised agreement, and leave the other units to people.
 
     found = route(store, task, "stance", ["01K9ZX3M"], agree=0.9)     # writes nothing except a look at a sealed test
     run_id, known = keep(found)                                       # the derived judge of the accepted units
 
-The order of the thresholds is fixed on questions that do not test them: learn and tune if the task is split, else a fifth of
-the labelled questions. With a second judge these questions fix the path, too: first A, down to a planned threshold, then B on
-the units that A leaves. The tests form one sequence, and each step tests all units accepted so far.
+The order of thresholds is fixed on questions that are not used to test the promise: on learn and tune if the task is split,
+otherwise on a fifth of the labelled questions. A second judge B may label units that the first judge A leaves. The path then
+lowers the threshold of A to a planned value first, and the threshold of B afterwards. The thresholds are tested in sequence,
+each on all units that are accepted up to that step.
 """
 
 import hashlib
@@ -31,12 +32,12 @@ from judge.store.study import Store
 from judge.types import GOLD, AnnotatorKind, Json, Measure, attributes
 
 ORDER_SHARE = 5
-"""If the task is not split, one in this many labelled questions is used to fix the order of thresholds."""
+"""If the task is not split, one of every `ORDER_SHARE` labelled questions is used to fix the order of thresholds."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathPlace:
-    """One step of the path: the judge whose threshold moves (0: A, 1: B), the new threshold, and the share of all units accepted."""
+    """A step of the path: the judge whose threshold is lowered (0: A, 1: B), its new threshold, and the accepted units."""
 
     judge: int
     threshold: float
@@ -46,9 +47,9 @@ class PathPlace:
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """A route and its tests. `at` is the last step at which the promise holds; None if there is none.
+    """A route and the results of its tests. `at` is the last step at which the promise holds, or None if it never holds.
 
-    `reached[u]` is the first step that accepts unit u of the table. `tested[u]`: whether its label took part in the tests.
+    `reached[u]` is the first step that accepts unit u of the table. `tested[u]` is True if the unit's label was used in tests.
     """
 
     table: derive.RunTable
@@ -79,7 +80,7 @@ class Route:
 
     @property
     def thresholds(self) -> list[float | None]:
-        """The confidence of each judge from which its labels are accepted; None: never."""
+        """The lowest confidence at which each judge's labels are accepted; None if they are never accepted."""
         if self.at is None:
             return [None] * len(self.table.runs)
         holding = self.places[: self.at + 1]
@@ -88,7 +89,7 @@ class Route:
 
     @property
     def n_units(self) -> int:
-        """All units that the first judge was asked about."""
+        """The number of units that the first judge was asked about."""
         return int(self.table.judged[:, 0].sum())
 
 
@@ -102,12 +103,12 @@ def route(
     reference: str | None = None,
     split: Split | None = None,
 ) -> Route:
-    """Find the largest share of units on which the judge agrees with the reference on at least a share `agree`.
+    """Find the most units that the judges can label alone while their agreement with the reference is at least `agree`.
 
-    `runs` are A, or A and then B. The promise is kept with probability `confidence` (over the draw of the labelled
-    questions). If the task is split, its sealed test is opened: the look is logged first, and the promise is tested at the
-    level of the look if that is stricter. Raises UsageError for shares outside 0..1, for a field without labels, and for
-    fewer than 10 labelled questions.
+    `runs` names judge A, or A and B. The promise holds with probability `confidence` over random draws of the labelled
+    questions. If the task is split, its sealed test is opened: the look is logged first, and the promise is tested at the
+    level of the look if that is stricter. Raises UsageError if `agree` or `confidence` is not between 0 and 1, if the field
+    has no labels, or if there are fewer than 10 labelled questions.
     """
     if not 0 < agree < 1 or not 0 < confidence < 1:
         raise UsageError("--agree and --confidence must be between 0 and 1, for example 0.9 and 0.95")
@@ -118,20 +119,20 @@ def route(
     truth = derive.reference(store, table, field, reference)
     if truth is None:
         raise UsageError(
-            f"'{field}': no unit of these runs has a gold or human label, so the promise cannot be tested"
+            f"no unit of these runs has a gold or human label of '{field}', so the promise cannot be tested"
         )
     judged = table.judged[:, 0]
     sure = np.column_stack([confidences(labels, j) for j in range(len(runs))])
     sure[~judged] = np.nan
     numbers, names = table.questions
     labelled = (truth.codes != MISSING) & judged
-    # A judge agrees too often with labels that it was fitted on: they test no promise.
+    # A judge agrees too often with labels that it was fitted on, so they cannot test the promise.
     labelled &= ~fitted_units(store, table)
     chosen = design(
         store, field, frozenset(compress(table.units, labelled.tolist())), people=truth.word != GOLD
     )
     honest = labelled
-    # Only units drawn with equal probability test a promise: others may be easier than the units that it covers.
+    # Only units that were drawn with equal probability can test the promise; other units may be easier than those it covers.
     if len(chosen.honest) < labelled.sum():
         honest = labelled & np.fromiter(
             map(chosen.honest.__contains__, table.units), np.bool_, len(table.units)
@@ -139,18 +140,18 @@ def route(
     notes = list(chosen.notes)
     ordered, tested = _sides(honest, numbers, names, split)
     n_tested = len(np.unique(numbers[tested]))
-    # Ten questions without an error confirm 74 % at most (0.05 ** (1 / 10)). Fewer promise nothing of use.
+    # Ten questions without an error confirm an agreement of at most 74 % (0.05 ** (1 / 10)), so fewer are useless.
     if n_tested < 10:
         raise UsageError(
             f"only {n_tested} questions with labels by {truth.word} can test the promise; a test needs at least 10, and "
             f"a promise of {agree:.0%} needs at least {_least(agree, 1 - confidence)}"
             + "".join(f"; {text}" for text in notes)
         )
-    # The path is laid over units that test nothing. Laid over the tested ones, it would be fitted to the test.
+    # The path is computed from units that are not tested; otherwise it would be fitted to the test.
     free = np.asarray(judged & ~honest) | ordered
     look = None
     if split is not None:
-        # Another promise is another question, and so is another path: open labels and unlabelled units fix it.
+        # A different promise or path is a different look, and open labels and unlabelled units determine the path.
         question = [field, agree, confidence, list(table.run_ids), list(table.units), sure, labels.codes]
         question += [np.where(ordered | tested, truth.codes, MISSING), ordered, tested]
         look = split.open("route", [str(r) for r in table.run_ids], truth.word, question)
@@ -176,11 +177,11 @@ def route(
     people, more = _people(store, field, table, agree)
     lost = int((judged & (labels.codes[:, 0] == MISSING)).sum())
     if lost:
-        notes.append(f"{lost:,} units have no label by the first judge and are never accepted")
+        notes.append(f"{lost:,} units are never accepted, because the first judge gave them no label")
     if split is not None:
         notes.append(split.look_note)
     if truth.word != GOLD:
-        notes.append(f"the promise is about units with a label by {truth.word}")
+        notes.append(f"the promise applies to units with a label by {truth.word}")
     return Route(
         table, labels, field, truth, agree, confidence, level, look, path_places, steps, holding[-1] if holding else None,
         reached, which, tested, ordered, people, [*notes, *more],
@@ -188,12 +189,15 @@ def route(
 
 
 def _least(agree: float, level: float) -> int:
-    """Return the number of error-free single-unit questions that a promise needs: the smallest n with agree^n <= level."""
+    """Return the minimum number of questions that can confirm a promise, if each has one unit and no error: agree^n <= level."""
     return int(np.ceil(np.log(level) / np.log(agree)))
 
 
 def confidences(labels: derive.ParentLabels, run: int) -> FloatArray:
-    """Return a judge's probability of its own label. Without probabilities it is 1 for every label, so that all or none are accepted."""
+    """Return a judge's probability of its own label.
+
+    Without probabilities, the value is 1 for every label, so that either all units are accepted or none.
+    """
     codes, given = labels.codes[:, run], labels.probabilities[run]
     if given is None:
         return np.where(codes == MISSING, np.nan, 1.0)
@@ -202,7 +206,7 @@ def confidences(labels: derive.ParentLabels, run: int) -> FloatArray:
 
 
 def fitted_units(store: Store, table: derive.RunTable) -> BoolArray:
-    """Return a mask of units on which one of the runs was fitted on labels of the unit's own question."""
+    """Return a mask of units to whose question's labels any of the runs was fitted."""
     out: set[str] = set().union(*(seen(store.conn, run) for run in table.run_ids))
     if not out:
         return np.zeros(len(table.units), dtype=np.bool_)
@@ -212,14 +216,17 @@ def fitted_units(store: Store, table: derive.RunTable) -> BoolArray:
 def _sides(
     honest: BoolArray, numbers: IntArray, names: Sequence[str], split: Split | None
 ) -> tuple[BoolArray, BoolArray]:
-    """Return the labelled units that fix the order of thresholds, and those that test it; with a split, its open parts and its test."""
+    """Return masks of the labelled units that fix the order of thresholds, and of those that test the promise.
+
+    If the task is split, these are the units of learn and tune, and of the sealed test.
+    """
     if split is not None:
         part = [split.parts.get(name, "") for name in names]
         opened = np.array([p in ("learn", "tune") for p in part])
         test = np.array([p == "test" for p in part])
         return honest & opened[numbers], honest & test[numbers]
     labelled_questions = np.unique(numbers[honest]).tolist()
-    # By their hashes: no other draw of the study uses them, and no order of rows changes them.
+    # Questions are chosen by hash, so that the choice is independent of other draws and of the order of rows.
     order = sorted(labelled_questions, key=lambda q: hashlib.sha256(f"route\0{names[q]}".encode()).digest())
     first = np.zeros(len(names), dtype=np.bool_)
     first[order[: len(order) // ORDER_SHARE]] = True
@@ -238,7 +245,10 @@ def _path(
     level: float,
     notes: list[str],
 ) -> tuple[list[tuple[int, float]], IntArray, IntArray]:
-    """Return the steps (judge, threshold), the first step that accepts each unit, and its judge. No label of the test is read here."""
+    """Return the steps (judge, threshold), the first step that accepts each unit, and the judge that labels the unit there.
+
+    Labels of the test are not used.
+    """
 
     def confidences_of(mask: BoolArray, j: int) -> FloatArray:
         return np.asarray(sure[mask & ~np.isnan(sure[:, j]), j])
@@ -254,24 +264,28 @@ def _path(
     reached, which = reached_by(sure[:, 0], first), np.zeros(len(sure), dtype=np.int64)
     if len(first) == 1:
         without = labels.probabilities[0] is None
-        why = "the judge gives no probabilities" if without else "the test has too few questions for a path"
-        notes.append(f"{why}: all units that it labelled form one step")
+        why = (
+            "the judge returns no probabilities"
+            if without
+            else "the test has too few questions for several steps"
+        )
+        notes.append(f"{why}, so all units that the first judge labelled form one step")
     places = [(0, t) for t in first]
     if sure.shape[1] == 1:
         return places, reached, which
     planned = _planned(first, sure[:, 0], labels.codes[:, 0], truth, ordered, agree)
     places = places[: planned + 1]
     left = np.isnan(sure[:, 0]) | (sure[:, 0] < first[planned])
-    # What A has taken is in every test of the path: B may begin with few units.
+    # Units accepted from A are in every later test, so the first step of B may have few units.
     second = path_of(confidences_of(free & left, 1), 1 / STEPS)
     later = reached_by(sure[:, 1], second)
     beyond = len(places) + len(second)
     reached = np.where(left, np.minimum(len(places) + later, beyond), np.minimum(reached, beyond))
     which = np.where(left, 1, 0)
     notes.append(
-        f"path planned on questions that do not test it: A down to {first[planned]:.3g}, then B"
+        f"on questions that do not test the promise, this path was planned: A down to {first[planned]:.3g}, then B"
         if first[planned] > -np.inf
-        else "path planned on questions that do not test it: A alone, everywhere"
+        else "on questions that do not test the promise, this path was planned: A for all units"
     )
     return [*places, *((1, t) for t in second)], reached, which
 
@@ -284,12 +298,12 @@ def _planned(
     ordered: BoolArray,
     agree: float,
 ) -> int:
-    """Return the last step of A's path at which A makes at most half of the allowed errors, on labels that do not test it.
+    """Return the last step of A's path at which A makes at most half of the allowed errors, on labels that are not tested.
 
-    Without such labels, return the first step.
+    If there are no such labels, return the first step.
     """
     best = 0
-    # The other half of the allowed errors is left for B.
+    # The other half of the allowed errors is reserved for B.
     for step, threshold in enumerate(path):
         here = ordered & (np.nan_to_num(sure, nan=-np.inf) >= threshold) & (codes != MISSING)
         if here.any() and float((codes[here] == truth.codes[here]).mean()) >= (1 + agree) / 2:
@@ -318,23 +332,24 @@ def _people(
     )
     percent = agreement[0].value
     notes = []
-    # Human-human agreement bounds what can be promised: at kappa .67 it is .835 of the units.
+    # Human-human agreement limits what can be promised; at kappa .67, people agree on .835 of the units.
     if percent is not None and percent < agree:
         notes.append(
-            f"people agree with each other on {percent:.1%} of the units: a promise of {agree:.0%} demands more of the judge than of people"
+            f"people agree with each other on only {percent:.1%} of the units, so a promise of {agree:.0%} demands more from the judge than from people"
         )
     return agreement, notes
 
 
 MOST_STEPS = 200
-"""Maximum number of path steps that are stored with the run for the report's plot."""
+"""Maximum number of path steps that are stored with the run, for the plot in the report."""
 
 
 def keep(result: Route) -> tuple[str, bool]:
-    """Store the accepted units as a derived run; return its id, and whether the study already had it. Raises UsageError if the
-    promise holds at no step."""
+    """Store the accepted units as a derived run. Return its id, and True if the study already had this run.
+
+    Raises UsageError if the promise does not hold at any step."""
     if result.at is None:
-        raise UsageError("the promise holds at no threshold, so there is no route to store")
+        raise UsageError("the promise does not hold at any threshold, so there is no route to store")
     table, labels = result.table, result.labels
     codes = np.where(result.which == 1, labels.codes[:, -1], labels.codes[:, 0])
     probabilities = None
@@ -366,7 +381,7 @@ def keep(result: Route) -> tuple[str, bool]:
 
 
 def _finite(threshold: float | None) -> float | None:
-    """Return the threshold; None for minus infinity, the threshold of a step that accepts every unit."""
+    """Return the threshold as JSON: None for minus infinity, the threshold of a step that accepts every unit."""
     # JSON has no infinity.
     return None if threshold == -np.inf else threshold
 

@@ -1,4 +1,4 @@
-"""Check the promise of a stored route on labels that did not test it."""
+"""Check the promise of a stored route on labels that were not used to test it before."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -21,9 +21,10 @@ from judge.types import GOLD, Json
 
 @dataclass(frozen=True, slots=True)
 class RouteCheck:
-    """A route's promise on labels that did not test it.
+    """The result of checking a route's promise on new labels.
 
-    `p` tests the hypothesis "it agrees too seldom", `p_broken` the hypothesis "it agrees often enough"."""
+    `p` is the p value under the hypothesis that the judge agrees too rarely, and `p_broken` is the p value under the
+    hypothesis that it agrees often enough."""
 
     run: str
     field: str
@@ -48,22 +49,23 @@ class RouteCheck:
         return self.p_broken <= self.level
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
+        """Return the documented JSON shape."""
         return {**asdict(self), "holds": self.holds, "broken": self.is_broken}
 
 
 def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
-    """Test the promise of a stored route on units that its thresholds accept, with labels on questions that did not test it.
+    """Test the promise of a stored route again, on units that it accepts and that have new labels.
 
-    The labelled units must have been drawn with equal probability, as for the route itself. With `since` (a date such as
-    2026-11-01), only units that the route's first judge labelled on or after that day are used, because pooling them with
-    older units would delay the detection of a change in the judge. Raises UsageError if the run is not a route.
+    Labels are new if the route was not tested on their question. The labelled units must have been drawn with equal
+    probability, as for the route itself. With `since` (a date such as 2026-11-01), only units that the route's first judge
+    labelled on or after that day are used, because older units would delay the detection of a change in the judge. Raises
+    UsageError if the run is not a route.
     """
     made = named_run(store, run)
     info = json.loads(made["derived_from"] or "{}")
     if info.get("method") != "threshold" or info.get("kind") != "routed":
         raise UsageError(
-            f"--check {run}: this run is not a route; stored routes are listed by {command('judge runs list')}"
+            f"--check {run}: this run is not a route; to list the stored routes: {command('judge runs list')}"
         )
     given, [field] = info["parameters"], info["fields"]
     parents = [parent["run"] for parent in info["parents"]]
@@ -71,18 +73,18 @@ def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
     labels = table.labels(field)
     truth = derive.reference(store, table, field, given["reference"])
     if truth is None:
-        raise UsageError(f"--check {run}: there are no human or gold labels of '{field}' now")
+        raise UsageError(f"--check {run}: the study no longer has human or gold labels of '{field}'")
     numbers, names = table.questions
     accepted, which = np.zeros(len(numbers), dtype=np.bool_), np.zeros(len(numbers), dtype=np.int64)
     for j, (threshold, believed) in enumerate(zip(given["thresholds"], given["believed"], strict=True)):
         sure = confidences(labels, j)
-        # Without a threshold every label of a believed judge is taken.
+        # Without a threshold, all labels of a believed judge are accepted.
         here = ~np.isnan(sure) & ~accepted & believed & (np.nan_to_num(sure) >= (threshold or 0.0))
         accepted |= here
         which[here] = j
     used = folds(store.conn, made["run_id"])
     fresh = accepted & (truth.codes != MISSING) & ~fitted_units(store, table)
-    # The promise was tested on these questions once; testing it there again would always confirm it.
+    # The promise holds on the questions that it was tested on, so they would confirm it again.
     fresh &= ~np.array([name in used for name in names], dtype=np.bool_)[numbers]
     if since is not None:
         query = "SELECT unit_id FROM latest_judgements WHERE run_id = ? AND judged_at >= ?"

@@ -1,4 +1,4 @@
-"""Read labels of a task from judges' runs: choose the run, and record a step for missing labels."""
+"""Read the labels of a task from judges' runs: choose a run, and record a step for missing labels."""
 
 import dataclasses
 from collections import Counter
@@ -29,7 +29,7 @@ class RunRead:
     counts: Counter[str] = field(default_factory=Counter)
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
+        """Return the documented JSON shape."""
         return {
             "run": self.run.run_id,
             **attributes(self.run, "task", "model"),
@@ -40,14 +40,14 @@ class RunRead:
 
 
 Asker = tuple[str, str]
-"""Role (judge or system) and the judge's model: whose runs have equal settings in a score."""
+"""Role (judge or system), and for a judge its model. All runs of an asker in a score must have equal settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The runs that fit one part of a score, newest first; `fullest` are those with the most units of that part.
+    """The runs that can be used for one part of a score, newest first. `fullest` lists those with the most units of the part.
 
-    Units that the task cannot take are in no run, so the fullest run may be complete although it lacks some units.
+    Units that lack an input of the task are in no run, so even a complete run may lack some units.
     """
 
     asker: Asker
@@ -56,32 +56,32 @@ class Candidates:
     fullest: Sequence[chosen.Run]
 
     def describe(self) -> str:
-        """The runs and their settings, for messages."""
+        """Describe the runs and their settings for a message."""
         return f"{self.task}: " + ", ".join(f"{run.run_id} ({in_words(run.settings)})" for run in self.runs)
 
 
 def _settings(runs: Sequence[chosen.Run]) -> list[str]:
-    """List the distinct settings of runs in words, as returned by `comparable`."""
+    """List the distinct settings of the runs, in the words of `comparable`."""
     return list(dict.fromkeys(map(comparable, runs)))
 
 
 def comparable(run: chosen.Run) -> str:
-    """Return the settings of a run in words, excluding those that the purpose of the run determines."""
+    """Describe the settings of a run in words, without settings that its purpose determines."""
     purpose = ("relevant", "examples")
     return in_words({name: value for name, value in run.settings.items() if name not in purpose})
 
 
 def _common(each: Sequence[Sequence[str]]) -> list[str]:
-    """Return the strings that are in all of these lists."""
+    """Return the strings that occur in all of these lists."""
     return [words for words in each[0] if all(words in words_of for words_of in each)]
 
 
 @dataclass(frozen=True, slots=True)
 class LabelsWanted:
-    """The labels that a paper requests: for a field of a task, on `units`, which the condition `where` selects.
+    """The labels that a paper requests: of one field of a task, for `units`, which the SQL condition `where` selects.
 
-    `models`: the judges (empty: the only one); `purpose`: see `chosen.PURPOSE`; `together`: the column that names the whole
-    (an answer, a list) whose units must all be labelled.
+    `models` lists the judges (empty: the only judge of the study). `purpose` is as in `chosen.PURPOSE`. `together` is the
+    column that groups units (of an answer, a list) which must all be labelled.
     """
 
     task: Task
@@ -92,19 +92,19 @@ class LabelsWanted:
     purpose: Mapping[str, str]
     together: str
     begin: Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    """Stored options with which a new run begins (for a model that has another name here)."""
+    """Stored options for a new run, such as the name of a model that is called by another name in this study."""
     role: str = "judge"
-    """`system`: the labels are outputs of the system under test."""
+    """ "judge", or "system" if the labels are outputs of the system under test."""
 
     @property
     def numbers(self) -> UnitNumbers:
-        """The units' numbers."""
+        """The numbers of the units."""
         numbers: UnitNumbers = self.units["unit_id"].to_numpy()
         return numbers
 
 
 class RunLabels:
-    """The runs that one reading of a paper may use; `runs_read` are those that labels were read from."""
+    """The runs that a reading of a paper can use. `runs_read` lists the runs that labels were read from."""
 
     def __init__(self, rows: Rows, reading: Reading) -> None:
         self.rows, self.reading, self.request = rows, reading, reading.request
@@ -115,11 +115,11 @@ class RunLabels:
 
     @property
     def last_run(self) -> chosen.Run | None:
-        """The run that labels were read from last."""
+        """The run that labels were read from most recently."""
         return self.runs_read[-1].run if self.runs_read else None
 
     def of(self, wanted: LabelsWanted) -> UnitLabels:
-        """Return the judge's labels; record a step for missing ones."""
+        """Return the judge's labels. If labels are missing, record a step that adds them."""
         task_id = wanted.task.task_id
         every = self.runs if wanted.role == "judge" else self.made_for(wanted.models[0], task_id)
         runs = chosen.candidates(every, self.pinned, task_id, wanted.models, wanted.purpose)
@@ -131,16 +131,16 @@ class RunLabels:
     def made_for(self, system: str, task_id: str) -> list[chosen.Run]:
         """Return the runs of a task whose labels are outputs of a system.
 
-        A judge may have the same name as an imported system (--as). For such a system, only runs count that were imported, or
-        that the user allowed a model to add.
+        If the system was imported, a judge may have the same name (--as). Only imported runs, and runs that a model added with
+        --also-generate, are then returned.
         """
         is_imported = system in self.rows.imported
         runs = [run for run in self.runs if run.task_id == task_id and run.model == system]
         return [run for run in runs if run.imported or run.added or not is_imported]
 
     def task(self, task_id: str, purpose: Mapping[str, str]) -> Task:
-        """Return the task of the matching run, else the version in the study, else the newest."""
-        # Labels are read by the version of the task that they answer.
+        """Return the task in the version of the matching run, otherwise of the study, otherwise in the newest version."""
+        # Labels must be read with the version of the task that they were given for.
         used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(purpose)), None)
         if used:
             return stored_task(self.rows.store, used)
@@ -149,20 +149,21 @@ class RunLabels:
     def best(
         self, runs: Sequence[chosen.Run], units: UnitNumbers, field: str, role: str = "judge"
     ) -> UnitLabels:
-        """Return labels, statuses and a mask of units without a judgement, from the newest complete run, else the fullest.
+        """Return labels, statuses and a mask of units without a judgement.
 
-        If runs with several settings fit, those with the settings in `request.equal` are read, unless --run names one.
+        They come from the newest complete run or, if no run is complete, from the run with the most units. If the runs differ in
+        their settings, only runs with the settings in `request.equal` are considered, unless --run names a run.
         """
         candidates: list[tuple[chosen.Run, UnitLabels]] = []
         several = len(_settings(runs)) > 1
         for run in runs:
             candidates.append((run, self._labels_of(run, units, field)))
-            # The newest run comes first, so the older ones of equal settings need not be read.
+            # Runs are sorted with the newest first, so older runs with equal settings need not be read.
             if not several and not candidates[-1][1][2].any():
                 break
         wanted = None
         if candidates:
-            # A system has one set of runs, whatever its runs are called by; each judge has its own.
+            # All runs of a system must have equal settings, whatever their models; each judge may have its own settings.
             asker = (role, candidates[0][0].model if role == "judge" else "")
             least = min(labels[2].sum() for _, labels in candidates)
             fullest = [run for run, labels in candidates if labels[2].sum() == least]
@@ -180,11 +181,11 @@ class RunLabels:
         return best[1]
 
     def equal_settings(self) -> dict[Asker, str]:
-        """Return the settings, by role and model, of the newest set of runs that covers all parts, if several settings fit a part.
+        """Return the settings to read by role and model, if runs with different settings could be used for a part.
 
-        A set of the fullest runs is preferred; a partial score may use another. Parts whose run is named with --run are not
-        changed. The result is empty if at most one set fits. Raises UsageError, with the runs and their settings, if no set of
-        runs with equal settings covers all parts.
+        These are the settings of the newest runs that cover all parts. Among them, runs with the most units are preferred; only
+        a partial score may use others. Parts whose runs are all named with --run are not considered. Raises UsageError, which
+        lists the runs and their settings, if no runs with equal settings cover all parts.
         """
         settings_of: dict[Asker, str] = {}
         free = [part for part in self.parts if not all(run in self.pinned for run in part.runs)]
@@ -199,16 +200,16 @@ class RunLabels:
             if not common:
                 choices = "; ".join(dict.fromkeys(part.describe() for part in parts))
                 raise UsageError(
-                    f"no runs with equal settings cover all parts: choose with --run RUN, once for each task; available: {choices}"
+                    f"no runs with equal settings cover all parts: name a run for each task with --run RUN; available: {choices}"
                 )
-            # The newest run comes first; other judges' runs say nothing of which setting is newest here.
+            # Only the runs of this asker determine which of its settings is the newest.
             runs_of_asker = [run for part in parts for run in part.runs]
             order = _settings([run for run in self.runs if run in runs_of_asker])
             settings_of[asker] = min(common, key=order.index)
         return settings_of
 
     def settings_read(self) -> dict[Asker, dict[str, list[str]]]:
-        """Return, by role and model, the settings of the runs that were read, in words, with the tasks of these runs."""
+        """Return the settings of the runs that were read, by role and model: settings in words -> the tasks of these runs."""
         run_ids = {source.run.run_id for source in self.runs_read}
         settings_of: dict[Asker, dict[str, list[str]]] = {}
         for part in self.parts:
@@ -219,28 +220,28 @@ class RunLabels:
         return settings_of
 
     def others(self) -> list[str]:
-        """List the runs that fit but were not read, with their settings."""
+        """Describe the runs that could have been used but were not read, with their settings."""
         run_ids = {source.run.run_id for source in self.runs_read}
         left = {run.run_id: run for part in self.parts for run in part.runs if run.run_id not in run_ids}
         return [f"{run.run_id} ({run.task}, {in_words(run.settings)})" for run in left.values()]
 
     def _labels_of(self, run: chosen.Run, units: UnitNumbers, field: str) -> UnitLabels:
-        """Return a run's labels; units with a status of `request.retry` count as not judged yet."""
+        """Return a run's labels. Units with a status in `request.retry` count as not judged yet."""
         labels, status, missing = of_run(self.rows.store, run, units, field)
         return labels, status, missing | np.isin(status, self.request.retry)
 
     def _missing(self, wanted: LabelsWanted, runs: Sequence[chosen.Run], missing: UnitNumbers) -> None:
-        """Record the step that judges these units, and note how many of them the task cannot take."""
+        """Record a step that judges these units, and add a note on units that lack an input of the task."""
         task, purpose, where = wanted.task, wanted.purpose, wanted.where
         fit = fitting(self.rows.store, task, missing, shown=purpose.get("relevant"))
         if fit < len(missing):
             self.reading.note(
-                f"{len(missing) - fit} units of {task.task_id} lack an input of the task "
-                f"({', '.join(task.required_inputs)}) and are not judged"
+                f"{len(missing) - fit} units of {task.task_id} are not judged, because they lack an input of the task "
+                f"({', '.join(task.required_inputs)})"
             )
         if not fit:
             return
-        # A derived run makes no calls: its parents label the missing units, and then it is derived again.
+        # A derived run makes no calls. Its parents must label the missing units first.
         made = [run.run_id for run in runs if run.derived]
         if made:
             self.reading.note(
@@ -251,7 +252,7 @@ class RunLabels:
         if made and not asked_runs:
             return
         runs = asked_runs
-        # The judges that were requested, else those that have begun, else the one that the study suggests.
+        # The requested judges, otherwise the judges that have started, otherwise the most likely judge.
         judges = list(wanted.models) or list(dict.fromkeys(run.model for run in runs)) or [self.guess()]
         for model in judges:
             run = next((r for r in runs if r.model == model), None)
@@ -270,9 +271,9 @@ class RunLabels:
             )
 
     def _settings_of_others(self, model: str) -> dict[str, Json]:
-        """Return the options for a new run of a judge: those of its newest run for another part of this paper.
+        """Return options for a new run of a judge, taken from its newest run for another part of this paper.
 
-        The parts of a score should have equal settings. Options that belong to one task only (examples, recipe) are left out.
+        The parts of a score should have equal settings. Options that only apply to one task (examples, recipe) are left out.
         """
         tasks = {task for part in self.reading.paper.parts for task in (*part.tasks, *part.instead)}
         run = next((r for r in self.runs if r.model == model and r.task_id in tasks and r.is_of_judge), None)
@@ -283,7 +284,7 @@ class RunLabels:
         return {name: value for name, value in run.options.items() if name in kept}
 
     def guess(self) -> str:
-        """Return the model for a command: the requested judge, or the only one of the study."""
+        """Return the model for a printed command: the requested judge, otherwise the only one in the study, otherwise a default."""
         if self.request.models:
             return self.request.models[0]
         models = list(dict.fromkeys(run.model for run in self.runs if not run.derived))

@@ -1,4 +1,4 @@
-"""Restrict scores to the rows that all contenders share, and compare two of them with a paired test."""
+"""Restrict scores to the rows that all contenders share, and compare two contenders with a paired test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOT_LOST = [STATUSES.index(Status.OK), STATUSES.index(NO_ANSWER)]
 def differences(
     store: Store, first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]
 ) -> list[Difference]:
-    """Return `second` - `first` for each measure that both have, on their shared rows, with the leaderboard's paired test."""
+    """Return the difference `second` - `first` of each common measure on the shared rows, by the paired test of leaderboards."""
     theirs = {score.measure: score for score in second}
     item_of = items_of(store)
     pairs = [
@@ -40,7 +40,7 @@ def differences(
         pseudo_first, pseudo_second = (
             pseudo_values(s, score.value) for s, score in zip(by_question(pair), pair, strict=True)
         )
-        # exact: the t-test is too liberal when few questions with one 0/1 outcome differ.
+        # exact: the t-test rejects too often if only a few questions with one 0/1 outcome differ.
         test = paired_difference(pseudo_first, pseudo_second, confidence, exact=True, most=pair[0].span)
         undefined = mine.reason or other.reason or test.reason
         change = replace(
@@ -58,7 +58,7 @@ def differences(
 
 
 def items_of(store: Store) -> pd.Series:
-    """Return unit number -> item, for each unit that is an item or belongs to one system's answer."""
+    """Return the item of each unit, by unit number, for units that are items, answers or parts of answers."""
     marks = ",".join("?" * len(_OF_ITEMS))
     query = f"SELECT rowid, item_id FROM units WHERE kind IN ({marks})"
     rows = store.conn.execute(query, _OF_ITEMS).fetchall()
@@ -66,16 +66,17 @@ def items_of(store: Store) -> pd.Series:
 
 
 def shared_scores(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
-    """Return each contender's score on the rows for which all of them have a value.
+    """Return each contender's score on the rows for which all contenders have a value.
 
-    A row is a key from `_keys`. A group in which the judge failed on any unit is left out for all contenders.
+    Rows are matched by the keys of `_keys`. If the judge failed on any unit of a group, the group is left out for all
+    contenders.
     """
     keys = [_keys(score, item_of) for score in scores]
     common: pd.Index[Any] | None = None
     for score, (key, group) in zip(scores, keys, strict=True):
         whole = score.used
         if score.status is not None:
-            # A system must not look better because its judge could not read one of its sentences.
+            # A system must not look better because the judge failed on one of its sentences.
             lost = ~score.used & ~np.isin(score.status, _NOT_LOST)
             whole = whole & ~group.isin(group[lost])
         valued = key[whole].unique()
@@ -85,10 +86,10 @@ def shared_scores(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
 
 
 def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any]]:
-    """Return the key by which each unit is matched, and its group. The key of an item or a part of an answer is its item; the key
-    of any other unit (a passage) is the unit itself.
+    """Return the key by which each unit is matched, and the unit's group.
 
-    If a score mixes several kinds of units, the key is the unit's kind and question, and the group is the question.
+    For an item, an answer or a part of an answer, the key is the item. For any other unit, such as a passage, it is the unit
+    itself. If a score mixes several kinds of units, the key is the unit's kind and question, and the group is the question.
     """
     ids = score.units.ids
     if isinstance(ids, pd.MultiIndex):
@@ -103,13 +104,16 @@ def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any
 
 
 def by_question(scores: Sequence[Score]) -> list[FloatArray]:
-    """Return each score's sums by question, with a last column that counts units; the same questions in the same order."""
+    """Return the sums of each score by question, with the number of units in the last column.
+
+    All scores get the same questions in the same order.
+    """
     shared: pd.Index[Any] | None = None
     for score in scores:
         there = score.units.questions[np.unique(score.units.clusters[score.used])]
         shared = there if shared is None else shared[shared.isin(there)]
     assert shared is not None
-    # Not in the order of the import: shuffling rows or systems changes nothing.
+    # Sorted by name, so that the order of rows or systems does not affect the result.
     shared = shared[np.argsort(shared.to_numpy(dtype=object).astype(str), kind="stable")]
     all_sums = []
     for score in scores:

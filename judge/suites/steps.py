@@ -13,18 +13,18 @@ from judge.run_options import RunOptions
 from judge.types import Json
 
 FALLBACK_MODEL = "llamacpp/smollm2"
-"""The model in a command if none is known: the one that needs no API key."""
+"""The model in a printed command if no other is known. It needs no API key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command. `model` is None if it calls no model; `why` describes in words what is missing.
+    """A step that adds missing data. `why` describes the missing data; `model` is None if the step calls no model.
 
-    run        a judge run of `task` on the units for which `where` holds
-    generate   answers by `task` under the context `condition`, by the system `system`
-    claims     claims from the run `run_id`
-    retrieve   a ranking by BM25
-    attach     copies of the first `k` listed passages, for items whose lists name passages of another item
+    run        judge the units for which the condition `where` holds, with the task `task`
+    generate   generate answers of the system `system` with the task `task` and the context `condition`
+    claims     create claims from the run `run_id`
+    retrieve   rank passages by BM25
+    attach     copy the first `k` listed passages to items whose lists contain passages of other items
     """
 
     kind: Literal["run", "generate", "claims", "retrieve", "attach"]
@@ -39,17 +39,17 @@ class Step:
     dataset: str | None = None
     k: int | None = None
     relevant: str | None = None
-    """The passages that count as relevant, for tasks that show them (see `judge.runner.contexts`)."""
+    """The source of the relevant passages, for tasks that show relevant passages (see `judge.runner.contexts`)."""
     examples: str | None = None
     """Items that are shown as few-shot examples, separated by commas."""
     shown: str | None = None
     """The source of the option probabilities that a second pass shows (see `judge.runner.second`)."""
-    # Not compared: a dict has no hash, and repeated steps are found by their hash.
+    # Excluded from comparison: repeated steps are found by their hash, and a dict has no hash.
     options: Mapping[str, Json] = field(default_factory=dict, compare=False)
     """The stored options of the run that this step resumes; empty for a new run."""
 
     def command(self, study: Path | str | None = None) -> str:
-        """The command as a line that can be pasted into a shell; `study`: see `judge.commands.command`."""
+        """Return the step as a command that can be pasted into a shell. `study` is as in `judge.commands.command`."""
         data = ["--dataset", self.dataset] if self.dataset else []
         if self.kind == "claims":
             return command("judge answers claims", self.run_id, study=study)
@@ -77,12 +77,12 @@ class Step:
 
     @property
     def model_and_options(self) -> tuple[str, RunOptions]:
-        """The model as the user types it, and the options of the run that begins or resumes."""
+        """The model as the user types it, and the options of the run that is started or resumed."""
         model, options = run_options.of_stored(self.model or FALLBACK_MODEL, self.options)
         changes: dict[str, Json] = {"relevant": self.relevant, "where": self.where or None}
-        # A resumed run has its own examples; those of a paper begin a new one.
+        # A resumed run has its own examples; the paper's examples are for a new run.
         changes["examples"] = self.examples or options.examples
-        # Whoever made the study wrote its addresses; typing the command would send the user's key there.
+        # The addresses come from the author of the study. If the command contained them, it would send the user's key there.
         vendor = model.partition("/")[0]
         if not all(is_permitted(vendor, url) for url in options.base_url):
             changes["base_url"] = ()
@@ -91,11 +91,11 @@ class Step:
 
 
 class Incomplete(AdjudgeError):
-    """The study lacks labels or answers; `steps` can be taken now to add them."""
+    """The study lacks labels or answers. `steps` lists the steps that can be performed now to add them."""
 
     def __init__(self, name: str, steps: Sequence[Step]) -> None:
         # Several parts of a paper may lack the same run.
         self.steps = list(dict.fromkeys(steps))
         super().__init__(
-            f"{name}: {len(self.steps)} steps are missing: {'; '.join(s.why for s in self.steps)}"
+            f"{name}: the study lacks data that can be added in {len(self.steps)} steps: {'; '.join(s.why for s in self.steps)}"
         )

@@ -1,4 +1,4 @@
-"""Compare two judges (or runs of a task) on the same units, or two systems on shared rows, by the difference in every measure."""
+"""Compare two judges (or two runs of a task) on the same units, or two systems on the same rows, in every measure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ from judge.suites.shared_rows import differences
 from judge.types import Json, Measure
 
 LABELS = Paper("labels", "Labels of one task", lambda study: [], ())
-"""Measures that are compared for any task: the share of each label, and how often two runs agree."""
+"""A pseudo-paper for measures that exist for any task: the share of each label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """The differences by paper; `labels` has the differences for the tasks that both sides have run."""
+    """The differences between two sides by paper. The key `labels` has the shares of labels in the tasks that both have run."""
 
     first: Side
     second: Side
@@ -54,7 +54,7 @@ class Swap:
     notes: Sequence[str]
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
+        """Return the documented JSON shape."""
         rows = [
             {
                 "paper": paper,
@@ -75,7 +75,7 @@ class Swap:
 
 
 def side(store: Store, name: str, runs: Sequence[chosen.Run]) -> Side:
-    """Return the judge with this name, else the run. Raises UsageError if there is neither."""
+    """Return the judge or the run with this name. Raises UsageError if there is neither."""
     judge_runs = tuple(run for run in runs if run.model == name)
     if judge_runs:
         return Side(name, judge_runs, False)
@@ -93,21 +93,23 @@ def swap(
     reference: str | None = None,
     **how: Unpack[How],
 ) -> Swap:
-    """Compare every measure that rests on tasks that both have run; `request.runs` are runs that both share for other tasks.
+    """Compare two judges in every measure that depends on tasks that both have run.
 
-    A paper's part is compared if both have runs of all its tasks. Units that one side has not judged have no value on that
-    side: the difference rests on the units with a value on both sides, and its coverage gives their share.
-    `reference` (see `judge.labels`) adds the agreement of each side with it, on the units that all three labelled.
-    Raises UsageError if the two have no task in common.
+    A part of a paper is compared if both judges have runs of all its tasks; `request.runs` names runs that both use for other
+    tasks. Differences are computed on the units with a value on both sides, and the coverage is the share of these units. If
+    `reference` is given (see `judge.labels`), the agreement of each judge with the reference is compared, too, on the units
+    that all three labelled. Raises UsageError if the judges have no task in common.
     """
     runs = chosen.all_runs(store)
     both = side(store, first, runs), side(store, second, runs)
     if both[0].name == both[1].name:
-        raise UsageError(f"'{first}' and '{second}' are the same: name two judges, or two runs of a task")
+        raise UsageError(
+            f"'{first}' and '{second}' are the same judge or run: name two different judges, or two runs of a task"
+        )
     tasks = both[0].tasks & both[1].tasks
     if not tasks:
         tasks_of_both = " and ".join(f"{s.name} ({', '.join(sorted(s.tasks))})" for s in both)
-        raise UsageError(f"the two have no task in common: {tasks_of_both}")
+        raise UsageError(f"the two judges have no task in common: {tasks_of_both}")
     shared = {run.task_id for run in chosen.named(store, request.runs, runs)}
     notes: list[str] = []
     changes: dict[str, list[Difference]] = {}
@@ -115,9 +117,9 @@ def swap(
         parts = [p for p in paper.parts if tasks & set(p.tasks) and set(p.tasks) <= tasks | shared]
         if not parts:
             continue
-        # Two runs rarely cover the same units. What one lacks lowers the coverage, and is no missing step.
+        # Two runs rarely cover the same units. Units that only one covers lower the coverage and are not missing steps.
         part_request = replace(request, partial=True, parts=tuple(p.name for p in parts))
-        # Stays empty where the paper fails: `note_failure` turns its error into a note.
+        # The list stays empty if the paper raises an error, which `note_failure` turns into a note.
         each: list[list[Score]] = []
         with note_failure(paper, papers, notes):
             each = [_scores(store, paper, _whose(s, part_request), notes) for s in both]
@@ -143,12 +145,13 @@ def systems(
     request: ScoreRequest,
     **how: Unpack[How],
 ) -> Swap:
-    """Compare two systems with the labels of one judge, on every paper that both have scores for.
+    """Compare two systems by the labels of one judge, in every paper for which both have scores.
 
-    The rows and the test are the leaderboard's (see `judge.suites.shared_rows`). Raises UsageError if no paper compares them.
+    Rows and tests are the same as on a leaderboard (see `judge.suites.shared_rows`). Raises UsageError if no paper can compare
+    the systems.
     """
     if first == second:
-        raise UsageError(f"'{first}' and '{second}' are the same: name two systems")
+        raise UsageError(f"'{first}' and '{second}' are the same system: name two different systems")
     notes: list[str] = []
     changes_of: dict[str, list[Difference]] = {}
     dataset = ""
@@ -167,13 +170,13 @@ def systems(
 
 @contextmanager
 def note_failure(paper: Paper, papers: Mapping[str, Paper], notes: list[str]) -> Iterator[None]:
-    """Turn a paper's error into a note; raise it if no other paper is compared."""
+    """Turn an error of a paper into a note, unless it is the only paper; then raise the error."""
     try:
         yield
     except AdjudgeError as error:
         if len(papers) == 1:
             raise
-        # A study rarely has the data of all papers: the others are still compared.
+        # A study rarely has the data for all papers, so the other papers are still compared.
         notes.append(f"{paper.name} is not compared: {error}")
 
 
@@ -194,7 +197,7 @@ def _scores(store: Store, paper: Paper, request: ScoreRequest, notes: list[str])
 def _shares(study: PaperStudy, task: str) -> list[Score]:
     """Return the share of each label of a task's first field among the judged units."""
     table = study.labels(task)
-    # What one of them was not asked about is no difference between the two.
+    # A unit that one side was not asked about is not a difference between the two.
     table = table[table["status"] != NOT_JUDGED]
     who = units(table.drop(columns=["answer_unit"], errors="ignore"), task)
     known = table["label"].notna().to_numpy()
@@ -211,7 +214,10 @@ def _shares(study: PaperStudy, task: str) -> list[Score]:
 def _agreement(
     store: Store, both: tuple[Side, Side], tasks: Sequence[str], word: str, **how: Unpack[How]
 ) -> list[Difference]:
-    """Compare the agreement of both sides with a reference on each coded field of these tasks, by the newest run of each side."""
+    """Compare the two sides' agreement with a reference on each field of these tasks that is not text.
+
+    The newest run of each side is used.
+    """
     reference_labels = ReferenceLabels(store, word)
     changes = []
     for task_id in tasks:
@@ -233,8 +239,10 @@ def _agreement(
 
 
 def _paired(panel: Panel, judges: Sequence[str], reference: str, **how: Unpack[How]) -> Difference:
-    """Compare two judges on the units that all three labelled. Coverage is the share of these among the units that a judge and
-    the reference were asked about."""
+    """Compare two judges' agreement with the reference, on the units that all three labelled.
+
+    The coverage is the share of these units among the units that the judge and the reference were asked about.
+    """
     [compared] = panel.compared(judges, reference, **how)
     every = (panel.table.select([*judges, reference]).codes != MISSING).all(axis=1)
     name = f"{panel.coefficient}[{panel.field}]"

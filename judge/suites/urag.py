@@ -1,7 +1,7 @@
-"""URAG from a study: how sure is the system of its options, measured by the size of conformal sets?
+"""Score a study by URAG: how certain is the system of its multiple-choice answers, measured by the size of conformal sets?
 
-The system under test answers with the task `urag_choice`, with passages and without. The sets are built from its
-probabilities of the letters, renormalised over each question's own options. The arithmetic is in `judge.scores.urag`.
+The system under test answers the task `urag_choice` with and without passages. Conformal sets are computed from its
+probabilities of the option letters, renormalised over the options of each question. `judge.scores.urag` does the arithmetic.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AWARE_TASK = "urag_aware"
 # A second pass is compared by these two. Coverage has a target, so its change is neither good nor bad.
 _CHANGES = ("accuracy", "set_size")
 Questions = Mapping[str, tuple[tuple[str, ...], str | None]]
-"""The letters of each item, and the correct one."""
+"""item -> the letters of its options, and the correct letter (None: unknown)."""
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
@@ -54,9 +54,9 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     answered, run = first
     again = _again(study, context, questions, answered, run)
     study.check()
-    # One division into halves for all readings, so that ratios and changes are of the same questions.
+    # All readings use the same halves, so that ratios and changes compare the same questions.
     mask = halves(study, answered, split)
-    study.note(f"context {context}; probabilities renormalised over each question's own options")
+    study.note(f"context {context}; probabilities are renormalised over the options of each question")
     all_scores = _scores(study, mask, calibrator, answered)
     result = list(all_scores) if study.part("sets") else []
     brief = _brief(all_scores)
@@ -69,19 +69,19 @@ def compute_scores(study: PaperStudy) -> list[Score]:
             result += [score.named(f"{score.measure}_without") for score in _brief(base)]
             result += urag.ratios(brief, base)
         if study.part("alone"):
-            # What the model alone knows decides the split, whatever it answers with passages.
+            # Questions are split by whether the answer without passages is correct.
             [right] = [score for score in base if score.measure == "accuracy"]
             for name, some in urag.split_by_alone(brief, right).items():
                 result += [score.named(f"{score.measure}[{name}]") for score in some]
     if again is not None:
         result += [] if study.part("sets") else brief
-        # A second pass is a system of its own: its sets are calibrated on its own answers.
+        # The second pass counts as a separate system, so its sets are calibrated on its own answers.
         result += _changes(study, brief, _brief(_scores(study, mask, again, again)))
     return result
 
 
 def _scores(study: PaperStudy, mask: BoolArray, calibration: Choices, test: Choices) -> list[Score]:
-    """Return the measures on one half of the questions, calibrated on the other half, which the mask selects."""
+    """Return the measures on the test half of the questions, calibrated on the other half, which `mask` selects."""
     from judge.scores import urag
     from judge.suites.distributions import alpha_of
 
@@ -96,16 +96,16 @@ def _brief(scores: list[Score]) -> list[Score]:
 
 
 def _calibrator(study: PaperStudy, context: str, questions: Questions, answered: Choices) -> Choices:
-    """Return the choices that sets are calibrated on: the system's own, or those of --calibrate-on."""
+    """Return the answers on which sets are calibrated: those of --calibrate-on, otherwise the system's own."""
     other = study.option("calibrate-on")
     if not other or other == study.tested():
         return answered
-    # The other system is read by itself, so that its answers never fill gaps of this one.
+    # The other system gets a separate reading, so that its answers never fill gaps of this system.
     request = replace(study.request, system=other, models=(), runs=())
     sub = type(study)(study.store, study.paper, request, study.rows)
     theirs = _answered(sub, context, questions)
     if theirs is None:
-        raise UsageError(f"--calibrate-on {other}: this system has no answers under '{context}'")
+        raise UsageError(f"--calibrate-on {other}: this system has no answers under the context '{context}'")
     study.steps += sub.steps
     study.judges.runs_read += sub.judges.runs_read
     study.note(f"calibrated on the answers of {other}")
@@ -113,12 +113,15 @@ def _calibrator(study: PaperStudy, context: str, questions: Questions, answered:
 
 
 def _of_alone(study: PaperStudy, alone: Choices, split: dict[str, str] | None) -> list[Score]:
-    """Return the measures without passages, for a system without outputs with passages; the other measures have no value."""
+    """Return the measures of a system that has outputs without passages only.
+
+    Measures that need outputs with passages have no value.
+    """
     from judge.scores import urag
     from judge.suites.distributions import halves
 
     base = _scores(study, halves(study, alone, split), alone, alone)
-    why = f"no output under {study.lacking[0].condition}"
+    why = f"no outputs under {study.lacking[0].condition}"
     result = [score.without_value(why) for score in base] if study.part("sets") else []
     if study.part("ratio"):
         brief = _brief(base)
@@ -134,13 +137,13 @@ def _again(
     first: Choices,
     run: Run | None,
 ) -> Choices | None:
-    """Return the system's answers when its own, or swapped, probabilities are shown; None if they are not requested."""
+    """Return the system's answers in a second pass that shows its own or swapped probabilities; None if not requested."""
     from judge.runner import second
 
     kind = study.option("aware")
     if kind == "none":
         if study.insists("aware"):
-            raise UsageError("--part aware needs --aware self or --aware wrong")
+            raise UsageError("--part aware requires --aware self or --aware wrong")
         return None
     if not study.part("aware"):
         return None
@@ -150,22 +153,24 @@ def _again(
         if kind != "self":
             # The paper does not say which option is swapped with the highest one. We take the lowest, or optionally the second.
             other = "second" if kind == "wrong-second" else "least"
-            source += f", with the probabilities of the most and the {other} probable option exchanged for every question"
+            source += f", with the probabilities of the most and the {other} probable option swapped for every question"
     else:
         shown = second.ShownProbabilities(f":{_kind(study)}", {})
-        source = "as in the answers that were imported"
-    study.note(f"{_kind(study)}-aware: shown {source}; sets calibrated on the second answers")
+        source = "the probabilities that the imported answers were given"
+    study.note(
+        f"{_kind(study)}-aware: the second pass shows {source}; sets are calibrated on the answers of the second pass"
+    )
     again = _answered(study, context, questions, shown, first)
     return None if again is None else again[0]
 
 
 def _kind(study: PaperStudy) -> str:
-    """Return `self` or `wrong`, the name of the second pass in measures and conditions, whichever options are exchanged."""
+    """Return the name of the second pass in measures and conditions: "self" or "wrong"."""
     return study.option("aware").partition("-")[0]
 
 
 def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[Score]:
-    """Return the second pass, and its changes in accuracy and set size on the questions that are in both passes."""
+    """Return the measures of the second pass, and the changes in accuracy and set size on the questions of both passes."""
     from judge.scores.compare import paired
 
     name = f"{_kind(study)}_aware"
@@ -179,12 +184,12 @@ def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[
 
 
 def _ranking(study: PaperStudy, context: str) -> tuple[str, str] | None:
-    """Return the ranking whose top passages are given. If there is none, return None, and record a step if one is possible."""
+    """Return the ranking whose top passages the context shows. If it is missing, record a step and return None."""
     return study.ranking(study.option("ranking") or None) if context.startswith("top:") else None
 
 
 def _questions(study: PaperStudy) -> Questions:
-    """Return the letters of each item, and the correct one."""
+    """Return the option letters of each item, and the correct letter."""
     query = (
         "SELECT item_id, options, correct FROM items WHERE options IS NOT NULL AND item_id IN "
         f"(SELECT item_id FROM unit_texts WHERE kind = 'item' AND {study.rows.scope})"
@@ -195,7 +200,7 @@ def _questions(study: PaperStudy) -> Questions:
     }
     if not any(correct for _, correct in letters_of.values()):
         raise BadInput(
-            f"no item in '{study.dataset}' has options and a correct one: "
+            f"no item in '{study.dataset}' has options with a correct one; to import such items: "
             + command("judge items import urag FILE")
         )
     return letters_of
@@ -208,9 +213,10 @@ def _answered(
     shown: ShownProbabilities | None = None,
     first: Choices | None = None,
 ) -> tuple[Choices, Run | None] | None:
-    """Return the system's choices and their run; None if it has no outputs under this context.
+    """Return the system's choices and their run; None if the system has no outputs under this context.
 
-    `shown` requests the second pass after `first`."""
+    If `shown` is given, return the second pass; `first` has the choices of the first pass.
+    """
     from judge.scores.columns import unanswered
     from judge.scores.score import NO_ANSWER
     from judge.suites.distributions import choices, last_run
@@ -222,7 +228,7 @@ def _answered(
     if table is None:
         return None
     if first is not None and first.status is not None:
-        # What failed at first has nothing to be shown, and is no success the second time.
+        # A question that failed in the first pass has no probabilities to show, so it also fails in the second.
         failed = first.units.ids[unanswered(first.status) & ~first.known]
         table.loc[table["item_id"].isin(failed) & table["label"].isna(), "status"] = NO_ANSWER
     letters = sorted({letter for options, _ in questions.values() for letter in options})
@@ -243,7 +249,7 @@ def _answered(
 def _imported(
     study: PaperStudy, context: str, ranking: tuple[str, str] | None, mark: str
 ) -> dict[str, dict[str, float]]:
-    """Return the probabilities that were imported with the system's answers under this context, by item."""
+    """Return, by item, the probabilities that were imported with the system's answers under this context."""
     query = (
         "SELECT item_id, json_extract(meta, '$.probabilities') FROM answers WHERE system = ? AND condition = ? "
         "AND json_type(meta, '$.probabilities') = 'object'"
@@ -256,7 +262,7 @@ def _imported(
 
 
 def _split(study: PaperStudy) -> dict[str, str] | None:
-    """Return `calibration` or `test` for each item, as given in its file; None for a random split."""
+    """Return "calibration" or "test" for each item, as marked in its file; None if the file has no marks."""
     part_of = study.rows.meta("split").dropna()
     named = {str(item): str(value) for item, value in part_of.items() if value in ("calibration", "test")}
     return named or None
@@ -276,13 +282,13 @@ PAPER = Paper(
             (TASK,),
             "accuracy, coverage and set size (LAC, APS and their mean)",
         ),
-        Part("classes", (TASK,), "the same measures by correct letter"),
-        Part("ratio", (TASK,), "ratio to the same system without retrieval"),
+        Part("classes", (TASK,), "the same measures for each correct letter"),
+        Part("ratio", (TASK,), "ratios to the same system without retrieval"),
         Part("alone", (TASK,), "results on questions that the model alone answers correctly or wrongly"),
         Part(
             "aware",
             (AWARE_TASK,),
-            "with --aware: change in a second pass that sees option probabilities",
+            "with --aware: changes in a second pass that sees option probabilities",
         ),
     ),
     options=(
@@ -291,8 +297,7 @@ PAPER = Paper(
         Option(
             "aware",
             "none",
-            "Score a second pass in which the model sees its own probabilities (self), or "
-            "swapped probabilities.",
+            "Score a second pass in which the model sees its own (self) or swapped (wrong) probabilities.",
             ("none", "self", "wrong", "wrong-second"),
         ),
         Option("calibrate-on", "", "Calibrate on the answers of this other system."),

@@ -226,7 +226,7 @@ def test_without_labels_batch_is_kept_where_the_shares_are_given(tmp_path: Path)
         (("--prior", "support=.5"), "the shares of support, refute, neutral must add up to 1"),
         (("--prior", "yes=.5"), "uniform, gold, or a share between 0 and 1"),
         (("--prior", "uniform", "--method", "bias"), "--prior requires --method batch"),
-        (("--method", "isotonic"), "isotonic needs a field with two labels; 'stance' has 3"),
+        (("--method", "isotonic"), "--method isotonic"),
         (("--run", "nobody"), "no run is called 'nobody'"),
         (("--reference", "ann"), "--reference ann"),
         (("--field", "role"), "has no field 'role'"),

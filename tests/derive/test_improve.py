@@ -232,7 +232,7 @@ def test_a_limit_leaves_room_for_the_test_or_opens_nothing(tmp_path: Path) -> No
     found = improve(store, model, max_tokens=100_000)
     # What is left after a reserve for the test went into the ladder; the search says that it stopped early.
     assert used(model) <= 100_000 and found.proved and found.stopped is not None
-    assert "of 100,000 tokens the sealed test takes about" in found.stopped
+    assert "of 100,000 tokens are reserved for the sealed test" in found.stopped
 
 
 def test_a_limit_of_money_leaves_room_for_the_test_or_opens_nothing(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_limit_of_money_leaves_room_for_the_test_or_opens_nothing(tmp_path: Pa
     model = Planted(truth, lambda r: 0.8, bias=8.0)
     found = improve(store, model, max_cost=0.1, prices=prices)
     assert used(model) <= 100_000 and found.proved and found.stopped is not None
-    assert "of $0.1 the sealed test takes about $0.0" in found.stopped
+    assert "of $0.1 is reserved for the sealed test" in found.stopped
     assert found.cost == pytest.approx(used(model) / 1e6, abs=1e-9)
     with pytest.raises(UsageError, match="no price"):
         improve(store, Planted(truth, lambda r: 0.8), max_cost=0.1)
@@ -340,7 +340,7 @@ def test_people_who_agree_no_better_come_first(tmp_path: Path) -> None:
     assert len(good.seen) == len(part(store, "tune")) and looks(store) == 0
     said = "\n".join(sentences(refused))
     assert (
-        "nothing was tried" in said
+        "no candidate was tried" in said
         and "First improve the guidelines" in said
         and "support / refute: " in said
     )
@@ -375,7 +375,7 @@ def test_the_command_writes_a_recipe_and_run_makes_it_a_judge(
         shown_run = judge("runs", "show", run, "-d", store.path).stdout
         assert "on questions that no number here uses" in shown_run
     refused = judge(*both, "--answers", "json", "--guidelines", code=2)
-    assert "--answers, --guidelines: set by the recipe" in refused.stderr
+    assert "--answers, --guidelines: cannot be combined with --recipe" in refused.stderr
     other = judge("run", "relevance_graded", *both[2:], code=2)
     assert "the recipe is for stance.v2" in other.stderr
 
@@ -384,7 +384,7 @@ def test_the_command_writes_a_recipe_and_run_makes_it_a_judge(
     ("text", "told"),
     [
         ("", "it must begin with 'recipe: 1'"),
-        ("recipe: 1\nnonsense: 2\n", "field 'nonsense': this is not a key of a recipe"),
+        ("recipe: 1\nnonsense: 2\n", "field 'nonsense'"),
         ("recipe: 1\ntask: stance.v2\n", "field 'task_sha256': this key is missing"),
         ("recipe: [", "not a recipe"),
     ],

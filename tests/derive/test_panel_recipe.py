@@ -121,11 +121,15 @@ def test_what_is_no_panel_is_refused_before_anything_is_asked(tmp_path: Path) ->
             ("-m", "scripted/hash"),
             "-m: cannot be used with a panel's recipe",
         ),
-        ({"method": "majority", "members": two}, ("--answers", "json"), "--answers: set by the recipe"),
+        (
+            {"method": "majority", "members": two},
+            ("--answers", "json"),
+            "--answers: cannot be combined with --recipe",
+        ),
         (
             {"method": "majority", "members": two},
             ("--base-url", "http://127.0.0.1:1"),
-            "--base-url: set by the recipe",
+            "--base-url: cannot be combined with --recipe",
         ),
     ]
     for panel, more, told in cases:

@@ -84,7 +84,7 @@ NO_RECIPE: list[tuple[dict[str, Any], str]] = [
 ]
 NOT_OF_THE_TASK: list[tuple[dict[str, Any], str]] = [
     ({"orders": 10**9}, "at most 6 orders"),
-    ({"field": "nothing"}, "the recipe is for the field 'nothing'; the fields of stance.v2 are stance"),
+    ({"field": "nothing"}, "the recipe is for the field 'nothing'"),
     (calibration(bias={"x": 1.0}), "the recipe calibrates the labels x, not support, refute, neutral"),
     (example(answers={"stance": "banana"}), "'banana' is not a label of 'stance'"),
     (example(answers={}), "no answer for 'stance'"),
@@ -161,7 +161,7 @@ def test_a_recipe_says_how_sampling_was_set_and_templates_in_it_stay_text(tmp_pa
         yaml.safe_dump(GOOD | {"temperature": 0.7, "seed": 3, "made": {"model": "planted/other"}})
     )
     for option in (("--temperature", "0.5"), ("--seed", "4"), ("--temperature", "none")):
-        assert f"{option[0]}: set by the recipe" in ask(db, path, *option, code=2).stderr
+        assert f"{option[0]}: cannot be combined with --recipe" in ask(db, path, *option, code=2).stderr
     done = ask(db, path)
     assert "calibration was fitted on probabilities from planted/other, not from scripted/hash" in done.stderr
     [asked, made] = store.conn.execute(

@@ -187,7 +187,7 @@ def test_the_time_of_the_rewriter_is_inside_the_limit(tmp_path: Path) -> None:
     budget = Budget(None, None, None, Counter(), Spent())
     request = rewriter.request(TASK, "stance", [])
     text, why = asyncio.run(asyncio.wait_for(rewriter.ask(TASK, request, budget, 0.01), 30))
-    assert text is None and "the time limit is reached" in why and budget.spent.lost == 1
+    assert text is None and "the time limit was reached" in why and budget.spent.lost == 1
 
 
 def test_the_meanings_and_clauses_of_the_labels_people_differ_on_are_found() -> None:

@@ -341,5 +341,5 @@ def test_without_qrels_the_judges_stand_alone(judge: Judge, tmp_path: Path) -> N
     give("relevance_graded", {"d:q/a": "0", "d:q/b": "3"})
     result = score(judge, "retrieval", "--measure", "RR@10")
     assert (result.names, result.value("RR@10[judge, s retrieve]")) == (["RR@10[judge, s retrieve]"], 1 / 2)
-    assert "no gold qrels: only the judge's qrels are used" in result.document["notes"]
+    assert "there are no gold qrels, so only the judge's qrels are used" in result.document["notes"]
     assert "--system" not in judge("score", "retrieval", "--part", "order", code=2).out

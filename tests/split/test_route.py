@@ -105,7 +105,7 @@ def test_a_judge_without_probabilities_is_believed_on_all_or_nothing(tmp_path: P
     assert len(result["steps"]) == 1 and result["accepted"] == 100
     # 80 tested single units without an error: .9^80.
     assert result["steps"][0]["p"] == pytest.approx(0.9**80)
-    assert any("gives no probabilities" in text for text in result["notes"])
+    assert any("returns no probabilities" in text for text in result["notes"])
 
 
 def test_too_few_labels_say_how_many_it_takes(tmp_path: Path) -> None:

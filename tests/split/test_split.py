@@ -277,7 +277,7 @@ def test_conformal_sets_leave_the_sealed_test_out_until_a_look_at_the_run(tmp_pa
     # Half of the questions with a label calibrate.
     assert f"calibrated on {(60 - n_test) // 2} questions" in told()
     assert (
-        f"{n_test} units are left out: they are in the sealed test of stance, which was not opened for this run"
+        f"{n_test} units are left out, because they are in the sealed test of stance, which was not opened for this run"
         in told()
     )
     with Store.open(db) as store:

@@ -59,7 +59,7 @@ def test_nine_of_ten_answers_say_nothing(judge: Judge, tmp_path: Path, answer: s
     # g1's human answer cites a passage, which nobody here cites: recall 0 of 1.
     assert result.value("attribution_recall_micro") == 0.0
     if answer is None:
-        assert "m has no answer to 9 of 10 items, which count as failures" in result.document["notes"]
+        assert "m has no answer to 9 of 10 items; these count as failures" in result.document["notes"]
 
 
 def test_citations_of_passages_that_do_not_exist(judge: Judge, tmp_path: Path) -> None:

@@ -110,4 +110,4 @@ def test_answers_by_another_task_are_not_read(judge: Judge) -> None:
     judge("answers", "generate", "qa_answer", "-m", "scripted/hash", "--context", "none")
     # The same system's answers to one prompt are not read as those to another.
     message = judge("score", "mirage", "-m", "scripted/hash", code=2).err
-    assert "were made with qa_answer, not with mirage_answer (run " in message
+    assert "with qa_answer, not with mirage_answer (run " in message

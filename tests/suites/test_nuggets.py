@@ -144,7 +144,7 @@ def test_a_topic_that_people_labelled_in_part_ranks_nobody(judge: Judge, tmp_pat
     people(TASK, {"ann": labels})
     result = score(judge, "nuggets")
     assert result.value("tau_b[nugget_vital]") is None
-    assert any("1 topic is left out" in note for note in result.document["notes"])
+    assert any("1 more topic is left out" in note for note in result.document["notes"])
 
 
 def test_rankings_use_the_topics_that_people_labelled_fully(judge: Judge, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_rankings_use_the_topics_that_people_labelled_fully(judge: Judge, tmp_pa
         assert result.value(f"tau_b[nugget_{form}]") == pytest.approx(0.8)
         assert result[f"tau_b[nugget_{form}]"]["n_units"] == 1
     [note] = [note for note in result.document["notes"] if "labelled fully" in note]
-    assert "1 of 3 topics" in note and "1 topic is left out" in note
+    assert "1 of 3 topics" in note and "1 more topic is left out" in note
 
 
 def test_corrected_by_people(judge: Judge) -> None:

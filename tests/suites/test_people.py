@@ -97,7 +97,7 @@ def test_answers_labelled_in_part_do_not_count(judge: Judge, study: None) -> Non
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 2)
     assert row["judge_only"]["value"] == 1.0
     assert any(
-        "1 labels of ann on grounding are left out" in note for note in result.document["correction"]["notes"]
+        "1 labels by ann on grounding are left out" in note for note in result.document["correction"]["notes"]
     )
 
 
@@ -234,7 +234,7 @@ def test_single_claims_give_no_number_of_answers(judge: Judge, claims: None) -> 
     assert row["judge_only"]["value"] == 2.0
     for side in ("human_only", "ppi"):
         assert row[side]["value"] is None
-        assert "draw whole questions" in str(row[side]["reason"])
+        assert "--by-question N" in str(row[side]["reason"])
     # Labels on whole answers say what they say.
     assert corrected_by_ann(judge)["respond_ratio"]["human_only"]["value"] == 1.0
 

@@ -176,7 +176,7 @@ def test_urag(judge: Judge, tmp_path: Path, urag_study: None) -> None:
     b = score(judge, *words, "b")
     # Without passages b says A to t1 and B to t2.
     assert (b.value("accuracy"), b.value("accuracy_without"), b.value("accuracy_ratio")) == (None, 1.0, None)
-    assert "no output under plain" in b["accuracy"]["reason"]
+    assert "no outputs under plain" in b["accuracy"]["reason"]
     assert [gap["condition"] for gap in b.document["lacking"]] == ["plain"]
     assert URAG[1] == "-m"
 

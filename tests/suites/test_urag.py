@@ -84,7 +84,7 @@ def test_sets_by_hand(judge: Judge, study: None) -> None:
     }
     assert {name: result.value(name) for name in result.names} == expected
     assert result["accuracy"]["n_units"] == 2
-    assert any("calibration and test as in the file" in note for note in result.document["notes"])
+    assert any("that the file marks" in note for note in result.document["notes"])
 
 
 def test_the_quantile_of_the_repository(judge: Judge, study: None) -> None:
@@ -126,7 +126,7 @@ def test_what_has_no_distribution_is_counted(judge: Judge, study: None, tmp_path
     assert (accuracy["value"], accuracy["n_units"], accuracy["coverage"]) == (1.0, 1, 0.5)
     distributed(run, {f"u:{name}": None for name in RIGHT})
     message = judge("score", *URAG, "--part", "sets", code=1).err
-    assert "no question to calibrate on has label probabilities" in message
+    assert "--answers auto or codes" in message
 
 
 def test_a_random_split_is_the_same_each_time(judge: Judge, study: None) -> None:
@@ -220,11 +220,11 @@ def test_a_threshold_for_each_label(judge: Judge, judged: str) -> None:
 
 
 def test_what_conformal_needs(judge: Judge, judged: str) -> None:
-    assert "needs --task" in judge("score", "conformal", code=2).err
+    assert "--task" in judge("score", "conformal", code=2).err
     assert "unknown task 'nothing'" in judge("score", "conformal", "--task", "nothing", code=2).err
     message = judge("score", *CONFORMAL, "--reference", "alice", code=2).err
     assert "--reference alice: no labels by an annotator of that name; available: gold" in message
-    assert "has no set of labels" in judge("score", "conformal", "--task", "qa_answer", code=2).err
+    assert "qa_answer has fewer" in judge("score", "conformal", "--task", "qa_answer", code=2).err
 
 
 def test_probabilities_of_ones_own_system_are_imported(judge: Judge, study: None, tmp_path: Path) -> None:

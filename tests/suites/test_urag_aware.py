@@ -144,7 +144,7 @@ def test_what_a_second_pass_needs(judge: Judge, study: None) -> None:
     assert "does not show option probabilities" in judge(*words, "--shown", f"{run}:self", code=2).err
     words = ("answers", "generate", "urag_aware", "-m", "scripted/hash", "--context", "all")
     assert "--shown RUN:self" in judge(*words, code=2).err
-    assert "needs --aware self" in judge("score", *AWARE, code=2).err
+    assert "--aware self" in judge("score", *AWARE, code=2).err
     distributed(run, {f"u:{name}": None for name in WITH})
     assert "--shown" in judge("score", *AWARE, "--aware", "self", code=2).err
 
