@@ -140,7 +140,7 @@ def test_what_is_no_panel_is_refused_before_anything_is_asked(tmp_path: Path) ->
         yaml.safe_dump({**good, "field": "verdict", "panel": {"method": "majority", "members": two}})
     )
     assert (
-        "the fields of stance.v2 are stance"
+        "stance.v2 has the fields stance"
         in judge("run", "stance", "--recipe", file, "-d", study, code=2).stderr
     )
     judge("run", "stance", "-d", study, code=2)  # no model and no recipe

@@ -385,7 +385,7 @@ def test_scores_are_those_of_the_command(tmp_path: Path, judge: Judge) -> None:
     assert [None if np.isnan(v) else v for v in table["value"]] == [m["value"] for m in shown["measures"]]
     assert table["coverage"].tolist() == [m["coverage"] for m in shown["measures"]]
     assert table.attrs["readings"] == shown["readings"]
-    for wrong, message in (({"paper": "garbage"}, "unknown paper"), ({"paper": "garage", "readings": {"x": "y"}}, "no reading 'x'"),
+    for wrong, message in (({"paper": "garbage"}, "unknown paper"), ({"paper": "garage", "readings": {"x": "y"}}, "no option 'x'"),
                         ({"paper": "garage", "sytem": "a"}, "no option 'sytem'")):  # fmt: skip
         with pytest.raises(UsageError, match=message):
             study.scores(**wrong)

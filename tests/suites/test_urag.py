@@ -150,7 +150,7 @@ def test_a_whole_suite(judge: Judge, tmp_path: Path) -> None:
 BAD = [
     (("--alpha", "1"), 2, "--alpha must be between 0 and 1"),
     (("--alpha", "x"), 2, "--alpha must be a number"),
-    (("--context", "some"), 2, "--context 'some': write none"),
+    (("--context", "some"), 2, "--context 'some'"),
     (("--part", "z"), 2, "urag has no part 'z'"),
 ]
 
