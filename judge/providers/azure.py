@@ -48,7 +48,7 @@ class Provider(openai.Provider):
 
     def _wired(self) -> http.Connection:
         key, token = self._own_key(), ""
-        # If the user names a key, or asks for no key, no other credential from the environment may replace it.
+        # If the user names a key or sets key=none, no other credential from the environment may replace it.
         if not (self._options.key or self._options.is_keyless):
             token = http.key_from("AZURE_OPENAI_AD_TOKEN")
         credentials = {"azure_ad_token": token} if token else {"api_key": key}

@@ -46,9 +46,7 @@ class Replicas:
         self._failed: list[Provider] = []
 
     async def open(self) -> None:
-        """Open all servers. Raises the first error if no server can be opened, and any error that would not
-        go away with time.
-        """
+        """Open all servers. Raises the first permanent error, or the first error if no server can be opened."""
         outcomes = await asyncio.gather(*(m.open() for m in self.members), return_exceptions=True)
         errors = [e for e in outcomes if isinstance(e, BaseException)]
         lasting = [e for e in errors if not (isinstance(e, ProviderError) and e.retryable)]

@@ -1,4 +1,4 @@
-"""Code that providers with a vendor's API share: addresses, keys and connections."""
+"""Code shared by providers that call a vendor's API: addresses, keys and connections."""
 
 from __future__ import annotations
 

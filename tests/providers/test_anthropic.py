@@ -142,19 +142,3 @@ async def test_a_compatible_server_may_list_no_models_and_end_in_v1(
     await provider.open()
     await provider.complete(ask())
     await provider.close()
-
-
-async def test_telemetry_hears_nothing(
-    anthropic_server: AnthropicServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from opentelemetry import trace
-
-    def heard(*_: object, **__: object) -> None:
-        raise AssertionError("a tracer was asked for")
-
-    monkeypatch.setattr(trace, "get_tracer", heard)
-    monkeypatch.setattr(trace, "get_tracer_provider", heard)
-    provider = Provider("m", Settings(base_url=anthropic_server.url))
-    await provider.open()
-    await provider.complete(ask())
-    await provider.close()

@@ -7,9 +7,8 @@ import pytest
 
 from judge.errors import KeyProblem, Rejected, UsageError
 from judge.providers.anthropic import Provider as Anthropic
-from judge.providers.base import Settings, get
+from judge.providers.base import Settings
 from judge.providers.openai import Provider
-from judge.types import Reply
 from tests.loopback.anthropic_server import AnthropicServer
 from tests.loopback.calls import SCHEMA, ask, ask_code, opened
 from tests.loopback.faults import Fault
@@ -152,24 +151,3 @@ async def test_anthropic_takes_them_too(
     assert body["metadata"] == {"user_id": "u1"}
     assert body["output_config"] == {"effort": "high", "format": {"type": "json_schema", "schema": SCHEMA}}
     assert header(anthropic_server.heads[-1], "anthropic-beta") == "context-1m"
-
-
-def test_bodies_are_made_and_replies_read_without_a_connection() -> None:
-    """As files of requests need it: no key, no server."""
-    provider = get("openai/gpt-5-mini", Settings(options={"body.service_tier": '"flex"'}))
-    assert isinstance(provider, Provider)
-    body = json.loads(provider.body(ask(max_tokens=40)))
-    assert (body["model"], body["max_completion_tokens"], body["service_tier"]) == ("gpt-5-mini", 40, "flex")
-    message = {"role": "assistant", "content": "x"}
-    reply = provider.parse_answer(
-        {"choices": [{"message": message, "finish_reason": "stop"}], "model": "r"}, ask()
-    )
-    assert (reply.text, reply.stop, reply.resolved_model) == ("x", "stop", "r")
-    with pytest.raises(ValueError, match="has no choices"):
-        provider.parse_answer({"error": {}}, ask())
-    other = get("anthropic/claude", Settings())
-    assert isinstance(other, Anthropic)
-    assert json.loads(other.body(ask()))["messages"][0]["role"] == "user"
-    assert other.parse_answer(
-        {"content": [{"type": "text", "text": "y"}], "stop_reason": "max_tokens"}, ask()
-    ) == Reply("y", "length")
