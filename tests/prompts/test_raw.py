@@ -144,8 +144,8 @@ def test_the_report_says_that_the_passage_was_not_fenced(judge: Judge, tmp_path:
         (tmp_path / f"{name}.v1.md").write_text(text(front, body), "utf-8")
         judge("run", f"{name}.v1.md", "-m", "scripted/first")
         annotate("report", "--task", name, "-o", f"{name}.md")
-    assert "- fence: none" not in Path("fenced.md").read_text("utf-8")
-    assert "- fence: none" in Path("raw.md").read_text("utf-8")
+    assert "a raw prompt" not in Path("fenced.md").read_text("utf-8")
+    assert "a raw prompt" in Path("raw.md").read_text("utf-8")
 
 
 def test_what_a_run_stores_is_what_its_replies_say(judge: Judge, tmp_path: Path) -> None:
