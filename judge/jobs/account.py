@@ -1,4 +1,5 @@
-"""The batches of one account at a vendor: post, find, look up and fetch them. Each vendor has its own module.
+"""Access the batches of one account at a vendor: post, find, look up and fetch them. Each vendor has its own
+module.
 
 Every method makes one call to the server, or one call for each page, and raises ProviderError if it fails.
 The methods do not store anything.
@@ -74,7 +75,7 @@ class BatchService(ABC):
     def __init__(self, base_url: str, sends_key: bool, sdk: Any, client: Any, error: type[Exception]) -> None:
         """Connect with a `client` of the `sdk`, whose base exception is `error`.
 
-        Raises KeyProblem if the vendor's own server is to be used without a key.
+        Raises KeyProblem if there is no key for the vendor's own server.
         """
         import ssl
 
@@ -242,7 +243,7 @@ def service_of(study: Path, job: Job, allowed: Allowed = NOTHING_ALLOWED) -> Bat
 
 
 def _without_credentials(request: Any) -> None:
-    """Remove credentials that the vendor's client has read from the environment from an HTTP request."""
+    """Remove from an HTTP request the credentials that the vendor's client has read from the environment."""
     for name in list(request.headers):
         # The clients expect their own headers (x-stainless-) in the request when they read the answer.
         if name.lower() not in http.WITHOUT_CREDENTIALS and not name.lower().startswith("x-stainless-"):

@@ -51,7 +51,7 @@ class AnthropicBatches(BatchService):
         return self.begun(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """Yield all batches of the account created since then, newest first. They do not show which job they
+        """Yield all batches of the account created since `since`, newest first. They do not show which job they
         belong to.
         """
         for name, row in self.listed(self._batches.with_raw_response.list, "after_id"):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from judge.commands import command
 from judge.errors import BadInput, Rejected, ServerFault
 from judge.jobs.account import NOT_FOUND, SUFFIXES, BatchService, BatchState
+from judge.jobs.post import since_posted
 from judge.jobs.read import JobTally, read_results
 from judge.jobs.results import answers_in, as_fetched, note_fetched
 from judge.permissions import file_in
@@ -56,7 +56,7 @@ def _polled(
         if error.status != NOT_FOUND:
             raise
         # A new batch is not on all servers of a vendor at once, so a 404 is no proof that it was lost.
-        if _age(file) < EARLY_SECONDS:
+        if since_posted(file) < EARLY_SECONDS:
             return None, "the vendor does not know the batch yet"
         release = command("judge jobs cancel", job.job_id, "--release")
         return None, f"unknown to the vendor; release its units: {release}"
@@ -71,11 +71,6 @@ def _polled(
     elif state.status != file.status:
         jobs.update_file(store, job.job_id, file.part, status=state.status)
     return state, state.failed
-
-
-def _age(file: JobFile) -> float:
-    begun = datetime.fromisoformat(file.submitted or file.intended or "")
-    return (datetime.now(UTC) - begun).total_seconds()
 
 
 def results_of(job: Job, file: JobFile) -> list[Path]:
@@ -112,7 +107,7 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
         except Rejected as error:
             if error.status != NOT_FOUND:
                 raise
-            if _age(file) < EARLY_SECONDS:
+            if since_posted(file) < EARLY_SECONDS:
                 continue
             # The results of a long batch may also appear late, so the units are not released here.
             raise ServerFault(

@@ -99,7 +99,7 @@ def read_line(
     try:
         outcome = _of_anthropic(row) if vendor == "anthropic" else _of_openai(row, secrets)
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
-        return ResultLine(name, reason="its line in the results does not have the vendor's format", paid=True)
+        return ResultLine(name, reason="the result line does not have the vendor's format", paid=True)
     if isinstance(outcome, ResultLine):
         return outcome
     status, body = outcome

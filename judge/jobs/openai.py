@@ -52,7 +52,9 @@ class OpenAIBatches(BatchService):
         return self.begun(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """Yield the batch with our mark from the batches created since then. The list begins with the newest."""
+        """Yield the batch with our mark from the batches created since `since`. The list begins with the
+        newest batch.
+        """
         for name, row in self.listed(self._client.batches.with_raw_response.list, "after"):
             if _seconds(row.get("created_at")) < since.timestamp():
                 return

@@ -3,7 +3,7 @@
 The intention to post a file is stored before the post, and its batch after it. If the process is killed or
 the connection is lost in between, the vendor's list is searched for the batch. While it is unknown whether a
 batch was created, no second one is created, because it would be paid for twice. A missing entry in the
-vendor's list proves nothing, so only the user can declare that it was not created (`judge jobs cancel
+vendor's list proves nothing, so only the user can declare that the batch was not created (`judge jobs cancel
 --release`).
 """
 
@@ -30,7 +30,7 @@ asked to decide.
 SLACK = timedelta(minutes=10)
 """Because clocks differ, batches created up to this long before the job are also checked."""
 PEEKED = 100
-"""How many lines of results are read to find out which job a batch belongs to."""
+"""Number of lines of results that are read to find out which job a batch belongs to."""
 
 
 @dataclass(slots=True)
@@ -148,9 +148,9 @@ def _search(store: Store, job: Job, file: JobFile, service: BatchService, report
 
 
 def since_posted(file: JobFile) -> float:
-    """Return the seconds since a file's last posting began, or since its response was lost."""
-    assert file.intended is not None
-    return (datetime.now(UTC) - datetime.fromisoformat(file.intended)).total_seconds()
+    """Return the seconds since a file was posted or, if that is unknown, since the last attempt to post it."""
+    posted = datetime.fromisoformat(file.submitted or file.intended or "")
+    return (datetime.now(UTC) - posted).total_seconds()
 
 
 def _is_ours(store: Store, job: Job, file: JobFile, service: BatchService, batch_id: str) -> bool | None:

@@ -248,8 +248,8 @@ class _Batched:
         return ", ".join(parts)
 
     def _only_undecided_files(self, run_id: str) -> bool:
-        """Return whether it is unknown for all remaining files whether they were posted, for longer than the
-        tolerated outage.
+        """Return whether all remaining files have been undecided for longer than `--patience`: it is unknown
+        whether they were posted.
         """
         unread = [
             file

@@ -191,7 +191,9 @@ class RunReport:
 
 
 def underived(missing: Mapping[str, int]) -> list[str]:
-    """Return a remark for each derived field that answers lack; `missing` has their number by field."""
+    """Return a remark for each derived field that some answers lack. `missing` maps it to the number of these
+    answers.
+    """
     return [
         f"{n:,} answers have no '{name}', because the unit has no gold label for it or the task's table has no row"
         for name, n in missing.items()

@@ -100,7 +100,8 @@ def find(
 
 
 def read_prices(path: Path) -> dict[str, Mapping[str, Json]]:
-    """Read a price file: model -> input, output, and optionally cached, written and batch.
+    """Read a price file. It maps each model to its prices: input, output, and optionally cached, written and
+    batch.
 
     Raises BadInput, naming the model and the field, if an entry is invalid.
     """

@@ -275,7 +275,7 @@ def _add(scratch: Store, items: Iterable[Item]) -> None:
     def bad(error: Exception) -> None:
         # Copies are numbered, so under the same numbers the file has copies of other units.
         raise UsageError(
-            f"{scratch.path}: this file has the probe of other units ({error}); choose another file"
+            f"{scratch.path}: this study has a probe of different units ({error}); choose another file"
         ) from error
 
     add_items(scratch, rows, ImportInfo(FORMAT, {}), [], bad)

@@ -66,7 +66,7 @@ def authority(item: Item, setting: ProbeSetting) -> Item | None:
 
 
 def length(item: Item, setting: ProbeSetting) -> Item | None:
-    """Append neutral filler of about the passage's length, at least 400 characters."""
+    """Append neutral text that is about as long as the passage, and at least 400 characters long."""
 
     def padded(p: Passage) -> Passage:
         # At least 400 characters: a short passage would otherwise hardly change.

@@ -1,14 +1,14 @@
 """The rate controller of one server: it limits the number of concurrent calls, and the rate at which calls
 are sent.
 
-Calls run at the full concurrency unless there is evidence against it. Without an explicit concurrency the
-limit starts at the concurrency that the study last sustained at this address or, if there is none, at
+Calls run at the full concurrency unless there is evidence against it. Without an explicit concurrency, the
+limit starts at the concurrency that the server at this address last sustained or, if the study has none, at
 `START`. Every good reply admits one more call, up to `MOST`. Four observations lower it, and nothing else
 does:
 
 - The vendors' rate headers: no call is sent before the time in the headers. (Retry-After applies only to the
   refused call, see `judge.runner.calls`. When it delayed all calls, a server that allowed 10 calls per second
-  received 2.)
+  received only 2.)
 - Refusals (429, 503) of more than 15 % of the calls: calls are spaced evenly (`judge.runner.spacing`).
 - Time-outs while the other calls are slow too: the limit falls to the number of calls that the server
   answers in half a time-out.
@@ -42,7 +42,7 @@ STRAGGLER_SHARE = 0.25
 LEAST_GAIN = 1.2
 """A doubling of the limit is undone unless it multiplies the replies per second by at least this factor."""
 DOUBLING_REPLIES = 32
-"""Number of replies after which a doubling is evaluated, once. An earlier controller decided after about 16
+"""A doubling is evaluated once, after this number of replies. An earlier controller decided after about 16
 calls. With log-normal latencies, it mistook noise for a rise and never had more than 24 of 100 calls in
 flight.
 """
@@ -231,7 +231,7 @@ class _Latency:
 
 
 class Allowance:
-    """One of the limits in a server's rate headers, on requests or on tokens.
+    """A limit from a server's rate headers: on requests or on tokens.
 
     Until the reset, the allowance is the value from the last reply minus the calls in flight, which the
     server may not have counted yet. After the reset, the allowance is unknown until the next reply. Until

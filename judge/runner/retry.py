@@ -12,14 +12,14 @@ CHANCE = 1e-7
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The retry policy. Times are in seconds; tries count from the first call.
+    """The retry policy. Times are in seconds, and the first call is the first try.
 
     The wait after try n is drawn from the upper half of `base * 2**(n - 1)`, at most `longest`, and is never
     shorter than the server's Retry-After. Refused calls have their own, larger maximum number of tries,
     because the rate controller already spaces them. They are retried for at least `refused_for`, because many
     limits are per minute. If a Retry-After exceeds `longest_retry_after`, the run ends and can be resumed
-    later. `outage` is how long a run waits for a server that is down, or for a study that another program has
-    locked.
+    later. `outage` is the maximum time that a run waits for a server that is down, or for a study that
+    another program has locked.
     """
 
     tries: int = 6
@@ -47,7 +47,7 @@ class Patience:
         `flow` is the time in seconds that the server took for its last few answers to other calls. A refused
         call waits at most that long, and a call whose connection was lost waits at most the longer of `flow`
         and `base`. `failing` is the share of units whose first call failed at this server. If many fail, a
-        unit gets more tries, because its failures say little about it.
+        unit gets more tries, because its failures are then weak evidence about the unit.
         """
         most = self.rate_limit_tries if isinstance(error, RateLimited) else self.tries
         if failing > 0.0:

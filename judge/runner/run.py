@@ -48,7 +48,9 @@ AHEAD = 32
 free.
 """
 MOST_UNSAVED = 2000
-"""Maximum number of units that wait for a commit or for an identical request: it bounds the memory of a run."""
+"""Maximum number of units that wait for a commit or for an identical request. This bounds the memory of a
+run.
+"""
 MOST_YOUNG = 20_000
 """Number of new objects before a garbage collection. Each collection visits the objects of all calls in
 flight, so Python's default of 700 is too low.
@@ -97,8 +99,8 @@ async def _begun(
 ) -> RunReport:
     """Start the run in the study, run it, and close it.
 
-    `selected` states how many units are selected and how many are left out, and whether they are counted
-    later.
+    `selected` contains the number of selected units, the number of units left out, and whether they are
+    counted later.
     """
     units, left_out, late = selected
     facts = dict(provider.describe())
@@ -175,7 +177,7 @@ class _Run:
         self.entries = Entries(plan.task, report.run_id, report.derived)
         self.room = asyncio.Event()
         self.begun = asyncio.Event()
-        """Set when the first units have been sent, or if there are none."""
+        """Set when the first units have been sent, or if there are no units to send."""
         patience = plan.patience.outage
         self.writer = Writer(store, self._acknowledged, self._fail, patience=patience, stalled=self._stalled)
 
@@ -309,7 +311,7 @@ class _Run:
         return server_notes(self.dispatcher.servers, self.known)
 
     def _stalled(self, error: AdjudgeError | None) -> None:
-        """Pause sending while commits fail; replies already received wait."""
+        """Pause sending while commits fail. Replies that were already received wait."""
         self.live.stalled = None if error is None else (time.monotonic(), error)
         self.dispatcher.pause(error is not None)
 

@@ -173,7 +173,8 @@ class ModelServer:
     def failed(self, slot: Slot, now: float, begun: float, unit: str, error: ProviderError) -> bool:
         """Record a temporary failure of a call. The first call for its unit was sent at `begun`.
 
-        Return whether it counts as one of the unit's tries. It does not if the server is down or overloaded.
+        Return whether the failure counts as one of the unit's tries. It does not count if the server is down
+        or overloaded.
         """
         if self.down_since is not None:
             if slot.at >= self.down_since:

@@ -18,8 +18,8 @@ FEW_ACCEPTED = 0.1
 BURST_SECONDS = 0.1
 """The shortest period from which a rate is computed. Calls sent within less time are a burst."""
 TARGET_SHARE, TARGET_SHARE_LATE = 0.13, 0.06
-"""Share of refusals at which a rate that follows a limit settles: with fewer, some of the limit would be
-unused. The share is smaller if a refusal arrives too late for its slot to be used again.
+"""Share of refusals at which the rate settles when it follows a limit. With fewer refusals, a part of the
+limit would be unused. The share is smaller if a refusal arrives too late for its slot to be used again.
 """
 NEAR_SHARE = 0.5
 """A refused slot can be used again if the refusal arrives within this fraction of the time between two calls."""
@@ -148,8 +148,8 @@ class Spacing:
         self._begin(now)
 
     def _end_trial(self, trial: _Trial, now: float) -> None:
-        """Decide, by whether the slower rate has helped, to keep it, to slow down further, or to stop spacing
-        calls.
+        """Keep the slower rate, slow down further, or stop spacing calls, depending on whether the slower
+        rate has helped.
         """
         assert self.rate is not None
         taken = 1 - self._refused / self._sent

@@ -18,7 +18,8 @@ AGAIN_SECONDS = 1.0
 GATHER_SECONDS = 0.015
 """How long the first queued reply waits for others to join its commit, which starts within 20 ms.
 
-The test machine made 6,400 durable commits of single rows a second, and 40,000 rows a second in batches of 10.
+The test machine made 6,400 durable commits of single rows per second, and stored 40,000 rows per second in
+batches of 10.
 """
 
 BUSY_SECONDS = 0.25

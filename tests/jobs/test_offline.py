@@ -104,7 +104,7 @@ def test_lines_that_make_no_sense_fail_their_own_unit(db: Path) -> None:
     assert reasons == {
         "the response has no choices",
         "the response is not JSON",
-        "its line in the results does not have the vendor's format",
+        "the result line does not have the vendor's format",
     }
     assert "1 lines belong to no request of this job" in " ".join(tally.notes())
 

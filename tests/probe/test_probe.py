@@ -153,7 +153,7 @@ def test_a_kept_study_is_gone_on_with_and_asks_nothing_twice(tmp_path: Path, db:
     assert again == rows and asked() == 3 * UNITS
     other = planted(tmp_path, UNITS + 1, name="other")
     assert (
-        "the probe of other units"
+        "a probe of different units"
         in judge("probe", "stance", "-d", other, *options, "--keep", kept, code=2).stderr
     )
 
