@@ -65,7 +65,7 @@ def _of(db: Path, name: str, allowed: Allowed | None = None) -> Iterator[tuple[S
 
 @contextmanager
 def _served(store: Store, job: Job, allowed: Allowed) -> Iterator[BatchService]:
-    from judge.jobs.account import service_of
+    from judge.jobs.follow import service_of
 
     with closing(service_of(store.path, job, allowed)) as service:
         yield service

@@ -18,11 +18,8 @@ from typing import Any
 from urllib.request import getproxies
 
 from judge.addresses import no_proxy, server
-from judge.commands import command
-from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, Unreachable, UsageError
-from judge.permissions import NOTHING_ALLOWED, Allowed, check_server
+from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, Unreachable
 from judge.providers import http
-from judge.store.jobs import Job
 from judge.types import Json
 
 NOT_FOUND = 404
@@ -218,28 +215,6 @@ class BatchService(ABC):
         sent = not isinstance(error, self._transport.ConnectError | self._transport.ConnectTimeout)
         why = self.clean(str(error) or type(error).__name__)
         return Unreachable(f"{self.who}: {'connection lost' if sent else 'cannot connect'}: {why}", sent)
-
-
-def service_of(study: Path, job: Job, allowed: Allowed = NOTHING_ALLOWED) -> BatchService:
-    """Return the client for the batches at the job's server. The key is only used if that server may receive it.
-
-    Raises KeyProblem, and UsageError if the study is not allowed to choose that server (`judge.permissions`).
-    """
-    base_url = job.base_url
-    if base_url is None:
-        raise UsageError(
-            f"this job is for another program; process its files with that program, then type: {command('judge jobs read', job.job_id, 'RESULTS')}"
-        )
-    vendor = "anthropic" if job.vendor == "anthropic" else "openai"
-    # The address comes from the study, which may have been written by another user.
-    sends_key = "key" not in check_server(study, vendor, base_url, {}, allowed)
-    if vendor == "anthropic":
-        from judge.jobs.anthropic import AnthropicBatches
-
-        return AnthropicBatches(base_url, sends_key)
-    from judge.jobs.openai import OpenAIBatches
-
-    return OpenAIBatches(base_url, sends_key)
 
 
 def _without_credentials(request: Any) -> None:

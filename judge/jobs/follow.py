@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.commands import command
-from judge.errors import BadInput, Rejected, ServerFault
+from judge.errors import BadInput, Rejected, ServerFault, UsageError
 from judge.jobs.account import NOT_FOUND, SUFFIXES, BatchService, BatchState
 from judge.jobs.post import since_posted
 from judge.jobs.read import JobTally, read_results
 from judge.jobs.results import answers_in, as_fetched, note_fetched
-from judge.permissions import file_in
+from judge.permissions import NOTHING_ALLOWED, Allowed, check_server, file_in
 from judge.store import jobs, runs
 from judge.store.jobs import Job, JobFile
 from judge.store.study import Store
@@ -30,6 +30,28 @@ class FileStatus:
     file: JobFile
     state: BatchState | None = None
     remark: str | None = None
+
+
+def service_of(study: Path, job: Job, allowed: Allowed = NOTHING_ALLOWED) -> BatchService:
+    """Return the client for the batches at the job's server. The key is only used if that server may receive it.
+
+    Raises KeyProblem, and UsageError if the study is not allowed to choose that server (`judge.permissions`).
+    """
+    base_url = job.base_url
+    if base_url is None:
+        raise UsageError(
+            f"this job is for another program; process its files with that program, then type: {command('judge jobs read', job.job_id, 'RESULTS')}"
+        )
+    vendor = "anthropic" if job.vendor == "anthropic" else "openai"
+    # The address comes from the study, which may have been written by another user.
+    sends_key = "key" not in check_server(study, vendor, base_url, {}, allowed)
+    if vendor == "anthropic":
+        from judge.jobs.anthropic import AnthropicBatches
+
+        return AnthropicBatches(base_url, sends_key)
+    from judge.jobs.openai import OpenAIBatches
+
+    return OpenAIBatches(base_url, sends_key)
 
 
 def poll(store: Store, job: Job, service: BatchService) -> list[FileStatus]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from judge.commands import command
 from judge.errors import AdjudgeError, ProviderError, StudyError
 from judge.jobs import follow, post, write
-from judge.jobs.account import BatchService, service_of
+from judge.jobs.account import BatchService
 from judge.jobs.read import JobTally
 from judge.permissions import check_folder
 from judge.providers.base import Provider
@@ -267,7 +267,7 @@ class _Batched:
         check_folder(self.store.path, job.folder, job.job_id)
         key = job.vendor, job.base_url
         if key not in self.services:
-            self.services[key] = service_of(self.store.path, job)
+            self.services[key] = follow.service_of(self.store.path, job)
         return self.services[key]
 
     def _is_out_of_patience(self, error: ProviderError) -> bool:

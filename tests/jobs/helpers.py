@@ -12,7 +12,6 @@ import pytest
 from judge.asking.run import in_study, prepare
 from judge.errors import Unreachable
 from judge.jobs import follow, post
-from judge.jobs.account import service_of
 from judge.jobs.offline import Offline
 from judge.jobs.read import JobTally, read_results
 from judge.jobs.write import Written, write_job
@@ -124,7 +123,7 @@ def submit(db: Path) -> post.PostReport:
     """Post the files of the newest job that are not posted yet."""
     with Store.open(db, create=False) as store:
         job = jobs.find(store, "last")
-        with closing(service_of(store.path, job)) as service:
+        with closing(follow.service_of(store.path, job)) as service:
             return post.submit(store, job, service)
 
 
@@ -140,6 +139,6 @@ def fetch(db: Path) -> list[Path]:
     """Download the results of the newest job, without reading them."""
     with Store.open(db, create=False) as store:
         job = jobs.find(store, "last")
-        with closing(service_of(store.path, job)) as service:
+        with closing(follow.service_of(store.path, job)) as service:
             follow.poll(store, job, service)
             return follow.fetch(store, job, service)
