@@ -36,9 +36,7 @@ def values(
     return dict(conn.execute(query, [annotator, field, layer, repeat]).fetchall())
 
 
-def codes(
-    conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
-) -> tuple[IntArray, IntArray, list[str]]:
+def codes(conn: sqlite3.Connection, annotator: str, field: str) -> tuple[IntArray, IntArray, list[str]]:
     """Return the labels of one annotator: rowids of units (ascending), codes, and the labels that the codes
     index.
     """
@@ -46,7 +44,7 @@ def codes(
     code_of: dict[str, int] = {}
     # Arrays of 8 bytes a row: a list of a million Python integers would need several times the memory.
     rowids, label_codes = array("q"), array("q")
-    for rowid, value in conn.execute(query, [annotator, field, layer, repeat]):
+    for rowid, value in conn.execute(query, [annotator, field, "first", 0]):
         rowids.append(rowid)
         label_codes.append(code_of.setdefault(value, len(code_of)))
     unit_rowids = np.array(rowids, np.int64)
@@ -55,14 +53,14 @@ def codes(
 
 
 def distributions(
-    conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
+    conn: sqlite3.Connection, annotator: str, field: str
 ) -> Iterator[tuple[IntArray, list[str]]]:
     """Yield the stored distributions (JSON) of one annotator and the rowids of their units, in chunks."""
     query = (
         "SELECT u.rowid, l.distribution FROM labels AS l JOIN units AS u USING (unit_id) "
         f"WHERE {ONE} AND l.distribution IS NOT NULL"
     )
-    cursor = conn.execute(query, [annotator, field, layer, repeat])
+    cursor = conn.execute(query, [annotator, field, "first", 0])
     while rows := cursor.fetchmany(CHUNK):
         yield np.array([rowid for rowid, _ in rows], np.int64), [text for _, text in rows]
 
@@ -73,13 +71,13 @@ def rows_of(conn: sqlite3.Connection, units: Collection[str]) -> IntArray:
     return _rowids(conn.execute(query, [dumps(sorted(units))]))
 
 
-def judged_rows(conn: sqlite3.Connection, run: str, repeat: int = 0) -> IntArray:
+def judged_rows(conn: sqlite3.Connection, run: str) -> IntArray:
     """Return the rowids of the units that a run has judged, with or without a label, in ascending order."""
     query = (
         "SELECT u.rowid FROM units AS u WHERE EXISTS "
-        "(SELECT 1 FROM judgements AS j WHERE j.run_id = ? AND j.unit_id = u.unit_id AND j.repeat = ?) ORDER BY u.rowid"
+        "(SELECT 1 FROM judgements AS j WHERE j.run_id = ? AND j.unit_id = u.unit_id AND j.repeat = 0) ORDER BY u.rowid"
     )
-    return _rowids(conn.execute(query, [run, repeat]))
+    return _rowids(conn.execute(query, [run]))
 
 
 def _rowids(rows: Iterable[tuple[int]]) -> IntArray:
@@ -139,12 +137,12 @@ def counts(conn: sqlite3.Connection, annotator: str, field: str) -> Counter[str]
     return Counter({str(v): int(n) for v, n in conn.execute(query, [annotator, field, "first", 0])})
 
 
-def in_conflict(conn: sqlite3.Connection, annotator: str, field: str, repeat: int = 0) -> set[str]:
+def in_conflict(conn: sqlite3.Connection, annotator: str, field: str) -> set[str]:
     """Return the units for which different sources have different labels by this person. None of these labels
     counts until a lead resolves the conflict.
     """
-    query = "SELECT unit_id FROM label_conflicts WHERE annotator_id = ? AND field = ? AND repeat = ?"
-    return {unit for (unit,) in conn.execute(query, [annotator, field, repeat])}
+    query = "SELECT unit_id FROM label_conflicts WHERE annotator_id = ? AND field = ? AND repeat = 0"
+    return {unit for (unit,) in conn.execute(query, [annotator, field])}
 
 
 def conflict_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
@@ -164,10 +162,10 @@ def judged_values(conn: sqlite3.Connection, run: str, annotator: str, field: str
     return [value for (value,) in conn.execute(query, [annotator, field, "first", 0, run])]
 
 
-def judged(conn: sqlite3.Connection, run: str, repeat: int = 0) -> set[str]:
+def judged(conn: sqlite3.Connection, run: str) -> set[str]:
     """Return the units that a run has judged, with or without a label."""
-    query = "SELECT unit_id FROM judgements WHERE run_id = ? AND repeat = ?"
-    return {unit for (unit,) in conn.execute(query, [run, repeat])}
+    query = "SELECT unit_id FROM judgements WHERE run_id = ? AND repeat = 0"
+    return {unit for (unit,) in conn.execute(query, [run])}
 
 
 def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dict[str, int]:

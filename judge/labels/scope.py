@@ -47,8 +47,6 @@ class Scope:
     annotators: tuple[str, ...] | None = None
     level: str | None = None
     order: tuple[str, ...] | None = None
-    repeat: int = 0
-    layer: str = "first"
 
 
 class FieldOf(NamedTuple):
@@ -134,9 +132,7 @@ def read_panel(
     rows = UnitRows.of(store, columns)
     units = rows.units
     if not units:
-        raise BadInput(
-            f"{store.path}: there is no label of '{name}' with repeat {scope.repeat}, layer '{scope.layer}'"
-        )
+        raise BadInput(f"{store.path}: there is no first label of '{name}'")
     # A column stores its distinct labels once; after a batch or a sealed test is cut out, some of them no longer occur.
     values = {c.values[at] for c in columns for at in np.unique(c.codes).tolist()}
     if not values and (conflicts_text := all_in_conflict(store, name)):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class StoredColumn:
     """One annotator's labels, as stored.
 
-    Units are identified by their rowid in the study, ascending. `codes[i]` is the position in `values` of the label of the unit `labelled[i]`; `requested` are all
-    units that the annotator was asked to label.
+    Units are identified by their rowid in the study, ascending. `codes[i]` is the position in `values` of the
+    label of the unit `labelled[i]`; `requested` are all units that the annotator was asked to label.
     """
 
     annotator: str
@@ -57,19 +57,18 @@ class StoredColumn:
         """Read one annotator's labels. For a judge, `requested` is every unit that it has judged."""
         conn = store.conn
         # A batch restricts people's labels only: human labels correct an estimate from all labels of a judge.
-        labelled, codes, values = relation.codes(conn, annotator, scope.field, scope.layer, scope.repeat)
+        labelled, codes, values = relation.codes(conn, annotator, scope.field)
         if kind is AnnotatorKind.JUDGE:
-            requested = np.union1d(relation.judged_rows(conn, annotator, scope.repeat), labelled)
+            requested = np.union1d(relation.judged_rows(conn, annotator), labelled)
             column = cls(annotator, labelled, codes, values, requested)
             fitted = relation.rows_of(conn, seen(conn, annotator))
             column.n_seen = int(np.isin(requested, fitted).sum())
             # A judge is never scored on questions that it was fitted on.
             column.leave_out(fitted)
             return column
-        unresolved: set[str] = set()
-        if scope.layer == "first":
-            # A label in conflict counts as unlabelled until a lead decides, but the person was asked, so it lowers the coverage.
-            unresolved = relation.in_conflict(conn, annotator, scope.field, scope.repeat)
+        # A label in conflict counts as unlabelled until a lead decides, but the person was asked, so it lowers the
+        # coverage.
+        unresolved = relation.in_conflict(conn, annotator, scope.field)
         if batch is not None:
             selected_units = (
                 batch.units if kind is not AnnotatorKind.HUMAN or annotator in batch.people else frozenset()
@@ -150,9 +149,7 @@ def stored_probabilities(
     """
     table = np.full((len(rows.units), len(domain)), np.nan)
     any_stored = False
-    for rowids, texts in relation.distributions(
-        store.conn, column.annotator, scope.field, scope.layer, scope.repeat
-    ):
+    for rowids, texts in relation.distributions(store.conn, column.annotator, scope.field):
         kept = np.isin(rowids, column.labelled)
         if kept.any():
             any_stored = True

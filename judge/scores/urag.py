@@ -19,6 +19,7 @@ from judge.errors import BadInput
 from judge.scores.columns import coded, column, flags, unanswered
 from judge.scores.compare import over
 from judge.scores.score import Score, StatusArray, Units, scored
+from judge.stats import reliability
 from judge.stats.conformal import Convention, few_questions, members, thresholds
 from judge.stats.conformal import Score as ConformalScore
 from judge.stats.patterns import n_present
@@ -115,13 +116,10 @@ def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
     """Return probabilities over the available options, 0 elsewhere; rows with an unknown value are nan."""
     # The model also puts mass on letters that the question does not have; URAG renormalises over its own options.
     kept = np.where(available, logits, -np.inf)
-    # The greatest logit is subtracted before exp, which would overflow.
-    top = kept.max(axis=1, keepdims=True)
-    if np.isneginf(top).any():
+    if np.isneginf(kept).all(axis=1).any():
         raise BadInput("a question has no option with a probability above 0")
-    weight = np.exp(kept - top)
-    probabilities: FloatArray = weight / weight.sum(axis=1, keepdims=True)
-    return np.where(np.isnan(probabilities).any(axis=1, keepdims=True), np.nan, probabilities)
+    # An unknown value makes the whole row nan.
+    return reliability.softmax(kept)
 
 
 def halves(questions: Sequence[Any]) -> BoolArray:

@@ -118,17 +118,12 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
     sums = np.empty((replicates, rows.shape[1]))
     # A binomial draw costs about thirty times an index draw.
     few = 30 * k < n
-    each = (
-        _each_once(settings.seed, dealt, n, replicates) if n == k and replicates * k <= _KEPT_CELLS else None
-    )
     row_of = np.repeat(np.arange(k), count)
-    lots = _lots(settings.seed, n, replicates) if not few and n != k and replicates * n <= _CELLS else None
+    lots = _lots(settings.seed, dealt, n, replicates) if not few and replicates * n <= _KEPT_CELLS else None
     block = max(1, _CELLS // max(k, 1))
     for start in range(0, replicates, block):
         size = min(block, replicates - start)
-        if each is not None:
-            weights = each[start : start + size].astype(rows.dtype)
-        elif few:
+        if few:
             # Drawing the counts of the distinct rows is equivalent to drawing N units, and hundreds of times faster.
             weights = rng.multinomial(n, count / n, size=size).astype(rows.dtype)
         elif lots is not None:
@@ -147,19 +142,10 @@ def _drawn(rng: np.random.Generator, n: int) -> NDArray[np.integer]:
     return rng.integers(0, n, size=n, dtype=np.uint16 if n <= 2**16 else np.int32)
 
 
-@lru_cache(maxsize=8)
-def _lots(seed: int, n: int, replicates: int) -> NDArray[np.integer]:
+@lru_cache(maxsize=4)
+def _lots(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.integer]:
     """Return the positions of the units in each resample of `n` units: `[replicates, n]`. The result is the
     same for every measure on `n` units.
-    """
-    rng = np.random.default_rng(seed)
-    return np.stack([_drawn(rng, n) for _ in range(replicates)])
-
-
-@lru_cache(maxsize=2)
-def _each_once(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.uint16]:
-    """Return how often each of `n` clusters occurs in each resample. The result is the same for every measure
-    on `n` clusters.
 
     `dealt` is the number of clusters that were pooled into blocks, or 0 if they were not pooled.
     """
@@ -167,10 +153,7 @@ def _each_once(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.uin
     rng = np.random.default_rng(seed)
     # Pooling draws a permutation first. The same draw is made here, so that cached and uncached resamples are equal.
     rng.permutation(dealt)
-    times_drawn = np.empty((replicates, n), dtype=np.uint16)
-    for row in times_drawn:
-        row[:] = np.bincount(_drawn(rng, n), minlength=n)
-    return times_drawn
+    return np.stack([_drawn(rng, n) for _ in range(replicates)])
 
 
 def _pooled(rows: FloatArray, count: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:

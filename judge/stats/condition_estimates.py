@@ -7,6 +7,7 @@ annotator were split into two.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -234,23 +235,15 @@ def alt_state(question_sums: Sums, limits: Limits, weights: IntArray | None) -> 
     the state is OPEN if three annotators share at least ten questions. Otherwise the condition does not
     apply, and the state is HOLDS.
     """
-    studies = len(question_sums.units) if weights is None else len(weights)
-    k = question_sums.apart.shape[2]
+    w = np.ones(question_sums.units.shape) if weights is None else weights.astype(np.float64)
     # A condition that does not apply must not prevent trust.
-    if k < 3:
-        return np.full(studies, HOLDS)
+    if question_sums.apart.shape[2] < 3:
+        return np.full(len(w), HOLDS)
     from scipy.special import stdtr
 
     d, n = question_sums.apart, question_sums.apart_units
-
-    def total(x: FloatArray) -> FloatArray:
-        """Return sums over the questions, [studies, people]. The sums are whole numbers, so the order of
-        addition does not matter.
-        """
-        if weights is None:
-            return np.asarray(x.sum(axis=1))
-        return np.asarray(weights @ x[0] if len(x) == 1 else np.einsum("sg,sgk->sk", weights, x))
-
+    # All sums are of whole numbers, so the order of addition does not matter.
+    total = partial(_over_questions, w)
     units, there = total(n), total((n > 0).astype(np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = total(d) / units

@@ -78,19 +78,13 @@ def paired_difference(
     apart = second[1] - first[1]
     n = len(apart)
     difference = second[0] - first[0]
+    undefined = Paired(None, None, None, None, n)
     if n < FEWEST:
-        return Paired(
-            None, None, None, None, n, f"the number of shared questions is {n}, and a test needs {FEWEST}"
-        )
+        reason = f"the number of shared questions is {n}, and a test needs {FEWEST}"
+        return replace(undefined, reason=reason)
     if not (np.isfinite(apart).all() and np.isfinite(difference)):
-        return Paired(
-            None,
-            None,
-            None,
-            None,
-            n,
-            "the measure is undefined on the shared questions, or if one of them is left out",
-        )
+        reason = "the measure is undefined on the shared questions, or if one of them is left out"
+        return replace(undefined, reason=reason)
     error = float(apart.std(ddof=1) / np.sqrt(n))
     # A difference that is the same on every question has no spread. So it has no interval, and its p value is that of
     # the sign test, 2^(1 - G).

@@ -190,17 +190,6 @@ def test_a_text_field_has_no_agreement(store: Store) -> None:
         load_field(store, "stance", level="text")
 
 
-def test_layers_and_repeats_are_tables_of_their_own(store: Store) -> None:
-    row = ["study:1/alpha", "ann", "refute"]
-    query = "INSERT INTO labels (unit_id, field, annotator_id, layer, repeat, value) VALUES (?, 'stance', ?, ?, ?, ?)"
-    store.conn.execute(query, [row[0], row[1], "revised", 0, row[2]])
-    store.conn.execute(query, [row[0], row[1], "first", 1, row[2]])
-    assert load_field(store, "stance").ratings.column("ann")[0] == 0
-    revised = load_field(store, "stance", layer="revised", annotators=["ann"])
-    again = load_field(store, "stance", repeat=1, annotators=["ann"])
-    assert revised.ratings.codes.tolist() == again.ratings.codes.tolist() == [[1]]
-
-
 def test_stored_distributions_come_with_the_table(store: Store, tmp_path: Path) -> None:
     judge("run", "stance", "-m", "scripted/hash", "--option", "logprobs=1", "-d", tmp_path / "study.db")
     found = load_field(store, "stance")

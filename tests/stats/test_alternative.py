@@ -66,13 +66,6 @@ def test_it_follows_the_paper(level: str, judge_noise: float) -> None:
     assert result.passed == (np.mean(adjusted <= 0.05) >= 0.5)
 
 
-def test_a_good_judge_passes_and_a_guessing_one_does_not() -> None:
-    assert alt_test(simulated(120, (0.3, 0.3, 0.3), 0.1), "judge").passed
-    bad = alt_test(simulated(120, (0.1, 0.1, 0.1), 1.0), "judge")
-    assert bad.passed is False
-    assert bad.winning_rate == 0.0
-
-
 def test_epsilon_is_what_a_person_costs() -> None:
     table = simulated(200, (0.2, 0.2, 0.2), 0.3, seed=1)
     rates = [
@@ -127,17 +120,6 @@ def test_a_win_on_few_questions_is_marked() -> None:
     assert some.notes[0].parameters == {"n": 1, "of": 4, "fewest": 20, "least": 30, "noun": "question"}
 
 
-def test_the_signed_rank_test_wins_too_easily_at_the_boundary() -> None:
-    # Why such wins are marked: differences of mean exactly epsilon, so that no more than one in twenty may win.
-    # P(1) = .3, P(-1) = .1, P(0) = .6: mean .2. The t-test keeps its level, the signed-rank test does not,
-    # because the shifted differences .8, -.2 and -1.2 are not symmetric about 0.
-    rng = np.random.default_rng(0)
-    d = rng.choice([1.0, 0.0, -1.0], p=[0.3, 0.6, 0.1], size=(400, 25)) - 0.2
-    ranked = np.mean([stats.wilcoxon(x, alternative="less").pvalue <= 0.05 for x in d])
-    t = np.mean(stats.ttest_1samp(d, 0, axis=1, alternative="less").pvalue <= 0.05)
-    assert t < 0.1 < ranked
-
-
 def test_two_people_are_compared_with_the_one_other() -> None:
     table = simulated(60, (0.2, 0.2), 0.1)
     assert alt_test(table, "judge", least_others=2).winning_rate is None
@@ -149,9 +131,9 @@ def test_two_people_are_compared_with_the_one_other() -> None:
 
 def test_the_mirrored_test_loses_where_the_judge_guesses() -> None:
     bad = alt_test(simulated(120, (0.1, 0.1, 0.1), 1.0), "judge")
-    assert all(row.lost and not row.won for row in bad.compared)
+    assert all(row.lost and not row.won for row in bad.compared) and bad.passed is False
     good = alt_test(simulated(120, (0.3, 0.3, 0.3), 0.1), "judge")
-    assert not any(row.lost for row in good.compared)
+    assert not any(row.lost for row in good.compared) and good.passed
     # Ties everywhere: nobody loses, whatever epsilon, and with any epsilon above 0 the judge wins.
     same = Ratings.from_codes(np.zeros((40, 4), dtype=int), LABELS, ["h0", "h1", "h2", "judge"])
     assert not any(row.lost or row.won for row in alt_test(same, "judge", epsilon=0).compared)

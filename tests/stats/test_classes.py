@@ -3,19 +3,11 @@
 import numpy as np
 import pytest
 
-from judge.errors import BadInput
-from judge.stats import Ratings, class_agreement, class_scores, confusion, label_shares
+from judge.stats import Ratings, class_agreement, class_scores, label_shares
 from tests.stats.published import fleiss_1971, two_annotators
 
 # Rows: what the judge (x) said; columns: the reference (y).
 CELLS = ((30, 5, 0), (10, 40, 0), (0, 5, 0))
-
-
-def test_confusion_has_the_reference_in_rows_and_every_label() -> None:
-    result = confusion(two_annotators(CELLS), "x", "y")
-    assert result.matrix.tolist() == [[30, 10, 0], [5, 40, 5], [0, 0, 0]]
-    assert result.labels == ("a", "b", "c")
-    assert (result.n_units, result.n_asked) == (90, 90)
 
 
 def test_scores_by_hand() -> None:
@@ -54,18 +46,6 @@ def test_a_precision_that_never_failed_has_the_exact_bound() -> None:
     assert other["precision:a"].high == pytest.approx(1 - 0.025 ** (1 / 20))
 
 
-def test_scores_widen_with_questions() -> None:
-    rng = np.random.default_rng(0)
-    right = np.repeat(rng.random(40) < 0.7, 10)
-    truth = rng.integers(0, 2, 400)
-    codes = np.column_stack([np.where(right, truth, 1 - truth), truth])
-    by_question = Ratings.from_codes(codes, ["a", "b"], ["x", "y"], clusters=np.arange(400) // 10)
-    by_unit = Ratings.from_codes(codes, ["a", "b"], ["x", "y"])
-    wide, narrow = (class_scores(t, "x", "y")[0] for t in (by_question, by_unit))
-    # All ten units of a question are right or wrong together: the root of ten.
-    assert (wide.high - wide.low) / (narrow.high - narrow.low) == pytest.approx(np.sqrt(10), rel=0.15)
-
-
 def test_specific_agreement_of_two_is_the_f1_of_their_matrix() -> None:
     table = two_annotators(CELLS)
     agreement = {m.measure: m.value for m in class_agreement(table, interval=None)}
@@ -95,8 +75,3 @@ def test_a_label_that_nobody_gave_has_no_agreement() -> None:
 def test_shares_of_labels() -> None:
     table = Ratings.from_codes(np.array([[0, -1], [0, -1], [1, -1]]), ["a", "b"], ["x", "y"])
     assert label_shares(table) == {"x": {"a": pytest.approx(2 / 3), "b": pytest.approx(1 / 3)}, "y": None}
-
-
-def test_an_unknown_annotator_is_refused() -> None:
-    with pytest.raises(BadInput, match="no annotator 'z'"):
-        class_scores(two_annotators(CELLS), "x", "z")

@@ -50,16 +50,6 @@ def test_all_three_side_by_side() -> None:
     assert (result.judge_only.n_units, result.human_only.n_units, result.ppi.n_units) == (440, 40, 440)
 
 
-def test_lambda_one_can_be_wider_than_no_judge() -> None:
-    f, y = sample(noise=3.0)
-    widths = {}
-    for name, lam in (("one", 1.0), ("tuned", None), ("none", 0.0)):
-        ppi = corrected_mean(f, y, lam=lam).ppi
-        widths[name] = ppi.high - ppi.low
-    assert widths["one"] > 1.5 * widths["none"]
-    assert widths["tuned"] <= widths["none"] * 1.02
-
-
 @pytest.mark.parametrize(
     ("change", "note"),
     [

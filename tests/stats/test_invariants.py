@@ -85,21 +85,6 @@ def test_duplicated_units(key: str, table: Ratings) -> None:
         assert twice.n_units == 2 * once.n_units
 
 
-@pytest.mark.parametrize("key", SMALL_SAMPLE)
-@settings(max_examples=12, deadline=None)
-@given(table=tables())
-def test_duplicated_units_move_alpha_by_its_small_sample_term_only(key: str, table: Ratings) -> None:
-    double = rebuilt(table, np.vstack([table.codes, table.codes]), np.concatenate([table.clusters] * 2))
-    (once,), (twice,) = of(table, key), of(double, key)
-    counts = table.counts[table.counts.sum(axis=1) >= 2]
-    n = counts.sum()
-    if once.value is None:
-        assert twice.value is None
-    else:
-        # De is a sum over n (n - 1) pairs; doubled it is 4 times the sum over 2n (2n - 1).
-        assert (1 - twice.value) == pytest.approx((1 - once.value) * (2 * n - 1) / (2 * n - 2), abs=1e-9)
-
-
 @pytest.mark.parametrize("key", METRICS)
 @settings(max_examples=8, deadline=None)
 @given(table=tables())
@@ -126,20 +111,6 @@ def test_random_labels_are_near_zero(key: str) -> None:
     codes = np.random.default_rng(0).integers(0, 4, (20_000, 3))
     for result in of(Ratings.from_codes(codes, DOMAIN, list("abc")), key):
         assert result.value == pytest.approx(BY_CHANCE.get(key, 0.0), abs=0.02)
-
-
-@pytest.mark.parametrize("key", METRICS)
-def test_row_order_does_not_move_the_interval(key: str) -> None:
-    rng = np.random.default_rng(5)
-    rows = [
-        (f"u{u}", person, DOMAIN[rng.integers(0, 2 + u % 3)], f"q{u % 9}")
-        for u in range(60)
-        for person in "abc"
-    ]
-    shuffled = [rows[i] for i in rng.permutation(len(rows))]
-    first = of(Ratings.from_rows(rows, DOMAIN), key, interval=True)
-    assert all(m.low is not None and m.low < m.high for m in first if m.high is not None)
-    assert first == of(Ratings.from_rows(shuffled, DOMAIN), key, interval=True)
 
 
 @pytest.mark.parametrize("per", (1, 3))

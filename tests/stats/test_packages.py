@@ -102,17 +102,3 @@ def test_class_scores_are_scikit_learns(table: Ratings) -> None:
                 assert shown.reason
             else:
                 assert shown.value == pytest.approx(expected, abs=1e-12)
-
-
-@settings(max_examples=30, deadline=None)
-@given(table=tables(annotators=2))
-def test_two_complete_annotators_tie_alpha_to_fleiss(table: Ratings) -> None:
-    # Without missing labels 1 - alpha = (1 - fleiss) (n - 1) / n, n values (Krippendorff 2004, section 3).
-    both = table.subset((table.codes >= 0).all(axis=1))
-    alpha, fleiss = measures(both, ["krippendorff_alpha", "fleiss_kappa"], interval=None)
-    if alpha.value is None or fleiss.value is None:
-        assert alpha.value is None
-        assert fleiss.value is None
-        return
-    n = 2 * both.n_units
-    assert 1 - alpha.value == pytest.approx((1 - fleiss.value) * (n - 1) / n, abs=1e-12)

@@ -73,28 +73,6 @@ def test_a_planned_kappa_has_the_width(weights: str | None) -> None:
     assert np.mean(widths) == pytest.approx(0.12, rel=0.08)
 
 
-def grouped(questions: int, per_question: int, seed: int = 0) -> Ratings:
-    rng = np.random.default_rng(seed)
-    n = questions * per_question
-    error = np.repeat(rng.beta(0.6, 2.4, questions), per_question)  # mean .2, icc 1/(.6 + 2.4 + 1) = .25
-    truth = rng.integers(0, 2, n)
-    other = np.where(rng.random(n) < error, 1 - truth, truth)
-    clusters = np.arange(n) // per_question
-    return Ratings.from_codes(np.column_stack([truth, other]), ["a", "b"], ["x", "y"], clusters=clusters)
-
-
-def test_a_pilot_finds_how_alike_units_of_a_question_are() -> None:
-    table = grouped(500, 8)
-    design = pilot(table)
-    (result,) = measures(table, ["cohen_kappa"])
-    assert design.value == pytest.approx(result.value)
-    assert design.icc == pytest.approx(0.25, abs=0.04)
-    assert (design.n_units, design.n_clusters) == (4000, 500)
-    # Its own plan asks for the labels that it has.
-    (plan,) = plan_width(design, result.high - result.low, per_cluster=[8])
-    assert plan.n_clusters == pytest.approx(500, rel=0.12)
-
-
 def test_more_is_what_is_missing() -> None:
     design = Design(value=0.5, sd=0.5, icc=0.0, n_units=100, n_clusters=50)
     (plan,) = plan_width(design, 0.1, per_cluster=[2])

@@ -1,13 +1,9 @@
 """Every reference value that is printed in a paper or by a reference program."""
 
-import numpy as np
 import pytest
 
-from judge.stats import METRICS, Ratings, measures
+from judge.stats import Ratings, measures
 from judge.stats.aggregate import dawid_skene_counts
-from judge.stats.bootstrap import IntervalSettings, resample
-from judge.stats.metrics import estimate
-from judge.stats.patterns import collapse
 from tests.stats.published import COHEN, dawid_skene_1979, fleiss_1971, krippendorff_2011, two_annotators
 
 
@@ -73,41 +69,6 @@ def test_prevalence_paradox(cells: tuple[tuple[int, int], ...], kappa: float, ac
     assert value(table, "gwet_ac1") == pytest.approx(ac1, abs=5e-4)
     # PABAK = 2 * .85 - 1, whatever the prevalence.
     assert value(table, "pabak") == pytest.approx(0.7)
-
-
-def gwet_error(counts: np.ndarray) -> float:
-    """Standard error of AC1 by Gwet 2008, eq. 12, as irrCAC's gwet.ac1.raw computes it for missing labels."""
-    n, q = counts.shape
-    labels = counts.sum(axis=1)
-    two = labels >= 2
-    agreeing = (counts * (counts - 1)).sum(axis=1) / np.maximum(labels * (labels - 1), 1)
-    shares = (counts / labels[:, None]).mean(axis=0)
-    chance = (shares * (1 - shares)).sum() / (q - 1)
-    ac1 = (agreeing[two].mean() - chance) / (1 - chance)
-    of_unit = n / two.sum() * (agreeing - chance * two) / (1 - chance)
-    chance_of_unit = counts @ (1 - shares) / labels / (q - 1)
-    x = of_unit - 2 * (1 - ac1) * (chance_of_unit - chance) / (1 - chance)
-    return float(np.sqrt(((x - ac1) ** 2).sum() / (n * (n - 1))))
-
-
-def test_gwet_standard_error() -> None:
-    # The formula is the published one: irrCAC prints .14295 for raw4raters, which is Krippendorff's table.
-    assert gwet_error(krippendorff_2011().counts) == pytest.approx(0.14295, abs=5e-6)
-
-    def resampled(table: Ratings) -> float:
-        estimated = estimate(METRICS["gwet_ac1"], table, collapse(table.counts))
-        (sums,) = resample([estimated.tally], IntervalSettings(replicates=20_000))
-        return float(np.nanstd(estimated.value(sums)))
-
-    # Our resamples spread as the formula says, but for n / (n - 1) and terms of second order: on Fleiss' 30 units...
-    fleiss = fleiss_1971()
-    assert resampled(fleiss) == pytest.approx(gwet_error(fleiss.counts), rel=0.03)
-    # ... and on ten times the eleven units of Krippendorff's with two labels or more (the twelfth has one, which
-    # irrCAC counts as a unit without agreement, and we as one that says nothing about agreement).
-    table = krippendorff_2011()
-    codes = np.tile(table.codes[table.counts.sum(axis=1) >= 2], (10, 1))
-    many = Ratings.from_codes(codes, table.domain, table.annotators)
-    assert resampled(many) == pytest.approx(gwet_error(many.counts), rel=0.03)
 
 
 def test_dawid_skene_1979() -> None:

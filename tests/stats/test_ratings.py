@@ -71,6 +71,7 @@ def test_a_bad_domain_is_refused(domain: Any, message: str) -> None:
         (np.array([["a", "b"]]), "must be integers"),
         (np.array([[0, None]], dtype=object), "must be integers"),
         (np.zeros(3, dtype=int), "units x annotators"),
+        (np.zeros((2, 3), dtype=int), "units x annotators"),
         (np.array([[0, 2]]), "code 2 of 'b' on row 0 is outside 0..1"),
         (np.array([[0, -2]]), "code -2 of 'b' on row 0 is outside 0..1"),
     ],
