@@ -15,18 +15,18 @@ def table(tmp_path: Path, head: str, *rows: str) -> Path:
     return path
 
 
-def test_our_own_names_need_no_words(tmp_path: Path) -> None:
+def test_our_own_column_names_give_no_message(tmp_path: Path) -> None:
     layout = layout_of(table(tmp_path, "unit,question,annotator,label,note"))
     assert layout.columns == ["unit", "question", "annotator", "label"] and as_read(layout) == ""
 
 
-def test_other_names_are_recognised_and_said(tmp_path: Path) -> None:
+def test_other_column_names_are_recognised_and_reported(tmp_path: Path) -> None:
     layout = layout_of(table(tmp_path, "Item ID,Worker-Id,Rating,Query,Time"))
     assert layout.columns == ["Item ID", "Query", "Worker-Id", "Rating"]
     assert as_read(layout) == "read as unit: Item ID, annotator: Worker-Id, label: Rating, question: Query"
 
 
-def test_the_likeliest_name_counts_where_several_fit(tmp_path: Path) -> None:
+def test_the_most_likely_column_name_is_used(tmp_path: Path) -> None:
     layout = layout_of(table(tmp_path, "id,unit,who,score,label,question,question_id"))
     assert layout.columns == ["unit", "question_id", "who", "label"]
 
@@ -66,7 +66,7 @@ def test_only_the_annotators_that_are_named_are_read(tmp_path: Path) -> None:
         read_table(path, layout_of(path, ["ann", "zoe"]))
 
 
-def test_probabilities_are_read_of_a_judge_that_is_known(tmp_path: Path) -> None:
+def test_probabilities_are_read_only_for_a_known_judge(tmp_path: Path) -> None:
     wide = table(tmp_path, "unit,ann,gpt,probabilities")
     assert layout_of(wide, ["ann", "gpt"], judges=["gpt"]).probabilities == "probabilities"
     assert layout_of(wide, ["ann", "gpt"], judges=["ann", "gpt"]).probabilities is None

@@ -14,7 +14,7 @@ def text(row: dict[str, float]) -> str:
     return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
 
 
-def test_one_layout_and_mixed_ones_are_read_alike() -> None:
+def test_equal_and_mixed_layouts_are_read_alike() -> None:
     same = [{"yes": 0.5, DOMAIN[1]: 1e-05, DOMAIN[2]: 0.49999, "unassigned": 0.0}] * 3
     turned = [{DOMAIN[2]: 0.25, "yes": 0.75, "unassigned": 0.0}]
     plain = masses.read_distributions([text(r) for r in same], DOMAIN)
@@ -24,7 +24,7 @@ def test_one_layout_and_mixed_ones_are_read_alike() -> None:
     assert np.isnan(mixed[1]).all()
 
 
-def test_what_is_written_is_json_and_comes_back() -> None:
+def test_written_distributions_are_json_and_can_be_read_back() -> None:
     p = np.array([[0.2, 0.3, 0.5], [np.nan] * 3, [1e-9, 0.0, 1.0]])
     written = masses.write(p, DOMAIN)
     assert written[1] is None and json.loads(written[0] or "") == {

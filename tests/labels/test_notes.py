@@ -71,7 +71,7 @@ def test_a_note_keeps_its_code_and_its_parameters(code: str) -> None:
     assert code not in GENERAL or numbers <= {EXAMPLES[code].get("least")}
 
 
-def test_words_of_somebody_else_have_no_code() -> None:
+def test_other_texts_have_no_code() -> None:
     assert code_of("only 3 units") is None and general("only 3 units") == "only 3 units"
 
 
@@ -82,7 +82,7 @@ def test_numbers_come_with_their_notes() -> None:
     assert codes["few_units"] == {"n": 12, "least": 50} and codes["few_questions"]["n"] == 6
 
 
-def test_nobody_reads_notes_back_out_of_their_words() -> None:
+def test_no_code_parses_the_text_of_notes() -> None:
     words = [note.partition(":")[0] for code in EXAMPLES if (note := Note(code, **EXAMPLES[code]))]
     # A name alone, as before the colon of some, is nobody's words.
     fixed = {re.sub(r"[\d.%]+", "", word).strip() for word in words if " " in word}

@@ -102,7 +102,7 @@ def test_the_majority_covers_no_ties_and_decisions_do(judge: Judge, study: None)
     assert by_other["majority"] == (200, 200 / 240)
 
 
-def test_plans_take_the_reference_that_is_named(tmp_path: Path) -> None:
+def test_plans_use_the_named_reference(tmp_path: Path) -> None:
     # One person who contradicts the judge, and gold that agrees with it: the verdict is on gold when gold is named.
     rows = ["unit,who,label"]
     for n in range(40):

@@ -97,7 +97,7 @@ def test_labels_outside_the_domain_are_counted_and_left_out(store: Store) -> Non
     assert found.requested[0].tolist() == [True, True, True, False]
 
 
-def test_runs_are_named_apart_and_found_by_the_end_of_their_id(tmp_path: Path) -> None:
+def test_runs_have_distinct_names_and_are_found_by_the_end_of_their_id(tmp_path: Path) -> None:
     with Store.open(make_study(tmp_path, runs=3)) as store:
         ids = [run for (run,) in store.conn.execute("SELECT run_id FROM runs ORDER BY started, run_id")]
         assert len(load_field(store, "stance").of_kind("judge")) == 3
@@ -114,7 +114,7 @@ def test_short_names_grow_until_they_differ() -> None:
     assert names == {"01AAAAXYZ12": "m · t.v1 · XYZ12", "01AAAAQYZ12": "m · t.v1 · QYZ12"}
 
 
-def test_a_name_that_is_nobody_is_refused_with_those_there_are(store: Store) -> None:
+def test_an_unknown_name_lists_the_available_annotators(store: Store) -> None:
     with pytest.raises(UsageError, match="no annotator or run is called 'zoe'; available: ann, bob, gold"):
         load_field(store, "stance", annotators=["ann", "zoe"])
     with pytest.raises(UsageError, match="called 'ZZZZ'"):
@@ -123,7 +123,7 @@ def test_a_name_that_is_nobody_is_refused_with_those_there_are(store: Store) -> 
         load_field(store, "tone")
 
 
-def test_a_run_without_a_single_label_is_an_annotator_all_the_same(store: Store, tmp_path: Path) -> None:
+def test_a_run_without_labels_is_an_annotator(store: Store, tmp_path: Path) -> None:
     judge("run", "stance", "-m", "scripted/garbage", "-d", tmp_path / "study.db", code=4)
     found = load_field(store, "stance", runs=["last"])
     name = found.of_kind("judge")[0]
@@ -131,7 +131,7 @@ def test_a_run_without_a_single_label_is_an_annotator_all_the_same(store: Store,
     assert found.ratings.column(name).tolist() == [-1] * 6
 
 
-def test_without_a_task_the_domain_is_what_was_found(tmp_path: Path) -> None:
+def test_without_a_task_the_domain_is_the_labels_that_occur(tmp_path: Path) -> None:
     data = tmp_path / "mine.jsonl"
     votes = {"mood": {"ann": "nan", "bob": "None"}, "stance": {"ann": "support", "bob": "refute"}}
     data.write_text(
@@ -152,7 +152,7 @@ def test_without_a_task_the_domain_is_what_was_found(tmp_path: Path) -> None:
         ]
 
 
-def test_tasks_that_differ_in_a_field_must_be_told_apart(store: Store, tmp_path: Path) -> None:
+def test_tasks_that_differ_in_a_field_must_be_chosen(store: Store, tmp_path: Path) -> None:
     labels = "    labels: [{value: support}, {value: other}]\n"
     task = tmp_path / "binary.v1.md"
     task.write_text(TASK.format(field="stance", level="nominal", labels=labels))
@@ -201,7 +201,7 @@ def test_stored_distributions_come_with_the_table(store: Store, tmp_path: Path) 
     assert load_field(store, "stance", distributions=False).distributions == {}
 
 
-def test_three_modules_alone_name_the_relation_in_sql() -> None:
+def test_only_three_modules_name_the_relation_in_sql() -> None:
     store = ROOT / "judge" / "store"
     # One reads the panel, one writes runs and gold, one lets labels follow from what each source says.
     home = {

@@ -50,7 +50,7 @@ def test_a_long_table(tmp_path: Path) -> None:
     assert found.requested.all() and found.measure(["ann", "bob"], ["percent"])[0].coverage == 0.5
 
 
-def test_a_wide_table_tells_a_judges_empty_cell_from_a_persons(tmp_path: Path) -> None:
+def test_in_a_wide_table_only_a_judges_empty_cell_counts_as_requested(tmp_path: Path) -> None:
     path = write_csv(
         tmp_path / "t.csv", [("id", "ann", "bob", "gpt"), ("u1", "yes", "no", "yes"), ("u2", "yes", "", "")]
     )
@@ -83,7 +83,7 @@ def test_the_column_of_weights_that_an_export_writes(
     assert read_table(write_csv(tmp_path / "t.csv", lines), LONG).weights == expected
 
 
-def test_annotators_called_gold_or_adjudicated_are_references(tmp_path: Path) -> None:
+def test_annotators_named_gold_or_adjudicated_are_references(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "t.csv", [("id", "gold", "ann", "adjudicated"), ("u1", "a", "b", "a")])
     found = read_table(path, Layout("id", annotators=("gold", "ann", "adjudicated")))
     assert found.kinds == {"gold": "gold", "ann": "human", "adjudicated": "adjudicated"}
@@ -114,7 +114,7 @@ def test_missing_words_are_labels(tmp_path: Path) -> None:
     assert labels(found)["ann"] == {f"u{i}": word for i, word in enumerate(words)}
 
 
-def test_the_order_is_the_declared_one_not_the_alphabets(tmp_path: Path) -> None:
+def test_labels_are_in_the_declared_order(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "t.csv", [("unit", "who", "label"), ("u", "a", "mid"), ("v", "a", "low")])
     found = read_table(path, LONG, level="ordinal", order=["low", "mid", "high"])
     assert found.ratings.domain == ("low", "mid", "high")
@@ -151,12 +151,12 @@ def test_1500_distinct_numbers_stay_a_small_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "1_000", "abc", ""])
-def test_what_is_no_number(text: str) -> None:
+def test_an_invalid_number_is_refused(text: str) -> None:
     with pytest.raises(BadInput):
         number(text)
 
 
-def test_labels_that_differ_in_case_or_spaces_are_pointed_out(tmp_path: Path) -> None:
+def test_labels_that_differ_in_case_or_spaces_give_a_note(tmp_path: Path) -> None:
     rows = [
         ("unit", "who", "label"),
         ("u", "a", "Yes"),
@@ -171,7 +171,7 @@ def test_labels_that_differ_in_case_or_spaces_are_pointed_out(tmp_path: Path) ->
     )
 
 
-def test_swapped_columns_are_pointed_out(tmp_path: Path) -> None:
+def test_swapped_columns_give_a_note(tmp_path: Path) -> None:
     rows = [("unit", "who", "label"), *((f"u{i}", who, "x") for i in range(5) for who in ("ann", "bob"))]
     path = write_csv(tmp_path / "t.csv", rows)
     assert read_table(path, LONG).notes == ()
@@ -266,7 +266,7 @@ def test_bad_json_lines(tmp_path: Path, lines: list[str], complaint: str) -> Non
         ({"annotators": ("unit",)}, "a column can have only one role"),
     ],
 )
-def test_columns_that_do_not_go_together(layout: dict[str, object], complaint: str) -> None:
+def test_incompatible_columns_are_refused(layout: dict[str, object], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         Layout("unit", **layout)  # type: ignore[arg-type]
 
@@ -281,9 +281,7 @@ def test_columns_that_do_not_go_together(layout: dict[str, object], complaint: s
         ({"judges": ["zoe"]}, "--judge zoe: no such annotator; the annotators are ann, bob"),
     ],
 )
-def test_options_that_do_not_fit_the_table(
-    tmp_path: Path, options: dict[str, object], complaint: str
-) -> None:
+def test_incompatible_options_are_refused(tmp_path: Path, options: dict[str, object], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         read_table(write_csv(tmp_path / "t.csv", ROWS), LONG, **options)  # type: ignore[arg-type]
 
@@ -343,7 +341,7 @@ def test_bad_files_of_other_formats(tmp_path: Path, name: str, content: bytes, c
 
 
 @pytest.mark.parametrize("text", ['[{"unit": "u1", "label": "yes"}]', '{"unit": "u1", "label": "yes"}\n'])
-def test_json_is_found_in_a_file_of_no_ending(tmp_path: Path, text: str) -> None:
+def test_json_is_recognised_in_a_file_without_an_ending(tmp_path: Path, text: str) -> None:
     path = tmp_path / "labels"
     path.write_text(text)
     assert list(read_rows(path, ["unit", "label"])) == [(1, ["u1", "yes"])]

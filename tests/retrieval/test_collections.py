@@ -35,7 +35,7 @@ def beir(folder: Path, grades: tuple[int, ...] = (1, 0, 1)) -> tuple[Path, Path,
     )
 
 
-def test_beir_takes_only_documents_that_qrels_name(tmp_path: Path) -> None:
+def test_beir_imports_only_documents_named_in_qrels(tmp_path: Path) -> None:
     result = load("beir", *beir(tmp_path))
     assert not result.bads
     (item,) = result.items
@@ -65,7 +65,7 @@ def test_the_gold_field_follows_from_the_grades(
     assert load("beir", *beir(tmp_path, grades)).gold(field) == labels
 
 
-def test_label_maps_say_what_other_grades_are(tmp_path: Path) -> None:
+def test_label_maps_define_other_grades(tmp_path: Path) -> None:
     files = beir(tmp_path, (4, -1, 2))
     bads = load("beir", *files).bads
     assert [(b.line, b.field) for b in bads] == [(2, "grade"), (3, "grade")]
@@ -107,7 +107,7 @@ def test_a_missing_kind_of_file_is_named(tmp_path: Path) -> None:
         load("trec", odd)
 
 
-def test_topics_in_every_form_say_the_same(tmp_path: Path) -> None:
+def test_topics_in_every_format_give_the_same_items(tmp_path: Path) -> None:
     corpus = write(tmp_path / "docs.tsv", "a\tfirst\tstill its text\nb\tsecond\n")
     qrels = write(tmp_path / "qrels.txt", "301 0 a 1\n301 0 b 0\n")
     topics = [
@@ -130,7 +130,7 @@ def test_topics_in_every_form_say_the_same(tmp_path: Path) -> None:
     assert load("trec", topics[2], corpus, qrels).items[0].meta == {"description": "More."}
 
 
-def test_corpora_in_every_form_say_the_same(tmp_path: Path) -> None:
+def test_corpora_in_every_format_give_the_same_passages(tmp_path: Path) -> None:
     topics = write(tmp_path / "topics.tsv", "1\twhat\n")
     qrels = write(tmp_path / "qrels.txt", "1 0 a 3\n")
     packed = tmp_path / "docs.jsonl.gz"
@@ -163,7 +163,7 @@ def noveleval(judge: Judge, folder: Path) -> Path:
     return source
 
 
-def test_noveleval_goes_in_and_its_labels_come_back_as_qrels(judge: Judge, tmp_path: Path) -> None:
+def test_noveleval_is_imported_and_its_labels_are_exported_as_qrels(judge: Judge, tmp_path: Path) -> None:
     source = noveleval(judge, tmp_path)
     message = json.loads(judge("items", "show", "--json", "-n", "1").out)["rows"][0]
     assert (message["item_id"], message["passages"]) == ("trec:0", 20)
@@ -214,7 +214,7 @@ def scored(judge: Judge, *words: str) -> dict[str, dict[str, object]]:
     return {m["measure"]: m for m in result["measures"]}
 
 
-def test_a_judge_that_says_what_gold_says_orders_the_systems_alike(judge: Judge, tmp_path: Path) -> None:
+def test_a_judge_equal_to_gold_orders_the_systems_alike(judge: Judge, tmp_path: Path) -> None:
     planted(judge, tmp_path, 6)
     alone = scored(judge, *at(4))
     assert alone["nDCG@4[gold, s0 retrieve]"]["value"] == pytest.approx(1.0)
@@ -230,7 +230,7 @@ def test_a_judge_that_says_what_gold_says_orders_the_systems_alike(judge: Judge,
     assert same["nDCG@4[judge, s2 retrieve]"]["value"] == same["nDCG@4[gold, s2 retrieve]"]["value"]
 
 
-def test_a_judge_that_says_the_contrary_orders_them_the_other_way_round(judge: Judge, tmp_path: Path) -> None:
+def test_a_judge_opposite_to_gold_reverses_the_order(judge: Judge, tmp_path: Path) -> None:
     planted(judge, tmp_path, 5)
     judge("run", "relevance_graded", *says(tmp_path, {0: "3", 1: "2", 2: "1", 3: "0"}))
     result = scored(judge, *at(2))
@@ -257,7 +257,7 @@ def test_two_systems_are_too_few_for_an_order_and_a_wrong_name_is_refused(
     assert "no such ranking" in judge("score", "retrieval", "--system", "zz", code=2).err
 
 
-def test_people_s_labels_are_qrels_by_reference(judge: Judge, tmp_path: Path) -> None:
+def test_human_labels_are_qrels_with_reference(judge: Judge, tmp_path: Path) -> None:
     planted(judge, tmp_path, 5)
     judge("run", "relevance_graded", *says(tmp_path, {0: "0", 1: "1", 2: "2", 3: "3"}))
     # ann and bea turn gold round (0 is 3); cal says what gold says: the majority is ann's and bea's.
@@ -283,7 +283,7 @@ def test_people_s_labels_are_qrels_by_reference(judge: Judge, tmp_path: Path) ->
     assert "nDCG@2[majority]" in {row["measure"] for row in board["rows"]}
 
 
-def test_a_short_line_of_a_run_is_no_grade(tmp_path: Path) -> None:
+def test_a_short_line_of_a_run_is_not_a_grade(tmp_path: Path) -> None:
     topics = write(tmp_path / "topics.tsv", "1\twho\n")
     docs = write(tmp_path / "docs.tsv", "d1\tone\nd2\ttwo\n")
     run = write(tmp_path / "a.run", "1 Q0 d1 1 2.0 s\n1 Q0 d2 2\n")
@@ -292,7 +292,7 @@ def test_a_short_line_of_a_run_is_no_grade(tmp_path: Path) -> None:
     assert not result.gold("relevance_grade")
 
 
-def test_a_document_that_stands_twice_with_two_texts_is_bad(tmp_path: Path) -> None:
+def test_a_document_with_two_texts_is_an_error(tmp_path: Path) -> None:
     queries, corpus, qrels = beir(tmp_path)
     text = corpus.read_text("utf-8")
     write(corpus, text + text.splitlines()[0] + "\n")
@@ -317,7 +317,7 @@ def test_files_without_lines_and_endless_lines_are_refused(tmp_path: Path) -> No
     assert (bad.line, len(str(bad)) < 300) == (3, True)
 
 
-def test_a_text_of_three_words_is_no_qrels(tmp_path: Path) -> None:
+def test_a_text_of_three_words_is_not_qrels(tmp_path: Path) -> None:
     topics = write(tmp_path / "topics.tsv", "1\t0 cats 5\n")
     docs = write(tmp_path / "docs.tsv", "d1\t0 dogs 7\n")
     result = load("trec", topics, docs, write(tmp_path / "qrels.txt", "1 1 d1 1\n"))
@@ -332,7 +332,7 @@ def test_the_grade_that_needs_a_word_does_not_choose_the_field(tmp_path: Path) -
     assert "--map-label relevant:-1=LABEL" in bad.reason
 
 
-def test_without_qrels_the_judges_stand_alone(judge: Judge, tmp_path: Path) -> None:
+def test_without_qrels_only_judges_are_used(judge: Judge, tmp_path: Path) -> None:
     passages = [{"id": "a", "text": "One."}, {"id": "b", "text": "Two."}]
     items(judge, tmp_path, "d", [{"id": "q", "question": "Which?", "passages": passages}])
     ranking(judge, tmp_path, "s", {"q": "ab"})

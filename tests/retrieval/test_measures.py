@@ -26,7 +26,7 @@ def ranking(name: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_ranx_says_the_same(system: str) -> None:
+def test_measures_equal_those_of_ranx(system: str) -> None:
     tables = (QUERIES, ranking(system), RELEVANCE)
     of_ranx = RANX[system]
     at_five = numbers(retrieval.at(5, *tables, as_trec=True))
@@ -39,7 +39,7 @@ def test_ranx_says_the_same(system: str) -> None:
     assert by_name == pytest.approx({ours: of_ranx[theirs] for ours, theirs in names.items()}, abs=1e-12)
 
 
-def test_tau_b_is_scipys_with_ties_too() -> None:
+def test_tau_b_equals_that_of_scipy_with_ties() -> None:
     drawn = np.random.default_rng(3)
     first = drawn.integers(0, 4, (200, 6)).astype(float)
     second = drawn.integers(0, 4, (200, 6)).astype(float)
@@ -63,7 +63,7 @@ def test_rank_biased_overlap_by_hand(first: list[float], second: list[float], ex
     assert result[0] == pytest.approx(expected, abs=1e-12)
 
 
-def test_identical_orders_overlap_wholly_and_renaming_systems_changes_nothing() -> None:
+def test_identical_orders_overlap_completely() -> None:
     drawn = np.random.default_rng(5)
     first, second = drawn.random((50, 7)), drawn.random((50, 7))
     order = drawn.permutation(7)
@@ -73,7 +73,7 @@ def test_identical_orders_overlap_wholly_and_renaming_systems_changes_nothing() 
         np.testing.assert_allclose(measure(first, second), measure(second, first))
 
 
-def test_orders_rest_on_the_same_queries_and_need_three_systems() -> None:
+def test_orders_use_the_same_queries_and_need_three_systems() -> None:
     # Six queries, five systems with means .1 to .5 in both; the last query lacks a system: it is in no mean.
     first = np.tile([0.1, 0.2, 0.3, 0.4, 0.5], (6, 1))
     second = first.copy()

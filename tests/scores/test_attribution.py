@@ -60,7 +60,7 @@ def test_insufficient_rows_are_left_out() -> None:
     assert numbers(attribution.cited(answers))["attribution_precision_micro"] == 1.0
 
 
-def test_ids_as_one_string_are_an_error() -> None:
+def test_a_string_in_place_of_a_list_of_ids_is_an_error() -> None:
     with pytest.raises(BadInput, match="'1, 2'"):
         attribution.cited(table(COLUMNS, ("a1", "q1", "1, 2", ["1"])))
 

@@ -49,14 +49,14 @@ def test_the_interval_is_paired() -> None:
     assert result.value == pytest.approx((second - first).mean())
 
 
-def test_no_difference_anywhere_still_has_a_width() -> None:
+def test_a_difference_of_zero_on_all_units_has_an_interval() -> None:
     result = compare(score([1.0, 0, 1, 1] * 10), score([1.0, 0, 1, 1] * 10)).difference
     # 1 - .025 ** (1 / 40) = .08812, either way.
     assert result.value == 0.0
     assert (result.low, result.high) == (pytest.approx(-0.08810, abs=1e-4), pytest.approx(0.08810, abs=1e-4))
 
 
-def test_micro_averages_are_compared_as_wholes() -> None:
+def test_micro_averages_are_compared_as_a_whole() -> None:
     who = Units.of(["a", "b"])
     first = Score("p", who, np.array([[1.0, 1], [1, 3]]), quotient(0, 1))
     second = Score("p", who, np.array([[1.0, 2], [3, 3]]), quotient(0, 1))
@@ -85,7 +85,7 @@ def test_ratio_to_a_baseline() -> None:
     assert (undefined.value, undefined.reason) == (None, "the baseline is zero or undefined")
 
 
-def test_combined_parts_rest_on_their_own_units() -> None:
+def test_combined_parts_use_their_own_units() -> None:
     # Setting: two answers about q1, one about q2, mean 1/3. Zero: q1, q2, q3, mean 2/3.
     setting = scored("a", Units.of(["x", "y", "z"], ["q1", "q1", "q2"]), np.array([1.0, 0, 0]))
     zero = scored("b", Units.of(["1", "2", "3"], ["q1", "q2", "q3"]), np.array([1.0, 0, 1]))
@@ -94,7 +94,7 @@ def test_combined_parts_rest_on_their_own_units() -> None:
     assert (result.n_units, result.coverage, result.n_clusters) == (3, 1.0, 3)
 
 
-def test_combined_says_what_is_undefined() -> None:
+def test_combined_names_the_undefined_parts() -> None:
     empty = score([NAN], name="b")
     result = combined("d", [score([1.0], name="a"), empty], lambda a, b: a - b).measured(interval=None)
     assert (result.value, result.reason) == (None, "a or b is undefined")

@@ -150,7 +150,7 @@ def test_an_empty_answer_recalls_and_states_nothing() -> None:
     assert (alone.value, alone.n_units, message["respond_ratio"].value) == (1.0, 1, 0.5)
 
 
-def test_a_judges_refusal_is_no_answer_that_is_not_valid() -> None:
+def test_a_judges_refusal_does_not_make_an_answer_invalid() -> None:
     pairs = table("pair_id original counter", *((f"p{i}", f"o{i}", f"c{i}") for i in range(4)))
     answers = table(
         "claim_id label valid status",
@@ -174,7 +174,7 @@ def test_a_judges_refusal_is_no_answer_that_is_not_valid() -> None:
     )
 
 
-def test_no_answer_at_all_is_wrong() -> None:
+def test_a_missing_answer_is_wrong() -> None:
     answers = table(
         "unit_id item_id condition label gold status",
         ("z1", "c1", "none", "true", "true", "ok"),
@@ -291,7 +291,7 @@ SCORES: dict[str, Callable[[pd.DataFrame], list[Score]]] = {
 
 @pytest.mark.parametrize("answerable", [True, False])
 @pytest.mark.parametrize("suite", SCORES)
-def test_a_failing_answer_raises_nothing(suite: str, answerable: bool) -> None:
+def test_a_failing_answer_raises_no_measure(suite: str, answerable: bool) -> None:
     # Whatever label a judge may have given it.
     failing = table(
         " ".join(ONE["answers"].columns),
@@ -316,7 +316,7 @@ def test_a_failing_answer_raises_nothing(suite: str, answerable: bool) -> None:
         ("rag contexts", "contexts"),
     ],
 )
-def test_what_is_there_twice_is_refused(suite: str, parts: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duplicate_rows_are_refused(suite: str, parts: str, monkeypatch: pytest.MonkeyPatch) -> None:
     twice = ONE["answers"].iloc[[0]]
     with pytest.raises(BadInput, match="two rows for unit_id 'a1'"):
         SCORES[suite](pd.concat([ONE["answers"], twice], ignore_index=True))

@@ -53,7 +53,7 @@ def test_factscore() -> None:
     assert numbers(faithfulness.factscore(ANSWERS[:1], ten))["factscore"] == 1.0
 
 
-def test_everybody_abstains() -> None:
+def test_all_answers_abstain() -> None:
     result = points(faithfulness.factscore(ANSWERS.assign(abstained=True), claims()))
     assert result["factscore"].reason == "there are no units"
     assert result["respond_ratio"].value == 0.0

@@ -96,7 +96,7 @@ def test_the_rule_of_facts_for_replies_without_a_verdict() -> None:
     assert "FACTS" in result["factuality"].notes[0]
 
 
-def test_a_call_that_failed_is_no_reply() -> None:
+def test_a_failed_call_is_not_a_reply() -> None:
     sentences = relabelled(FULL, a1_s0=None).assign(status=["failed", *["ok"] * 7])
     result = points(garage.factuality(ANSWERS, sentences, unparsed="facts"))["unadjusted_factuality"]
     assert (result.n_units, result.coverage) == (3, 0.75)
@@ -123,7 +123,7 @@ def test_sentences_that_were_not_judged_are_missed() -> None:
     assert garage.factuality(ANSWERS.drop(columns="n_sentences"), rest)[1].missing == {"not judged": 1}
 
 
-def test_n_sentences_that_says_less_than_the_rows_do() -> None:
+def test_n_sentences_below_the_number_of_rows_is_ignored() -> None:
     answers = ANSWERS.assign(n_sentences=[None, 1, 1, 1, 1, 1])
     result = garage.factuality(answers, FULL)[1]
     assert (result.missing, result.measured(interval=None).value) == ({}, 0.75)

@@ -131,7 +131,7 @@ def test_an_ordinal_field_has_weighted_kappa_too(run: Run, tmp_path: Path) -> No
     assert measures["cohen_kappa", None] == pytest.approx(7 / 11)
 
 
-def test_numbers_and_texts_are_not_compared_here(run: Run, tmp_path: Path) -> None:
+def test_numbers_and_texts_are_not_compared(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "own", "free.v1", {**STANCE, "questions": [SCORE, WHY]})
     rows = [row("a", {"score": "3", "why": "so"}), row("b", {"score": "4", "why": "no"})]
     message = {f"Text {n}.": json.dumps({"score": 3.0, "why": "because"}) for n in "ab"}

@@ -69,7 +69,7 @@ def test_by_hand() -> None:
     assert result["nugget_vital"].missing == {"no vital nugget": 1}
 
 
-def test_a_nugget_without_a_label_costs_the_measures_that_count_it() -> None:
+def test_a_nugget_without_a_label_removes_the_measures_that_count_it() -> None:
     result = scores([[(V, S), (O, None)]])
     assert result["nugget_vital"].rows[0, 0] == 1.0
     assert result["nugget_all"].missing == result["nugget_weighted"].missing == {"not judged": 1}

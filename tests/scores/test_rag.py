@@ -61,7 +61,7 @@ def test_claims_of_answers() -> None:
     )
 
 
-def test_a_claim_that_no_passage_alone_entails_is_no_noise() -> None:
+def test_a_claim_that_no_single_passage_entails_is_not_noise() -> None:
     # Both passages together entail the wrong claim, and neither does alone: no irrelevant passage entails it.
     table_ = claims(("a1", E, N, "none"), ("a1", E, N, "irrelevant"))
     result = numbers(rag.of_claims(answers("a1"), table_))
@@ -69,7 +69,7 @@ def test_a_claim_that_no_passage_alone_entails_is_no_noise() -> None:
     assert result["hallucination"] == 0
 
 
-def test_a_measure_needs_its_own_labels_alone() -> None:
+def test_a_measure_needs_only_its_own_labels() -> None:
     table_ = CHECKED.copy()
     table_.loc[0, "source"] = None
     table_.loc[5, "correct"] = None

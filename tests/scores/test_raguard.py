@@ -39,7 +39,7 @@ def test_accuracies() -> None:
     assert (result["oracle"].n_units, result["oracle"].n_clusters) == (4, 2)
 
 
-def test_a_failed_call_is_no_answer() -> None:
+def test_a_failed_call_is_not_an_answer() -> None:
     answers = ANSWERS.assign(status=ANSWERS["status"].replace("unparsed", "failed"))
     result = raguard.settings(answers)["rag_1"].accuracy.measured(interval=None)
     assert (result.value, result.n_units, result.coverage) == (pytest.approx(1 / 3), 3, 0.75)
@@ -61,7 +61,7 @@ def test_drops() -> None:
     assert result["drop_same_answers_misleading"] == -0.5
 
 
-def test_a_drop_against_nothing_right_is_undefined() -> None:
+def test_a_relative_drop_from_zero_accuracy_is_undefined() -> None:
     answers = ANSWERS[ANSWERS["unit_id"].isin(["z3", "o4"])]
     result = points(raguard.drops(raguard.settings(answers)))
     assert result["drop_relative_oracle"].value is None

@@ -76,7 +76,7 @@ def test_measures_by_the_names_of_ir_measures() -> None:
 
 
 @pytest.mark.parametrize("name", ["ndcg@10", "P", "R", "nDCG@0", "nDCG@", "AP@1.5", "Success@5", ""])
-def test_an_unknown_measure_lists_those_that_there_are(name: str) -> None:
+def test_an_unknown_measure_lists_the_available_measures(name: str) -> None:
     with pytest.raises(UsageError, match="available: nDCG@10, P@10"):
         retrieval.by_name([name], QUERIES, RANKINGS, RELEVANCE)
 
@@ -125,7 +125,7 @@ def test_nothing_relevant_and_nothing_retrieved() -> None:
     assert result["recall@2"].notes[-1] == "2 of 3 units have no value: 2 not judged"
 
 
-def test_a_ranking_that_is_missing_raises_no_mean() -> None:
+def test_a_missing_ranking_does_not_raise_a_mean() -> None:
     # q2 is not in the run: ir_measures and trec_eval -c say 0 there, so the mean is half of that of q1.
     only = RANKINGS[RANKINGS["item_id"] == "q1"]
     for result in (

@@ -56,7 +56,7 @@ def test_undefined_has_a_reason(values: list[float], rows: object, reason: str) 
     assert result.reason == reason
 
 
-def test_a_mean_is_that_of_the_statistics_package() -> None:
+def test_a_mean_equals_that_of_the_statistics_package() -> None:
     rng = np.random.default_rng(5)
     values, questions = (rng.random(300) < 0.4).astype(float), rng.integers(0, 60, 300)
     values[rng.random(300) < 0.1] = NAN
@@ -88,7 +88,7 @@ def test_all_zeros_have_the_exact_upper_bound() -> None:
     assert (result.low, result.high) == (0.0, pytest.approx(0.16843, abs=1e-5))
 
 
-def test_a_unit_without_a_question_is_its_own() -> None:
+def test_a_unit_without_a_question_is_a_cluster() -> None:
     who = Units.of(["a", "b", "c"], ["q", None, None])
     assert len(set(who.clusters.tolist())) == 3
 
@@ -127,7 +127,7 @@ def test_harmonic_mean() -> None:
     assert np.isnan(result[2])
 
 
-def test_many_scores_are_measured_as_each_alone() -> None:
+def test_many_scores_are_measured_as_single_scores_are() -> None:
     rows = np.random.default_rng(2).integers(0, 2, (90, 2)).astype(float)
     rows[5] = NAN
     who = Units.of(np.arange(90), np.arange(90) // 3)

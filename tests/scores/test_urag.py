@@ -25,7 +25,7 @@ def choices(
     return urag.Choices.of(who, "ABC"[: logs.shape[1]], logs, list(correct), available)
 
 
-def test_softmax_over_the_options_there_are() -> None:
+def test_softmax_over_the_available_options() -> None:
     who = Units.of(["q1", "q2", "q3"])
     logs = [[log(2), log(6), -50.0], [log(1), log(3), 9.0], [0.0, NAN, 0.0]]
     result = urag.Choices.of(who, "ABC", logs, ["A", "B", "A"], [[True] * 3, [True, True, False], [True] * 3])
@@ -218,7 +218,7 @@ def test_thresholds_label_by_label() -> None:
     assert apart.limits_lac.tolist() == [pytest.approx(0.1), pytest.approx(0.7)]
 
 
-def test_units_of_a_question_are_not_called_questions() -> None:
+def test_notes_distinguish_units_and_questions() -> None:
     # Ten units of five questions calibrate, one of them without a distribution: nine units of five questions are left.
     def two_each(rows: list[list[float]], prefix: str) -> urag.Choices:
         with np.errstate(divide="ignore"):

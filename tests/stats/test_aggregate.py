@@ -38,7 +38,7 @@ def simulated(n: int = 4000) -> tuple[np.ndarray, np.ndarray, Ratings]:
     return truth, skill, Ratings.from_codes(codes, ["a", "b"], list("wxyz"))
 
 
-def test_dawid_skene_finds_what_was_put_in() -> None:
+def test_dawid_skene_recovers_the_simulated_rates() -> None:
     truth, skill, table = simulated()
     result = dawid_skene(table)
     assert result.converged
@@ -53,7 +53,7 @@ def test_dawid_skene_finds_what_was_put_in() -> None:
     assert accuracy == pytest.approx(result.posterior[labelled].max(axis=1).mean(), abs=0.015)
 
 
-def test_dawid_skene_on_collapsed_rows_is_the_same_as_on_all() -> None:
+def test_dawid_skene_on_collapsed_rows_equals_dawid_skene_on_all_rows() -> None:
     _, _, table = simulated(300)
     one_hot = (table.codes[:, :, None] == np.arange(2)).astype(float)
     every, collapsed = dawid_skene_counts(one_hot), dawid_skene(table)
@@ -62,7 +62,7 @@ def test_dawid_skene_on_collapsed_rows_is_the_same_as_on_all() -> None:
     assert (np.isnan(every.posterior[:, 0]) == (table.codes < 0).all(axis=1)).all()
 
 
-def test_dawid_skene_never_loses_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dawid_skene_never_lowers_the_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, table = simulated(200)
     path = []
     for iterations in range(1, 15):
@@ -86,7 +86,7 @@ def by_plain_steps(codes: IntArray, q: int, steps: int) -> FloatArray:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_dawid_skene_goes_on_where_its_steps_are_small_but_its_end_is_far(seed: int) -> None:
+def test_dawid_skene_converges_on_a_flat_ridge(seed: int) -> None:
     """Three annotators who are barely better than chance: a flat ridge, on which steps shrink long before the end."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 2, 400)

@@ -22,7 +22,7 @@ def as_table(values: np.ndarray) -> Ratings:
 
 
 @pytest.mark.parametrize("outlier", [1e7, 1e9, 1e200])
-def test_a_number_that_nobody_is_compared_on_changes_nothing(outlier: float) -> None:
+def test_a_number_on_an_unpaired_unit_changes_nothing(outlier: float) -> None:
     pairs = two_raters().astype(float)
     # 12 of 60 units differ and 120 values are half 0, half 1: Do = 12 / 60, De = 2 * 60 * 60 / (120 * 119),
     # alpha = 1 - .2 / .504202 = .603333.
@@ -37,7 +37,7 @@ def test_a_number_that_nobody_is_compared_on_changes_nothing(outlier: float) -> 
 
 
 @pytest.mark.parametrize("labels", [2, 80])
-def test_a_number_far_out_leaves_every_resample_defined(labels: int) -> None:
+def test_an_outlier_leaves_every_resample_defined(labels: int) -> None:
     # Few labels go by counts, more than 32 by moments: both must tell 0 from 1 in resamples without the far one.
     pairs = two_raters().astype(float)
     if labels > 2:

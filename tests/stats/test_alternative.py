@@ -66,7 +66,7 @@ def test_it_follows_the_paper(level: str, judge_noise: float) -> None:
     assert result.passed == (np.mean(adjusted <= 0.05) >= 0.5)
 
 
-def test_epsilon_is_what_a_person_costs() -> None:
+def test_a_larger_epsilon_makes_the_test_easier_to_pass() -> None:
     table = simulated(200, (0.2, 0.2, 0.2), 0.3, seed=1)
     rates = [
         alt_test(table, "judge", epsilon=EPSILON[kind]).winning_rate
@@ -77,7 +77,7 @@ def test_epsilon_is_what_a_person_costs() -> None:
     assert p[0] > p[1] > p[2]
 
 
-def test_under_thirty_units_wilcoxon_takes_over() -> None:
+def test_wilcoxon_is_used_below_thirty_units() -> None:
     table = simulated(25, (0.4, 0.4, 0.4), 0.0, seed=2)
     result = alt_test(table, "judge", epsilon=0.2)
     assert {row.test for row in result.compared} == {"wilcoxon"}
@@ -120,7 +120,7 @@ def test_a_win_on_few_questions_is_marked() -> None:
     assert some.notes[0].parameters == {"n": 1, "of": 4, "fewest": 20, "least": 30, "noun": "question"}
 
 
-def test_two_people_are_compared_with_the_one_other() -> None:
+def test_each_of_two_people_is_compared_with_the_other() -> None:
     table = simulated(60, (0.2, 0.2), 0.1)
     assert alt_test(table, "judge", least_others=2).winning_rate is None
     result = alt_test(table, "judge")
@@ -129,7 +129,7 @@ def test_two_people_are_compared_with_the_one_other() -> None:
     assert (code_of(two), two.parameters) == ("least_others", {"n": 2})
 
 
-def test_the_mirrored_test_loses_where_the_judge_guesses() -> None:
+def test_a_judge_that_guesses_loses_the_mirrored_test() -> None:
     bad = alt_test(simulated(120, (0.1, 0.1, 0.1), 1.0), "judge")
     assert all(row.lost and not row.won for row in bad.compared) and bad.passed is False
     good = alt_test(simulated(120, (0.3, 0.3, 0.3), 0.1), "judge")
@@ -152,7 +152,7 @@ def test_small_samples_are_exact(seed: int) -> None:
     assert _exact_signed_rank(np.array([1.0, 2.0, -3.0])) == 5 / 8
 
 
-def test_annotators_with_too_little_are_skipped_and_named() -> None:
+def test_annotators_with_too_few_units_are_skipped_and_named() -> None:
     table = simulated(60, (0.2, 0.2, 0.2, 0.2), 0.1)
     codes = table.codes.copy()
     codes[9:, 3] = -1

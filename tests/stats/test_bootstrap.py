@@ -22,7 +22,7 @@ def table(n: int = 120, per_cluster: int = 1) -> Ratings:
 
 
 @pytest.mark.parametrize("per_cluster", [1, 6])
-def test_resamples_follow_the_law_of_a_loop_over_the_package(per_cluster: int) -> None:
+def test_resamples_have_the_distribution_of_a_loop_over_the_package(per_cluster: int) -> None:
     ratings = table(120, per_cluster)
     estimated = estimate(METRICS["krippendorff_alpha:nominal"], ratings, collapse(ratings.counts))
     drawn = estimated.value(resample([estimated.tally], IntervalSettings(replicates=4000, seed=3))[0])
@@ -41,7 +41,7 @@ def test_resamples_follow_the_law_of_a_loop_over_the_package(per_cluster: int) -
     assert stats.ks_2samp(drawn, loop).pvalue > 1e-3
 
 
-def test_many_clusters_are_drawn_in_blocks_by_the_same_law() -> None:
+def test_many_clusters_drawn_in_blocks_have_the_same_distribution() -> None:
     # 20,000 clusters: a skewed number x that belongs to its size m, and a mark on three of them.
     rng = np.random.default_rng(8)
     m = rng.integers(1, 6, 20_000).astype(float)
@@ -71,7 +71,7 @@ def test_counts_of_distinct_rows_are_drawn_in_blocks_too() -> None:
     assert (sums[:, 0] / sums[:, 1]).std() == pytest.approx(x.std() / np.sqrt(12_000), rel=0.065)
 
 
-def test_both_ways_of_drawing_have_one_law() -> None:
+def test_both_ways_of_drawing_have_the_same_distribution() -> None:
     # 5 distinct rows: multinomial; the same rows told apart by a hair: index draws.
     values = RNG.integers(0, 5, 400).astype(float)
     rows, count = np.unique(values, return_counts=True)
@@ -146,7 +146,7 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert measures(ratings, ["krippendorff_alpha"], seed=2)[0] != first
 
 
-def test_an_interval_does_not_depend_on_what_else_is_asked() -> None:
+def test_an_interval_does_not_depend_on_other_measures() -> None:
     ratings = table(80, 4)
     alone = measures(ratings, ["krippendorff_alpha"])[0]
     together = {m.measure: m for m in measures(ratings, ["percent", "krippendorff_alpha", "gwet_ac1"])}
@@ -154,7 +154,7 @@ def test_an_interval_does_not_depend_on_what_else_is_asked() -> None:
     assert together["krippendorff_alpha"].high == pytest.approx(alone.high, abs=1e-12)
 
 
-def test_more_confidence_is_wider_and_none_is_no_interval() -> None:
+def test_a_higher_confidence_gives_a_wider_interval() -> None:
     ratings = table()
     narrow = measures(ratings, ["krippendorff_alpha"], confidence=0.8)[0]
     wide = measures(ratings, ["krippendorff_alpha"], confidence=0.99)[0]
@@ -210,7 +210,7 @@ def test_single_precision_changes_no_sum() -> None:
         assert (whole == 2 * half).all()
 
 
-def test_clusters_are_summed_alike_over_few_patterns_and_many() -> None:
+def test_sums_by_cluster_do_not_depend_on_the_number_of_patterns() -> None:
     features = RNG.normal(size=(5, 3))
     of_unit, clusters = RNG.integers(0, 5, 300), RNG.integers(0, 40, 300)
     few = tally_units(features, of_unit, clusters)  # 40 x 5 cells for 300 units: counted

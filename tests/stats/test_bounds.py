@@ -31,7 +31,7 @@ def test_total_agreement_in_three_questions_stays_on_the_scale() -> None:
     assert not any("cut" in note for m in (percent, ac1, pabak) for note in m.notes)
 
 
-def test_a_difference_of_nothing_claims_no_certainty() -> None:
+def test_a_difference_of_zero_has_no_interval() -> None:
     codes = np.array(([[0, 0, 0]] * 9 + [[1, 1, 1]]) * 3)
     table = Ratings.from_codes(codes, ["a", "b"], list("xyz"), clusters=np.arange(30) // 10)
     for measure in ("cohen_kappa", "percent"):
@@ -41,7 +41,7 @@ def test_a_difference_of_nothing_claims_no_certainty() -> None:
         assert result.p_value == result.adjusted == 1.0
 
 
-def test_no_agreement_at_all_is_no_certainty() -> None:
+def test_no_agreement_has_the_exact_upper_bound() -> None:
     # 40 units, never equal, two labels with margins one half each.
     table = pair([[0, 1], [1, 0]] * 20)
     result = {

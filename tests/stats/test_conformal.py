@@ -54,7 +54,7 @@ def test_too_few_units_give_the_full_set(n: int) -> None:
     assert np.isinf(thresholds(np.tile(p, (20, 1)), np.zeros(20 * n, dtype=int), by_class=True)[1:]).all()
 
 
-def test_the_repositorys_quantile_is_one_rank_further_up() -> None:
+def test_the_repositorys_quantile_is_one_rank_higher() -> None:
     scores = np.arange(1, 20) / 100
     # ceil(20 * .9) / 19 = 18/19; numpy's position (19 - 1) * 18/19 = 17.05, "higher" 18 (from 0): the largest.
     assert threshold(scores, 0.1) == 0.18
@@ -124,7 +124,7 @@ def test_empty_sets() -> None:
 
 @pytest.mark.parametrize("score", ["lac", "aps"])
 @pytest.mark.parametrize("alpha", [0.1, 0.25])
-def test_the_promise_is_kept(score: str, alpha: float) -> None:
+def test_the_guaranteed_coverage_is_reached(score: str, alpha: float) -> None:
     covered = []
     for seed in range(150):
         p, y = halves(39 + 60, seed)
@@ -146,7 +146,7 @@ def test_bad_calls_are_refused() -> None:
         threshold([0.1], 0.1, "mapie")  # type: ignore[arg-type]
 
 
-def test_sets_calibrated_label_by_label_hold_every_label() -> None:
+def test_sets_calibrated_by_label_cover_every_label() -> None:
     # The model puts .3 too little on label 3: on average nine of ten sets hold the truth, of that label fewer.
     rng = np.random.default_rng(3)
     codes = rng.choice(4, 4000, p=[0.4, 0.3, 0.2, 0.1])
@@ -167,7 +167,7 @@ def test_sets_calibrated_label_by_label_hold_every_label() -> None:
     )
 
 
-def test_few_calibration_questions_are_warned_of() -> None:
+def test_few_calibration_questions_give_a_note() -> None:
     codes = halves(30)[1]
     # n = 30, k = ceil(31 .9) = 28: Beta(28, 3). At .805 it is P(Bin(30, .805) >= 28) = .0015 + .0108 + .0381 = .050.
     (note,) = few_questions(np.arange(30), codes)

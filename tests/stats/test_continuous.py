@@ -33,7 +33,7 @@ def test_interval_alpha_is_krippendorffs(rows: list[list[float]], shift: float) 
     assert result.n_units == len(paired)
 
 
-def test_it_is_shown_what_it_rests_on() -> None:
+def test_alpha_of_scores_has_its_units_clusters_and_coverage() -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(60, 1)) + rng.normal(scale=0.5, size=(60, 3))
     scores[:6] = np.nan
@@ -52,7 +52,7 @@ def test_it_is_shown_what_it_rests_on() -> None:
         ([[3.3, 3.3], [3.3, 3.3]], "all scores are equal, so agreement cannot be distinguished from chance"),
     ],
 )
-def test_undefined_is_said(scores: Any, reason: str) -> None:
+def test_an_undefined_alpha_has_a_reason(scores: Any, reason: str) -> None:
     result = scores_alpha(scores)
     assert (result.value, result.low, result.reason) == (None, None, reason)
 

@@ -28,7 +28,9 @@ def sample(n: int = 40, rest: int = 400, noise: float = 0.6) -> tuple[np.ndarray
         (None, -0.16585653, (0.319756 - 0.01195705) / 2, 0.5015890931857138),
     ],
 )
-def test_it_is_the_authors_package(lam: float | None, value: float, half: float, used: float) -> None:
+def test_the_estimate_equals_that_of_the_authors_package(
+    lam: float | None, value: float, half: float, used: float
+) -> None:
     f, y = sample()
     result = corrected_mean(f, y, lam=lam)
     assert result.lam == pytest.approx(used, abs=1e-12)
@@ -38,7 +40,7 @@ def test_it_is_the_authors_package(lam: float | None, value: float, half: float,
     assert (result.ppi.high - result.ppi.low) / 2 == pytest.approx(half * wider, rel=1e-4)
 
 
-def test_all_three_side_by_side() -> None:
+def test_judge_only_human_only_and_ppi() -> None:
     f, y = sample()
     result = corrected_mean(f, y)
     assert result.judge_only.value == pytest.approx(f.mean())
@@ -134,7 +136,7 @@ def test_weights_by_hand() -> None:
     assert rate.value == pytest.approx((0.5 + 0.8 - 1) / (1 + 0.8 - 1))
 
 
-def test_equal_weights_are_none() -> None:
+def test_equal_weights_have_no_effect() -> None:
     f, y = sample()
     plain, weighted = corrected_mean(f, y), corrected_mean(f, y, weights=np.full(440, 11.0))
     assert weighted.lam == pytest.approx(plain.lam)
@@ -144,7 +146,7 @@ def test_equal_weights_are_none() -> None:
     assert weighted.ppi.high - weighted.ppi.low == pytest.approx(plain.ppi.high - plain.ppi.low, rel=0.05)
 
 
-def test_a_sample_of_equally_many_a_stratum_takes_weights() -> None:
+def test_a_sample_with_equal_strata_needs_weights() -> None:
     rng = np.random.default_rng(3)
     values: dict[str, list[float]] = {"plain": [], "human": [], "ppi": []}
     covered = {"human": 0, "ppi": 0}
@@ -170,7 +172,7 @@ def test_a_sample_of_equally_many_a_stratum_takes_weights() -> None:
     assert min(covered.values()) / 300 >= 0.91, covered  # .95 with a standard error of .013
 
 
-def test_a_share_stays_in_its_bounds_and_says_what_it_has_not_seen() -> None:
+def test_a_share_stays_in_its_bounds_and_has_the_exact_bound() -> None:
     f = np.array([0.0, 1.0] * 10)
     y = np.full(20, np.nan)
     y[:12] = 0.0

@@ -101,7 +101,7 @@ def test_gold_is_never_a_person() -> None:
     assert (result.decision, result.source, result.people) == ("trust", "h1", ())
 
 
-def test_gold_that_contradicts_everybody_holds_the_verdict_up() -> None:
+def test_gold_that_contradicts_all_people_prevents_trust() -> None:
     # Two people and the judge follow a cue that is right on 57 % of the units (kappa .14 with gold), and agree on it.
     rng = np.random.default_rng(0)
     gold = rng.integers(0, 2, 1000)
@@ -186,7 +186,7 @@ def test_a_judge_blind_to_a_label_is_trusted_for_the_others() -> None:
     assert (result.labels[4].judge, result.labels[5].judge) == (0.0, None)
 
 
-def test_a_judge_that_gives_a_label_too_often_does_not_mean_it() -> None:
+def test_a_judge_that_gives_a_label_too_often_misses_its_precision() -> None:
     # Two people of kappa .67; the judge says '3' where they do, and on as many other units: 42 % of its '3' is a person's '3'.
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -199,7 +199,7 @@ def test_a_judge_that_gives_a_label_too_often_does_not_mean_it() -> None:
         assert "to find '3'" in labels_text(row.labels) and "precision missed (" in row.because
 
 
-def test_a_label_that_nobody_gave_is_no_part_of_the_verdict() -> None:
+def test_a_label_that_nobody_gave_is_not_part_of_the_verdict() -> None:
     table = copied(600, {**PEOPLE, "judge": 0.9}, [0.5, 0.5])
     wider = Ratings.from_codes(table.codes, ["l0", "l1", "rare"], table.annotators)
     result = verdict(wider, "judge", list(PEOPLE))
@@ -217,7 +217,7 @@ def test_a_sentence_names_a_few_labels_and_counts_many() -> None:
     assert labels_text(result.labels) == "for 9 of 9 labels"
 
 
-def test_people_who_do_not_agree_decide_nothing() -> None:
+def test_people_who_do_not_agree_leave_the_verdict_undecided() -> None:
     # Two people who know, three who guess: a judge of kappa .16 with them all, better than they are with each other.
     skills = {"h1": 0.8185, "h2": 0.8185, "g1": 0.0, "g2": 0.0, "g3": 0.0, "judge": 0.5}
     result = verdict(copied(300, skills, [0.5, 0.5]), "judge", list(skills)[:5])
@@ -233,7 +233,7 @@ def test_the_margin_is_an_option() -> None:
     assert verdict(table, "judge", ["h1", "h2"], margin=-0.4).decision == "trust"
 
 
-def test_questions_can_undo_a_verdict() -> None:
+def test_clustering_by_question_can_change_a_verdict() -> None:
     # Wrong on 4 of 40 questions, on all ten units of each: kappa .8
     gold = np.arange(400) // 10 % 2
     judge = np.where(np.arange(400) // 10 < 4, 1 - gold, gold)
@@ -244,7 +244,7 @@ def test_questions_can_undo_a_verdict() -> None:
     assert verdict(by_question, "judge", reference="gold").decision == "undecided"
 
 
-def test_identical_people_are_warned_of() -> None:
+def test_identical_annotators_give_a_warning() -> None:
     table = noisy(300, {"judge": 0.1, "h1": 0.1, "h2": 0.1})
     twice = table.with_annotator("h1b", table.column("h1"))
     result = verdict(twice, "judge", ["h1", "h2", "h1b"])
@@ -253,7 +253,7 @@ def test_identical_people_are_warned_of() -> None:
     assert verdict(table, "judge", ["h1", "h2"]).warnings == ()
 
 
-def test_people_who_share_no_units_are_one_source_together() -> None:
+def test_people_who_share_no_units_form_a_single_source() -> None:
     codes = np.full((200, 4), -1)
     codes[:, 0] = codes[:, 3] = np.arange(200) % 2
     for i in range(200):
@@ -288,7 +288,7 @@ def test_bad_calls_are_refused() -> None:
         verdict(table, "judge", reference="gold", margin=1.1)
 
 
-def test_no_bound_of_an_agreement_lies_beyond_one() -> None:
+def test_no_bound_of_an_agreement_is_above_one() -> None:
     # 24 units; x and y differ on two, x and the judge on two others: t intervals with 23 degrees of freedom reach 1.02, 1.09.
     codes = np.array([[i % 2, i % 2, i % 2] for i in range(24)])
     codes[[0, 12], 1] = 1
@@ -305,7 +305,7 @@ def test_no_bound_of_an_agreement_lies_beyond_one() -> None:
 
 @pytest.mark.parametrize(("honest", "copying"), [(2, 1), (1, 2), (1, 4)])
 @pytest.mark.parametrize("changed", [0.0, 0.005, 0.01])
-def test_whoever_gives_nearly_the_labels_of_a_judge_that_guesses_is_named(
+def test_annotators_who_copy_a_judge_that_guesses_are_named(
     honest: int, copying: int, changed: float
 ) -> None:
     for seed in range(3):
@@ -324,7 +324,7 @@ def test_whoever_gives_nearly_the_labels_of_a_judge_that_guesses_is_named(
         assert result.decision in ("undecided", "do not trust") and set(result.copies) == set(copies)
 
 
-def test_a_judge_as_good_as_people_of_unequal_skill_rests_on_all_of_them() -> None:
+def test_a_judge_as_good_as_people_of_unequal_skill_is_trusted() -> None:
     skills = {"a": 0.95, "b": 0.85, "c": 0.6, "d": 0.75, "e": 0.8, "judge": 0.9}
     names = list(skills)[:5]
     result = [

@@ -6,7 +6,7 @@ import pytest
 from judge.stats.drift import LEVEL, as_codes, drift_p, drift_power, noise_of
 
 
-def test_p_values_worked_out() -> None:
+def test_p_values_by_hand() -> None:
     # One anchor, three equal replies and then another: it is today's reply in one of four deals.
     assert drift_p(np.array([[0, 0, 0]]), np.array([[1]])) == pytest.approx(1 / 4)
     # Two such anchors: 1/16. With one that was the odd one before (2 differing pairs of 3 at most, in no deal more than 3):
@@ -40,7 +40,7 @@ def test_the_level_holds_at_any_noise(noise: float) -> None:
     assert alarms / 2000 <= 0.070
 
 
-def test_a_fifth_of_changed_anchors_is_found() -> None:
+def test_a_change_in_a_fifth_of_the_anchors_is_detected() -> None:
     assert pytest.approx(0.05) == 52 * LEVEL
     for noise in (0.0, 0.05, 0.1):
         assert drift_power(100, noise, studies=50) >= 0.8
@@ -48,7 +48,7 @@ def test_a_fifth_of_changed_anchors_is_found() -> None:
     assert drift_power(10, 0.1, studies=50) < 0.8
 
 
-def test_noise_is_read_from_pairs() -> None:
+def test_noise_is_estimated_from_pairs() -> None:
     # Of 4 anchors one has one reply of three that differs: 2 of its 3 pairs, so 2/12 = 2 p (1 - p), p = .0918.
     rows = as_codes([["a", "a", "b"], ["a", "a", "a"], ["b", "b", "b"], ["c", "c", "c"]])
     assert noise_of(rows) == pytest.approx((1 - (2 / 3) ** 0.5) / 2)

@@ -114,7 +114,7 @@ def test_random_labels_are_near_zero(key: str) -> None:
 
 
 @pytest.mark.parametrize("per", (1, 3))
-def test_names_of_labels_people_and_questions_do_not_decide_what_is_drawn(per: int) -> None:
+def test_names_of_labels_people_and_questions_do_not_change_intervals(per: int) -> None:
     """The seed alone decides the resamples: with other names, that is in another order, every interval is the same."""
     rng = np.random.default_rng(11)
     truth = rng.choice(3, size=120, p=(0.6, 0.3, 0.1))

@@ -17,7 +17,7 @@ def test_holm_by_hand() -> None:
 
 
 @given(p=P_VALUES)
-def test_benjamini_yekutieli_is_scipys(p: list[float]) -> None:
+def test_benjamini_yekutieli_equals_scipy(p: list[float]) -> None:
     assert benjamini_yekutieli(p) == pytest.approx(false_discovery_control(p, method="by"), abs=1e-12)
 
 

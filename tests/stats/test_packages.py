@@ -41,7 +41,7 @@ def ours(ratings: Ratings, key: str) -> float | None:
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
 @settings(max_examples=50, deadline=None)
 @given(table=tables())
-def test_alpha_is_krippendorffs(level: str, table: Ratings) -> None:
+def test_alpha_equals_that_of_the_krippendorff_package(level: str, table: Ratings) -> None:
     numbers = np.array([float(label) for label in table.domain])
     domain = numbers if level in ("interval", "ratio") else np.arange(len(numbers), dtype=float)
     data = np.where(table.codes < 0, np.nan, domain[table.codes]).T
@@ -61,7 +61,7 @@ def test_alpha_is_krippendorffs(level: str, table: Ratings) -> None:
 @pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
 @settings(max_examples=50, deadline=None)
 @given(table=tables(annotators=2))
-def test_kappa_is_scikit_learns(weights: str | None, table: Ratings) -> None:
+def test_kappa_equals_that_of_scikit_learn(weights: str | None, table: Ratings) -> None:
     first, second = table.codes[(table.codes >= 0).all(axis=1)].T
     (shown,) = measures(table, ["cohen_kappa" + (f":{weights}" if weights else "")], interval=None)
     if len(first) == 0 or len(set(first)) == 1 or len(set(second)) == 1:
@@ -75,7 +75,7 @@ def test_kappa_is_scikit_learns(weights: str | None, table: Ratings) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(table=tables(annotators=2))
-def test_class_scores_are_scikit_learns(table: Ratings) -> None:
+def test_class_scores_equal_those_of_scikit_learn(table: Ratings) -> None:
     both = (table.codes >= 0).all(axis=1)
     names = np.array(table.domain)
     predicted, reference = (names[column[both]] for column in table.codes.T)

@@ -59,7 +59,7 @@ def test_only_units_that_all_labelled_count() -> None:
         assert part.difference.value == full.difference.value and part.p_value == full.p_value
 
 
-def test_p_values_are_holms_over_all_pairs_and_agree_with_the_intervals() -> None:
+def test_p_values_are_adjusted_over_all_pairs_and_agree_with_the_intervals() -> None:
     table = people(400, {"gold": 0.0, "good": 0.05, "bad": 0.3, "same": 0.3}, seed=3)
     result = compare(table, ["good", "bad", "same"], "gold")
     assert [(c.first, c.second) for c in result] == [("good", "bad"), ("good", "same"), ("bad", "same")]
@@ -125,7 +125,7 @@ def test_a_difference_without_spread_has_the_sign_tests_p(shift: float, p: float
     assert (result.difference, result.low, result.p) == (pytest.approx(shift), None, p)
 
 
-def test_what_cannot_be_tested_says_why() -> None:
+def test_a_difference_that_cannot_be_tested_has_a_reason() -> None:
     single = pseudo_values(one_unit_each([1.0]), mean_of)
     assert "number of shared questions is 1" in str(paired_difference(single, single).reason)
     # Without the only question that has a denominator the quotient is undefined.
@@ -179,7 +179,7 @@ def test_agreement_of_single_units_is_the_paired_t_test() -> None:
         assert (m.low, m.high) == (pytest.approx(low), pytest.approx(high))
 
 
-def test_equal_judges_are_said_to_differ_in_five_percent_of_studies() -> None:
+def test_equal_judges_differ_significantly_in_five_percent_of_studies() -> None:
     # 60 questions of 5 units, two judges of the same accuracy whose errors cluster; 400 studies: 5 % + 3 s.e. is 8.3 %.
     rng = np.random.default_rng(11)
     n, shown = 300, 0
@@ -195,7 +195,7 @@ def test_equal_judges_are_said_to_differ_in_five_percent_of_studies() -> None:
     assert 0.02 <= shown / 400 <= 0.083
 
 
-def test_who_errs_where_is_counted_label_by_label() -> None:
+def test_errors_of_both_judges_are_counted_by_label() -> None:
     truth = np.array([0, 0, 0, 1, 1, 2])
     codes = np.array([[0, 0], [0, 1], [0, 1], [0, 1], [0, 0], [2, 2]])
     [duel] = duels_of(codes, truth)
@@ -212,7 +212,7 @@ def test_a_judge_of_one_label_counts_as_no_skill() -> None:
     assert np.isnan(kappa_of(flat.sum(axis=0, keepdims=True)))[0], "chance alone agrees: undefined"
 
 
-def test_two_shares_differ_by_one_at_most() -> None:
+def test_two_shares_differ_by_at_most_one() -> None:
     # Three units: the second judge is right on the first alone, the first on all but the first. t(2) = 4.3 reaches past 1.
     codes = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 0]])
     table = Ratings.from_codes(codes, ["a", "b"], ["gold", "one", "two"])
@@ -221,7 +221,7 @@ def test_two_shares_differ_by_one_at_most() -> None:
     assert -1 <= result.difference.low < result.difference.high <= 1
 
 
-def test_two_outcomes_of_0_and_1_have_the_exact_test() -> None:
+def test_binary_outcomes_have_the_exact_test() -> None:
     """12 questions, the second wins 5 and loses none: McNemar's exact p is 2 / 2^5 = .0625 (the t-test says .017)."""
     first = np.zeros(12)
     second = np.array([1.0] * 5 + [0.0] * 7)

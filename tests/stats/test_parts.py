@@ -10,7 +10,7 @@ from judge.stats.parts import assumed_spread, detectable, spread_parts
 SHARES = (0.2, 0.2, 0.6)
 
 
-def test_every_stratum_is_split_in_the_shares_asked_for() -> None:
+def test_every_stratum_is_split_in_the_requested_shares() -> None:
     strata = [(float(i % 4),) for i in range(400)]
     parts = spread_parts(strata, SHARES, 7)
     for stratum in range(4):
@@ -19,7 +19,7 @@ def test_every_stratum_is_split_in_the_shares_asked_for() -> None:
         assert np.abs(counts - [20, 20, 60]).max() <= 3
 
 
-def test_each_question_has_the_chance_of_a_parts_share() -> None:
+def test_each_question_is_in_a_part_with_the_probability_of_its_share() -> None:
     draws = np.array([spread_parts([(0.0,)] * 12, SHARES, seed) for seed in range(2000)])
     for part, share in enumerate(SHARES):
         # 2,000 draws: 4 standard errors of a share of .6 are 4 sqrt(.24 / 2000) = .044.
@@ -28,7 +28,7 @@ def test_each_question_has_the_chance_of_a_parts_share() -> None:
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.6), (1.0, 0.0), (-0.2, 0.6, 0.6)])
-def test_shares_that_are_none_are_refused(shares: tuple[float, ...]) -> None:
+def test_invalid_shares_are_refused(shares: tuple[float, ...]) -> None:
     with pytest.raises(BadInput, match="sum to 1"):
         spread_parts([(0.0,)] * 12, shares, 0)
 
@@ -53,7 +53,7 @@ def test_400_units_show_a_difference_of_about_a_tenth() -> None:
     assert assumed_spread(400, 80, 0.5) == pytest.approx((0.25 * 1.4 / 5) ** 0.5 / 0.5)
 
 
-def test_the_difference_said_to_be_found_with_80_percent_is() -> None:
+def test_the_detectable_difference_is_detected_in_80_percent_of_studies() -> None:
     # Two judges right on 70 and 70 + d % of balanced binary units, independently; kappa = 2 accuracy - 1.
     rng = np.random.default_rng(5)
     n, level, studies = 300, 0.025, 400
@@ -74,7 +74,7 @@ def test_the_difference_said_to_be_found_with_80_percent_is() -> None:
     assert 0.72 <= result / studies <= 0.88
 
 
-def test_no_spread_of_judges_that_are_undefined_or_seen_once() -> None:
+def test_undefined_judges_and_single_questions_have_no_spread() -> None:
     sums = kappa_sums(np.array([0, 1]), np.array([0, 1]), np.array([0, 0]), 2)
     assert difference_spread(sums, sums) is None
     flat = kappa_sums(np.zeros(4, int), np.zeros(4, int), np.arange(4), 2)

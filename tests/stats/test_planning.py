@@ -48,7 +48,7 @@ def test_a_decision_by_hand() -> None:
     assert plan.n_units == 197
 
 
-def test_kappa_variance_is_the_delta_methods() -> None:
+def test_kappa_variance_equals_that_of_the_delta_method() -> None:
     # For two labels, share p, Fleiss, Cohen & Everitt's variance at kappa 0 is 1 / n: sd 1 whatever p.
     for share in (0.5, 0.2, 0.05):
         assert expected_kappa(0.0, [share, 1 - share]).sd == pytest.approx(1.0)
@@ -73,7 +73,7 @@ def test_a_planned_kappa_has_the_width(weights: str | None) -> None:
     assert np.mean(widths) == pytest.approx(0.12, rel=0.08)
 
 
-def test_more_is_what_is_missing() -> None:
+def test_a_plan_subtracts_the_existing_labels() -> None:
     design = Design(value=0.5, sd=0.5, icc=0.0, n_units=100, n_clusters=50)
     (plan,) = plan_width(design, 0.1, per_cluster=[2])
     assert (plan.n_clusters, plan.more_clusters, plan.more_units) == (193, 143, 286)
@@ -113,7 +113,7 @@ def uneven(sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.
 
 
 @pytest.mark.parametrize("per_cluster", [1, 5])
-def test_a_pilot_of_uneven_questions_is_worth_what_its_interval_says(per_cluster: int) -> None:
+def test_a_pilot_of_uneven_questions_counts_with_its_actual_interval(per_cluster: int) -> None:
     # 100 questions of 1, 1, 2 and 15 units. The mean size of 4.75 would make them worth far more than they are:
     # sum m^2 / n = 12.2 units share a question with a unit, and an interval narrower than today's would be "there".
     widths, more = [], []
@@ -136,7 +136,7 @@ def test_a_pilot_of_uneven_questions_is_worth_what_its_interval_says(per_cluster
     assert np.mean(widths) == pytest.approx(1.0, abs=0.1)
 
 
-def test_a_pilot_counts_with_the_variance_that_it_has() -> None:
+def test_a_pilot_counts_with_its_actual_variance() -> None:
     # Questions (0 0 0 0), (1), (1): mean 1/3, totals of deviations -4/3, 2/3, 2/3: their squares sum to 24/9, and
     # 3/2 of that over n sd^2 = 6 * (4/9 + 8/9) / 5 = 1.6 is an effect of 2.5: 6 units worth 2.4.
     design = agreeing([0.0, 0, 0, 0, 1, 1], clusters=[0, 0, 0, 0, 1, 2])
@@ -150,7 +150,7 @@ def test_a_pilot_counts_with_the_variance_that_it_has() -> None:
     assert agreeing([0.0, 1, 1, 0], clusters=[0, 0, 0, 0]).effect == 4.0
 
 
-def test_few_questions_take_students_t() -> None:
+def test_few_questions_use_students_t() -> None:
     # sd .5, width .5: 1.96 gives (2 * 1.96 * .5 / .5)^2 = 15.4. With 17 questions t(16) = 2.120 asks for 17.98,
     # with 18 t(17) = 2.110 for 17.8.
     (plan,) = plan_width(Design(0.5, 0.5, 0.0), 0.5, per_cluster=[1])
@@ -160,7 +160,7 @@ def test_few_questions_take_students_t() -> None:
     assert (many.n_clusters, many.notes) == (43, ())  # (2 * 1.96 * .5 / .3)^2 = 42.7
 
 
-def test_a_decision_takes_the_questions_that_a_verdict_takes() -> None:
+def test_a_decision_needs_as_many_questions_as_a_verdict() -> None:
     assert FEWEST_CLUSTERS == 10  # nine decide nothing: test_a_perfect_judge_on_few_units_is_not_trusted
     (plan,) = plan_decision(expected_rate(0.95), 0.3, per_cluster=[10])
     assert (plan.n_clusters, plan.n_units) == (10, 100)

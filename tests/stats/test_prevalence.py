@@ -22,7 +22,7 @@ def test_by_hand() -> None:
     assert lang_reiczigel((0.6, 100), (0.3, 40), (0.4, 40)) == (0.0, 1.0)
 
 
-def test_units_alike_count_as_one() -> None:
+def test_equal_units_of_a_cluster_count_as_one() -> None:
     # Every value four times, in a cluster: 50 clusters are worth 50 units (but for g / (g - 1)).
     values = np.repeat((np.arange(50) % 5 == 0).astype(float), 4)
     share, n = effective_share(values, np.ones(200), np.arange(200) // 4)
@@ -33,7 +33,7 @@ def test_units_alike_count_as_one() -> None:
 
 
 @pytest.mark.parametrize(("rate", "se", "sp"), [(0.05, 0.8, 0.95), (0.1, 0.7, 0.9), (0.4, 0.85, 0.8)])
-def test_it_holds_the_truth(rate: float, se: float, sp: float) -> None:
+def test_the_interval_covers_the_true_rate(rate: float, se: float, sp: float) -> None:
     # 1,000 units judged, 100 labelled, drawn at random. A bootstrap covered .67 to .86 of such studies.
     rng = np.random.default_rng(round(100 * rate))
     covered = defined = 0
@@ -58,7 +58,7 @@ def test_a_share_has_wilsons_bounds() -> None:
     assert (result.low, result.high) == (pytest.approx(0.02124, abs=1e-5), pytest.approx(0.11318, abs=1e-5))
 
 
-def test_a_rare_share_is_held() -> None:
+def test_the_interval_of_a_rare_share_covers_it() -> None:
     # p = .05, 100 units: the standard error's interval covered .894.
     rng = np.random.default_rng(1)
     covered = 0
@@ -79,7 +79,7 @@ def test_rogan_gladen_by_hand() -> None:
     assert result.n_units == 100
 
 
-def test_a_corrected_rate_is_cut_to_its_range() -> None:
+def test_a_corrected_rate_is_clipped_to_its_range() -> None:
     y = np.array([1.0] * 10 + [0.0] * 10 + [np.nan] * 80)
     f = np.array([1.0] * 10 + [0.0] * 5 + [1.0] * 5 + [0.0] * 80)
     result = rogan_gladen(f, y)
@@ -105,18 +105,18 @@ def test_a_corrected_rate_is_cut_to_its_range() -> None:
         ([np.nan] * 4, [1, 1, 0, 0], "the judge labelled no unit"),
     ],
 )
-def test_a_rate_that_cannot_be_corrected_is_said(f: list[float], y: list[float], reason: str) -> None:
+def test_a_rate_that_cannot_be_corrected_has_a_reason(f: list[float], y: list[float], reason: str) -> None:
     result = rogan_gladen(np.array(f, dtype=float), np.array(y, dtype=float))
     assert result.value is None
     assert (result.reason or "").startswith(reason)
 
 
-def test_a_rate_takes_zeros_and_ones() -> None:
+def test_a_rate_needs_zeros_and_ones() -> None:
     with pytest.raises(BadInput, match="human must contain only 0, 1 and nan"):
         rogan_gladen(np.array([1.0]), np.array([0.5]))
 
 
-def test_rogan_gladen_says_how_few_its_shares_rest_on() -> None:
+def test_rogan_gladen_notes_how_few_units_its_shares_have() -> None:
     f, y = np.tile([1.0, 0.0], 200), np.full(400, np.nan)
     y[:60] = np.arange(60) % 3 == 0
     f[100] = np.nan

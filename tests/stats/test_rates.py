@@ -16,7 +16,7 @@ def result(domain: list[str]) -> Verdict:
     return verdict(Ratings.from_codes(codes, domain, names), "judge", names[:3])
 
 
-def test_a_declared_label_that_nobody_uses_makes_no_study_of_three_labels() -> None:
+def test_an_unused_declared_label_does_not_count() -> None:
     two, three = nearest(result(["a", "b"])), nearest(result(["a", "b", "c"]))
     assert two is not None
     assert (two.labels, two.people, two.units, two.per_question) == (2, 3, 300, 1)
@@ -24,7 +24,7 @@ def test_a_declared_label_that_nobody_uses_makes_no_study_of_three_labels() -> N
     assert "2 labels" in like_this(result(["a", "b", "c"]))
 
 
-def test_the_rarest_label_of_the_cell_is_no_more_frequent_than_that_of_the_study() -> None:
+def test_the_rarest_label_of_the_cell_is_at_most_as_frequent_as_that_of_the_study() -> None:
     """Gold alone, no label rows: two labels are no three; of three, 21 % of the rarest is below the quarter that
     the cell with a "minority" of one half has, so the cell with a tenth is the one.
     """

@@ -60,7 +60,7 @@ def test_temperature_undoes_overconfidence() -> None:
         ([-1, -1], "no unit has both"),
     ],
 )
-def test_a_temperature_that_does_not_exist_is_said(codes: list[int], reason: str) -> None:
+def test_a_temperature_that_does_not_exist_has_a_reason(codes: list[int], reason: str) -> None:
     result, why = temperature(np.array([[0.9, 0.1], [0.7, 0.3]]), np.array(codes))
     assert result is None
     assert reason in (why or "")
@@ -114,7 +114,7 @@ def test_settings_are_checked() -> None:
         scaled(np.array([[0.5, 0.5]]), 0.0)
 
 
-def test_design_weights_count_units_as_often_as_they_stand_for() -> None:
+def test_a_unit_counts_as_often_as_its_design_weight() -> None:
     # The second unit stands for three, so that every estimate is that of the four units, and none has an interval.
     p = np.array([[0.9, 0.1], [0.6, 0.4]])
     codes = np.array([0, 1])

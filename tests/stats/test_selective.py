@@ -18,7 +18,7 @@ def test_single_units_are_the_exact_binomial(wrong: int, least: int) -> None:
         assert p(29) == pytest.approx(0.9**29)
 
 
-def test_a_bet_on_questions_of_right_units_is_what_it_says() -> None:
+def test_the_bet_on_questions_of_right_units_by_hand() -> None:
     # 40 questions of 5 right units: S = -.5, the largest S possible 4.5, so bet f multiplies by 1 + f / 9 a question.
     bets = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05]
     stakes = [0.24, 0.12, 0.12, 0.1, 0.1, 0.08, 0.08, 0.06, 0.05, 0.03, 0.02]
@@ -34,7 +34,7 @@ def test_a_bet_on_questions_of_right_units_is_what_it_says() -> None:
     )
 
 
-def test_one_question_all_wrong_does_not_ruin_the_bet_and_nothing_accepted_shows_nothing() -> None:
+def test_one_wrong_question_does_not_ruin_the_bet() -> None:
     clusters = np.repeat(np.arange(100), 5)
     p = disagreement_p(clusters == 3, clusters, 0.1)
     assert 0 < p < 0.05 and np.isfinite(p)
@@ -81,12 +81,12 @@ def test_steps_after_a_failure_never_hold() -> None:
 
 
 @pytest.mark.parametrize("layout", ["one", "five", "mixed", "two"])
-def test_the_promise_is_broken_in_at_most_five_percent_of_studies(layout: str) -> None:
+def test_the_guarantee_is_violated_in_at_most_five_percent_of_studies(layout: str) -> None:
     # The hardest world: whatever is accepted breaks the promise. 120 studies; 5 % + 3 standard errors is 11 %.
     _, none, _ = rates(World("edge", layout, 0.8, 120), 120, 1, 100)
     assert 1 - none <= 0.11
 
 
-def test_a_judge_that_is_good_enough_is_let_stand_alone() -> None:
+def test_a_judge_that_is_good_enough_labels_alone() -> None:
     broken, none, covered = rates(World("sure", "five", 0.8, 150), 30, 1, 4000)
     assert none <= 0.25 and covered >= 0.6 and broken <= 0.1  # the benchmark: .08, .79 and 0

@@ -48,7 +48,7 @@ def test_a_label_called_nan_is_a_label() -> None:
     assert result["krippendorff_alpha"].n_units == 3
 
 
-def test_none_is_missing_and_no_category() -> None:
+def test_none_is_missing_and_not_a_category() -> None:
     result = by_name(Ratings.from_rows(rows(("a", "a"), ("b", "b"), ("a", None)), ["a", "b"]))
     assert result["percent"].value == 1.0
     assert (result["percent"].n_units, result["percent"].coverage) == (2, pytest.approx(2 / 3))
@@ -100,7 +100,7 @@ def test_weights_follow_the_declared_order_not_the_alphabet() -> None:
     assert alphabet["cohen_kappa"].value != pytest.approx(0.375, abs=0.05)
 
 
-def test_no_overlap_is_said() -> None:
+def test_no_overlap_gives_a_reason() -> None:
     result = by_name(pair([[0, -1], [1, -1], [-1, 0]]))
     assert all(m.value is None for m in result.values())
     assert result["cohen_kappa"].reason == "no unit is labelled by both 'x' and 'y'"
@@ -108,7 +108,7 @@ def test_no_overlap_is_said() -> None:
     assert result["krippendorff_alpha"].n_units == 0
 
 
-def test_one_label_in_the_domain_is_said() -> None:
+def test_one_label_in_the_domain_gives_a_reason() -> None:
     result = by_name(pair([[0, 0], [0, 0]], "a"))
     assert result["krippendorff_alpha"].value is None
     assert result["krippendorff_alpha"].reason == "'a' is the only label in the domain"

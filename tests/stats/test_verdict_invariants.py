@@ -67,7 +67,7 @@ def test_a_change_of_people_makes_no_random_judge_trusted(change: Callable[..., 
     assert np.isin(result.decision, (TRUST, IN_PART)).sum() <= 1
 
 
-def test_splitting_a_person_leaves_the_pooled_agreement_alone() -> None:
+def test_splitting_a_person_does_not_change_the_pooled_agreement() -> None:
     rng = np.random.default_rng(0)
     table = copied(200, SKILLS, [0.7, 0.3])
     judge, people = table.codes[None, :, 3], table.codes[None, :, :3]
@@ -77,7 +77,7 @@ def test_splitting_a_person_leaves_the_pooled_agreement_alone() -> None:
     assert np.array_equal(whole.difference.low, parts.difference.low)
 
 
-def test_one_study_is_one_of_many() -> None:
+def test_one_study_equals_the_same_study_in_a_batch() -> None:
     tables = [copied(120, SKILLS, [0.7, 0.3], seed) for seed in range(5)]
     codes = np.stack([t.codes for t in tables])
     many = rule(sums(codes[..., 3], codes[..., :3], tables[0].clusters, np.eye(2), 1 - np.eye(2)), Limits())
@@ -88,7 +88,7 @@ def test_one_study_is_one_of_many() -> None:
         assert states == {name: words[int(s[i])] for name, s in many.states.items()}
 
 
-def test_the_batched_alt_test_is_the_single_one() -> None:
+def test_the_batched_alt_test_equals_the_single_alt_test() -> None:
     for seed in range(10):
         table = copied(90, SKILLS, [0.7, 0.3], seed, per_question=2)
         result = verdict(table, "judge", ["h1", "h2", "h3"], power=None, epsilon=0.05 + 0.03 * (seed % 5))

@@ -23,7 +23,7 @@ def planned(table: Ratings, *people: str, power: float = 0.8, **given: Any) -> V
     return plan_of(verdict(table, "judge", people, power=power, **given), power)
 
 
-def test_a_step_of_the_curve_is_found_and_not_interpolated() -> None:
+def test_a_step_of_the_curve_is_not_interpolated() -> None:
     # Judge and gold alike on 30 units, nine of them b: only evidence is missing, one more b. 7 new units have one with a
     # chance of 1 - (1 - 9/30)^7 = .92, 4 of .76 and 5 of .83 (in truths drawn around 9/30 a little less).
     codes = np.repeat([[0, 0], [1, 1]], [21, 9], axis=0)
@@ -32,7 +32,7 @@ def test_a_step_of_the_curve_is_found_and_not_interpolated() -> None:
     assert plan.more_units in (4, 5, 6)
 
 
-def test_a_plan_names_who_labels_and_by_what_chance() -> None:
+def test_a_plan_names_the_annotators_and_the_probability() -> None:
     table = copied(120, {**PEOPLE, "judge": 0.8185}, [0.5, 0.5], 1)
     plan = planned(table, "h1", "h2")
     assert (plan.decision, plan.labelled_by) == ("undecided", ("h1", "h2"))
@@ -45,7 +45,7 @@ def test_a_plan_names_who_labels_and_by_what_chance() -> None:
     assert planned(table, "h1", "h2", power=0.6).more_units < plan.more_units
 
 
-def test_near_the_limit_no_number_would_do() -> None:
+def test_near_the_limit_no_number_suffices() -> None:
     # 56 of 72 units alike, both labels as often: kappa (56/72 - .5) / .5 = .5556.
     codes = np.array([[0, 0], [1, 1], [0, 0], [1, 1], [0, 1], [1, 0]] * 8 + [[0, 0], [1, 1]] * 12)
     table = Ratings.from_codes(codes, ["a", "b"], ["judge", "gold"])
@@ -64,12 +64,12 @@ def test_no_sentence_names_zero_units() -> None:
     assert plan.why.startswith("the units that are already drawn have a chance of only ")
 
 
-def test_what_is_decided_needs_nothing() -> None:
+def test_a_decided_verdict_needs_no_labels() -> None:
     plan = planned(noisy(300, {"judge": 0.5, "x": 0.1, "y": 0.1}), "x", "y")
     assert (plan.decision, plan.more_units, plan.curve) == ("do not trust", 0, ())
 
 
-def test_too_few_questions_are_no_pilot() -> None:
+def test_too_few_questions_are_not_a_pilot() -> None:
     plan = planned(noisy(16, {"judge": 0.2, "gold": 0.0}, per_question=2), reference="gold")
     # 8 questions of two units: 22 more make thirty.
     assert (plan.more_clusters, plan.more_units) == (22, 44)
@@ -93,7 +93,7 @@ def kept_promises(rng: np.random.Generator, studies: int, pilot: int) -> tuple[F
     return promised, came
 
 
-def test_a_chance_is_a_share_of_studies() -> None:
+def test_a_probability_is_a_share_of_studies() -> None:
     # Truths drawn from a flat prior, as the Bayesian bootstrap takes them: the mean chance is the share decided, within
     # 3 standard errors of 80 studies (.46 / sqrt(80) = .051). A plan at the pilot's own value promised .9 and more.
     promised, came = kept_promises(np.random.default_rng(5), 80, 80)

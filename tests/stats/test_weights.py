@@ -38,7 +38,7 @@ def tables(n: int = 120) -> tuple[Ratings, Ratings]:
 
 
 @pytest.mark.parametrize("key", METRICS)
-def test_a_weight_counts_as_so_many_units(key: str) -> None:
+def test_a_unit_of_weight_n_counts_as_n_units(key: str) -> None:
     weighted, repeated = tables()
     level = key.partition(":")[2] if key.startswith("krippendorff") else "ordinal"
     usual = measures(repeated, [key], level=level, interval=None)
@@ -77,7 +77,7 @@ def test_a_confusion_matrix_has_counts_of_the_sample_and_shares_of_all_units() -
     assert result.shares == pytest.approx(whole.matrix / 240)
 
 
-def test_estimated_classes_are_those_of_all_units() -> None:
+def test_estimated_classes_apply_to_all_units() -> None:
     result, whole = map(dawid_skene, tables())
     assert result.prevalence == pytest.approx(whole.prevalence, abs=1e-6)
     assert result.accuracies == pytest.approx(whole.accuracies, abs=1e-6)
@@ -102,7 +102,7 @@ def test_many_pairs_are_weighted_and_count_units_once() -> None:
     assert result.n_units.tolist() == [120] * 3
 
 
-def test_weighted_units_have_an_interval_where_they_tell_enough() -> None:
+def test_weighted_units_have_an_interval_if_there_are_enough() -> None:
     # Kish: (2 n)^2 / (14 n / 3) = 6 n / 7, of which 250 takes 292 units.
     assert 6 * 288 / 7 < LEAST_EFFECTIVE < 6 * 294 / 7
     tested = [tables(n)[0].select(["a", "judge"]) for n in (288, 294)]
