@@ -106,11 +106,6 @@ class Sets:
     limits_lac: FloatArray
     limits_aps: FloatArray
 
-    @property
-    def threshold_lac(self) -> float:
-        """The highest threshold of any letter, by LAC and by APS."""
-        return float(self.limits_lac.max())
-
 
 def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
     """Return probabilities over the available options, 0 elsewhere; rows with an unknown value are nan."""
@@ -194,7 +189,7 @@ def scores(
     if by_class:
         notes.append("each label is calibrated on the units whose true label it is")
         notes += few_questions(fit.units.clusters, fit.correct, test.letters, alpha)
-    elif np.isinf(made.threshold_lac):
+    elif np.isinf(made.limits_lac).any():
         notes.append(f"{n_cal} calibration {noun} are too few for alpha {alpha:g}: every set is full")
     else:
         notes += few_questions(fit.units.clusters, fit.correct, alpha=alpha)

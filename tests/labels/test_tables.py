@@ -4,7 +4,6 @@ import gzip
 import json
 from pathlib import Path
 
-import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -139,15 +138,6 @@ def test_numbers_of_one_value_are_one_label(tmp_path: Path) -> None:
     found = read_table(write_csv(tmp_path / "t.csv", rows), LONG, level="interval")
     assert found.ratings.domain == ("0", "1", "10")
     assert found.numbers("a")[:, 0].tolist() == [1, 1, 10, 0]
-
-
-def test_1500_distinct_numbers_stay_a_small_table(tmp_path: Path) -> None:
-    scores = np.random.default_rng(0).normal(size=1500)
-    rows = [("unit", "a"), *((f"u{i:04}", repr(float(s))) for i, s in enumerate(scores))]
-    found = read_table(
-        write_csv(tmp_path / "t.csv", rows), Layout("unit", annotators=("a",)), level="interval"
-    )
-    assert found.numbers("a")[:, 0].tolist() == scores.tolist()
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "1_000", "abc", ""])

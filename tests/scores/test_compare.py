@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from judge.errors import BadInput
 from judge.scores.compare import combined, compare_all, over
@@ -98,17 +96,3 @@ def test_combined_names_the_undefined_parts() -> None:
     empty = score([NAN], name="b")
     result = combined("d", [score([1.0], name="a"), empty], lambda a, b: a - b).measured(interval=None)
     assert (result.value, result.reason) == (None, "a or b is undefined")
-
-
-VALUES = st.lists(st.sampled_from([0.0, 1.0, NAN]), min_size=1, max_size=12)
-
-
-@settings(max_examples=25)
-@given(first=VALUES, second=VALUES)
-def test_swapping_the_runs_flips_the_sign(first: list[float], second: list[float]) -> None:
-    difference = compare(score(first), score(second), interval=None).difference
-    other = compare(score(second), score(first), interval=None).difference
-    assert difference.n_units == other.n_units
-    assert (difference.value is None) == (other.value is None)
-    if difference.value is not None and other.value is not None:
-        assert difference.value == pytest.approx(-other.value)

@@ -42,9 +42,3 @@ def test_mirage() -> None:
     # NV + CA is the oracle accuracy, which does not depend on the mixed context.
     oracle = values("mirage", "GPT-4o")["accuracy_oracle"]
     assert cells["noise_vulnerability"] + cells["context_acceptability"] == pytest.approx(oracle)
-
-
-def test_confirmation_numbers_carry_their_setting() -> None:
-    people = [p.value for p in published("confirmation") if p.measure == "cbr" and p.by.startswith("people")]
-    assert people == [0.1857, 0.2714, 0.4305]
-    assert values("confirmation", "ScholarQA")["cr[rerank]"] == 0.3913

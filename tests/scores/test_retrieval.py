@@ -3,7 +3,6 @@
 from math import log2
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -261,31 +260,3 @@ def test_unknown_documents_and_rules() -> None:
     rule: Any = "noisy"
     with pytest.raises(BadInput, match="unknown relevant documents"):
         raguard.relevance(2, CLAIMS, DOCUMENTS, LISTS, relevant=rule)
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 10_000))
-def test_own_never_exceeds_any(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n = 6
-    documents = DOCUMENTS.iloc[:0].copy()
-    documents = pd.DataFrame(
-        {
-            "document_id": [f"d{i}" for i in range(12)],
-            "item_id": [f"c{i}" for i in rng.integers(0, n, 12)],
-            "role": rng.choice(["supporting", "misleading", "irrelevant"], 12),
-        }
-    )
-    claims = pd.DataFrame({"item_id": [f"c{i}" for i in range(n)]})
-    lists = pd.DataFrame(
-        [(f"c{c}", r + 1, f"d{d}") for c in range(n) for r, d in enumerate(rng.permutation(12)[:4])],
-        columns=["item_id", "rank", "passage_id"],
-    )
-    for k in (1, 4):
-        result = numbers(raguard.misleading(k, claims, documents, lists))
-        for over in ("owning", "all"):
-            own, other = (
-                result[f"misleading_retrieval_recall@{k}[{whose}/{over}]"] for whose in ("own", "any")
-            )
-            assert (own is None) == (other is None)
-            assert own is None or other is None or own <= other
