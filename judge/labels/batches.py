@@ -52,7 +52,8 @@ def sampled(store: Store, name: str | None, field: str) -> set[str]:
 
 
 def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
-    """Return unit -> design weight for the sample of one batch, or for the samples of all batches with the field.
+    """Return the design weight of each unit in the sample of one batch, or in the samples of all batches with
+    the field.
 
     The result is empty if nothing was sampled, or if all weights are equal.
     """

@@ -15,7 +15,7 @@ NAMES = {
     "cluster": ("question_id", "question", "query_id", "qid", "query", "topic_id", "topic", "cluster", "cluster_id"),
     "probabilities": ("probabilities", "distribution"),
 }  # fmt: skip
-"""Role -> accepted names of its column, ours first."""
+"""The accepted names of the column with each role, our own name first."""
 NO_CLUSTER = "none"
 
 

@@ -80,7 +80,9 @@ class Panel:
     layers: Mapping[str, Mapping[str, int]] = default(default_factory=dict)
     looks: Mapping[str, Look] = default(default_factory=dict)
     conflicts: Mapping[str, int] = default(default_factory=dict)
-    """Annotator -> units for which the annotator's labels contradict each other. These units count as unlabelled."""
+    """The number of units on which each annotator's labels contradict each other. These units count as
+    unlabelled.
+    """
 
     @property
     def domain(self) -> tuple[str, ...]:

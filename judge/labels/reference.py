@@ -111,7 +111,7 @@ class ReferenceLabels:
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
-        """Unit -> its rowid in the study."""
+        """The rowid of each unit in the study."""
         return {unit: n for n, unit in self.store.conn.execute("SELECT rowid, unit_id FROM units")}
 
     @cached_property
@@ -128,13 +128,13 @@ class ReferenceLabels:
         return [name for name, kind in self._kinds.items() if kind in kinds.get(word, ())]
 
     def labels(self, field: str, task: str) -> Mapping[str, str]:
-        """Return unit -> label of a field that a task declares."""
+        """Return the label of each unit for a field that a task declares."""
         if (field, task) not in self._cache:
             self._cache[field, task] = self._read_labels(field, task)
         return self._cache[field, task]
 
     def by_number(self, field: str, task: str) -> Mapping[int, str]:
-        """Return rowid of the unit -> label of a field."""
+        """Return the label of each unit for a field, by the unit's rowid."""
         return {self.numbers[unit]: label for unit, label in self.labels(field, task).items()}
 
     def weights(self, field: str) -> dict[int | str, float]:

@@ -1,7 +1,8 @@
 """The SQL that reads the relation `labels`. This module contains nothing else.
 
-(unit_id, field, annotator_id, layer, repeat) -> value, with distribution, rationale and derived_from. Everything
-except self-consistency and revisions is computed on layer `first`, repeat 0.
+The columns unit_id, field, annotator_id, layer and repeat identify a value, which has a distribution,
+rationale and derived_from. Everything except self-consistency and revisions is computed on layer `first`,
+repeat 0.
 """
 
 import sqlite3
@@ -25,13 +26,15 @@ SOURCES_OF_ANSWERS = (
     "JOIN labels AS l ON l.annotator_id = a.annotator_id AND l.field = j.key AND l.unit_id = a.unit_id "
     "AND l.repeat = a.repeat AND l.value = j.value AND l.layer <> 'revised')"
 )
-"""SQL for a row `a` of `assignments`: field -> the sources of its label, for answers that count."""
+"""SQL that returns, for a row `a` of `assignments`, the sources of the label of each field, for answers that
+count.
+"""
 
 
 def values(
     conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
 ) -> dict[str, str]:
-    """Return unit -> label for one annotator."""
+    """Return the label of each unit by one annotator."""
     query = f"SELECT unit_id, value FROM labels WHERE {ONE}"
     return dict(conn.execute(query, [annotator, field, layer, repeat]).fetchall())
 
@@ -101,7 +104,7 @@ def has_distributions(conn: sqlite3.Connection, annotator: str, field: str) -> b
 
 
 def unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
-    """Return unit -> status for units that a run has judged without a label, by the latest attempt."""
+    """Return the status of each unit that a run has judged without a label, by the latest attempt."""
     query = (
         "SELECT j.unit_id, j.status FROM judgements AS j WHERE j.run_id = ? AND j.repeat = 0 AND j.status <> 'ok' "
         "AND NOT EXISTS (SELECT 1 FROM judgements AS k WHERE k.run_id = j.run_id AND k.unit_id = j.unit_id "
@@ -146,7 +149,7 @@ def in_conflict(conn: sqlite3.Connection, annotator: str, field: str) -> set[str
 
 
 def conflict_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
-    """Return field -> person -> number of labels in conflict."""
+    """Return the number of labels in conflict by field and person."""
     query = (
         "SELECT field, annotator_id, count(*) FROM label_conflicts GROUP BY field, annotator_id ORDER BY 1, 2"
     )
@@ -169,7 +172,7 @@ def judged(conn: sqlite3.Connection, run: str) -> set[str]:
 
 
 def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dict[str, int]:
-    """Return judge -> number of these units on which it has a label of the field."""
+    """Return the number of these units on which each judge has a label of the field."""
     # Runs of `judge drift` repeat a judge's questions, and nobody can choose them as a judge.
     query = (
         f"SELECT l.annotator_id, count(DISTINCT l.unit_id) FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
@@ -190,7 +193,7 @@ def labelled_since(conn: sqlite3.Connection, field: str, units: Sequence[str], a
 
 
 def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
-    """Return field -> annotators who labelled it (run ids for judges)."""
+    """Return the annotators who labelled each field (run ids for judges)."""
     by_field: dict[str, list[str]] = {}
     query = "SELECT DISTINCT field, annotator_id FROM labels ORDER BY field, annotator_id"
     for field, annotator in conn.execute(query):
@@ -210,18 +213,18 @@ def newest_fields(conn: sqlite3.Connection) -> set[str]:
 
 
 def unit_counts(conn: sqlite3.Connection) -> dict[str, int]:
-    """Return field -> number of units with a label."""
+    """Return the number of units with a label of each field."""
     return dict(conn.execute("SELECT field, count(DISTINCT unit_id) FROM labels GROUP BY field").fetchall())
 
 
 def label_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
-    """Return annotator -> field -> number of labels."""
+    """Return the number of labels by annotator and field."""
     query = "SELECT annotator_id, field, count(*) FROM labels GROUP BY annotator_id, field ORDER BY 1, 2"
     return _nested(conn.execute(query))
 
 
 def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
-    """Return annotator -> layer -> number of labels, for layers other than first and revised."""
+    """Return the number of labels by annotator and layer, for layers other than first and revised."""
     query = (
         "SELECT annotator_id, layer, count(*) FROM labels WHERE field = ? AND layer NOT IN ('first', 'revised') "
         "GROUP BY 1, 2 ORDER BY 1, 2"
@@ -230,7 +233,7 @@ def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
 
 
 def _nested(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return first column -> second column -> third column."""
+    """Return a nested dict: the first column maps to the second, which maps to the third."""
     nested: dict[str, dict[str, Any]] = {}
     for first, second, value in rows:
         nested.setdefault(first, {})[second] = value
@@ -245,7 +248,7 @@ def rationale(conn: sqlite3.Connection, annotator: str, field: str, unit: str) -
 
 
 def revised(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, str]]:
-    """Return annotator -> unit -> revised label."""
+    """Return the revised labels by annotator and unit."""
     query = (
         "SELECT annotator_id, unit_id, value FROM labels WHERE field = ? AND layer = 'revised' AND repeat = 0 "
         "ORDER BY annotator_id"

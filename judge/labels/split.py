@@ -57,9 +57,9 @@ class Split:
 
     @cached_property
     def parts(self) -> Mapping[str, str]:
-        """Question -> learn, tune or test.
+        """The part of each question: learn, tune or test.
 
-        A question that was imported later has a part only if its text does.
+        A question that was imported later has a part only if a question with the same text has one.
         """
         return splits.questions(self.store, self.task_id) if self.planned is None else self.planned
 
@@ -91,7 +91,7 @@ class Split:
 
     @cached_property
     def question_of(self) -> Mapping[str, str]:
-        """Unit -> its question, for every unit in the study."""
+        """The question of every unit in the study."""
         return dict(self.store.conn.execute("SELECT unit_id, question_id FROM units"))
 
     def units(self, part: str, look: Look | None = None) -> set[str]:
@@ -136,8 +136,8 @@ def _hashed(question: Iterable[object]) -> str:
 
 
 def find(store: Store, task: Task | str) -> Split | None:
-    """Return the split of a task (or of a task id without version), or of a task with the same labels; None
-    if no split has been drawn.
+    """Return the split of a task, which can be given by its id without a version, or of a task with the same
+    labels. Return None if no split has been drawn.
     """
     # All versions of a task share one split. Otherwise a new version could move a question from the test to learn.
     name = task if isinstance(task, str) else splits.home(store, task)

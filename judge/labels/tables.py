@@ -124,7 +124,8 @@ def read_table(
 
 
 def _weights(path: Path, layout: Layout) -> dict[str, float]:
-    """Return unit -> design weight from the column `weight`, which `annotate export --labels` writes.
+    """Return the design weight of each unit from the column `weight`, which `annotate export --labels`
+    writes.
 
     Empty if all weights are equal.
     """
@@ -179,7 +180,7 @@ class _Cells:
     annotators: _Names = field(default_factory=_Names)
     labels: _Names = field(default_factory=_Names)
     cluster_of: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Unit -> (its cluster, the first line that names the cluster)."""
+    """The cluster of each unit, and the first line that names the cluster."""
     masses: list[tuple[str, str, str, int]] = field(default_factory=list)
     """(annotator, unit, cell with probabilities, line)."""
 
@@ -241,7 +242,9 @@ def _read_cells(path: Path, layout: Layout, judges: Sequence[str]) -> _Cells:
 
 
 def _distributions(cells: _Cells, layout: Layout, domain: Sequence[str]) -> dict[str, FloatArray]:
-    """Return judge -> units x labels, with rows of nan for units without probabilities."""
+    """Return the probabilities of each judge, units x labels, with rows of nan for units without
+    probabilities.
+    """
     by_judge: dict[str, FloatArray] = {}
     for judge, unit, text, line in cells.masses:
         try:

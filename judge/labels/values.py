@@ -26,7 +26,7 @@ def number(value: str) -> str:
     except ValueError:
         parsed = math.nan
     if not math.isfinite(parsed):
-        raise BadInput(f"'{value}' is not a number, which an interval or ratio level needs")
+        raise BadInput(f"'{value}' is not a number, but an interval or ratio level needs numbers")
     # Adding 0.0 turns -0.0 into 0.0, which would otherwise be a label of its own.
     return repr(parsed + 0.0).removesuffix(".0")
 

@@ -9,14 +9,14 @@ WORDS: Mapping[str, Mapping[str, int]] = {
     "relevant": {"relevant": 1, "not_relevant": 0},
     "support": {"supported": 1, "not_supported": 0},
 }
-"""Fields whose labels are words: label -> grade."""
+"""The grade of each label, for fields whose labels are words."""
 
 
 def grades_of(task: Task, field: str | None = None, given: Mapping[str, str] | None = None) -> dict[str, int]:
     """Return the grade of each label of the task's `field`, or of the first of its fields that has grades (see `graded_field`).
 
-    `given`: label -> grade, for labels that are neither numbers nor known words. Raises UsageError for labels without
-    a grade, and for labels in `given` that the field does not have.
+    `given` maps labels that are neither numbers nor known words to grades. Raises UsageError for labels
+    without a grade, and for labels in `given` that the field does not have.
     """
     field = field or graded_field(task, given)
     if field not in task.fields:

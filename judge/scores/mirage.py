@@ -43,7 +43,8 @@ def exact_match(
 
 
 def token_f1(predictions: Iterable[str | None], answers: Iterable[Sequence[str] | None]) -> FloatArray:
-    """Return the overlap F1 of lower-cased, whitespace-split tokens with the best alias; nan as in `exact_match`.
+    """Return the overlap F1 of lower-cased, whitespace-split tokens with the best alias. It is nan in the
+    same cases as in `exact_match`.
 
     A token counts as often as it occurs on both sides; F1 = 2PR / (P + R), and 0 without overlap. Punctuation stays with
     its word: only case is normalised (as in the repository's token F1 for extractive QA).
@@ -63,7 +64,8 @@ def token_f1(predictions: Iterable[str | None], answers: Iterable[Sequence[str] 
 def _lower_case(
     predictions: Iterable[str | None], answers: Iterable[Sequence[str] | None]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield each prediction with its aliases in lower case; no aliases where one of the two is missing.
+    """Yield each prediction with its aliases in lower case. If either is missing, the list of aliases is
+    empty.
 
     Raises BadInput for a string in place of a list of aliases.
     """

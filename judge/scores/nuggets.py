@@ -19,7 +19,7 @@ WEIGHTS = {
     "weighted": {"vital": 1.0, "okay": 0.5},
     "all": {"vital": 1.0, "okay": 1.0},
 }
-"""Measure -> the weights of the nuggets that it counts, by importance."""
+"""For each measure, the weights of the nuggets that it counts, by importance."""
 
 
 def trec(answers: pd.DataFrame, assignments: pd.DataFrame) -> list[Score]:

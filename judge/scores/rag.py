@@ -39,7 +39,7 @@ SOURCES = {
     "relevant": {"relevant": 1.0, "irrelevant": 0.0, "none": 0.0},
     "irrelevant": {"relevant": 0.0, "irrelevant": 1.0, "none": 0.0},
 }
-"""The kind of passage that entails a claim -> the labels of `claim_source` as numbers."""
+"""The labels of `claim_source` as numbers, for each kind of passage that entails a claim."""
 # RAGChecker judges whether the answer entails a claim. An answer with half of a nugget does not entail it.
 STATED = {"support": 1.0, "partial_support": 0.0, "not_support": 0.0}
 """A nugget that an answer states only in part is not entailed by it."""

@@ -93,7 +93,7 @@ def by_name(
     `P(rel=2)@10` counts passages with a grade of at least 2 as relevant; without `rel` the least relevant grade is 1. nDCG does
     not accept `rel`.
 
-    The same queries have a value, and the same errors are raised, as in `at` with `as_trec`. Raises UsageError for an
+    The queries with a value and the errors are the same as in `at` with `as_trec`. Raises UsageError for an
     unknown name, and for nDCG with `rel`.
     """
     scores = []

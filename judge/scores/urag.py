@@ -118,7 +118,7 @@ def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
 
 
 def halves(questions: Sequence[Any]) -> BoolArray:
-    """Return a mask of the units to calibrate on: a random half of the questions, whole questions only."""
+    """Return a mask of the units to calibrate on, which are all units of a random half of the questions."""
     codes, distinct = pd.factorize(np.asarray(questions), sort=True)
     # A fixed seed, so that a score is the same each time it is computed.
     chosen = np.random.default_rng(0).permutation(len(distinct)) < round(0.5 * len(distinct))

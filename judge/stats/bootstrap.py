@@ -157,8 +157,8 @@ def _lots(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.integer]
 
 
 def _pooled(rows: FloatArray, count: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    """Pool the clusters into BLOCKS random blocks whose sizes differ by at most one. Return the blocks' sums
-    and counts (1 each).
+    """Pool the clusters into BLOCKS random blocks whose sizes differ by at most one. Return the sums of the
+    blocks, and a count of 1 for each.
     """
     drawn = rng.permutation(np.repeat(np.arange(len(count)), count))
     blocks = np.arange(len(drawn)) % BLOCKS

@@ -159,8 +159,8 @@ def metric_key(name: str, level: str) -> str:
 def estimate(
     coefficient: Coefficient, ratings: Ratings, patterns: Patterns, field: str | None = None
 ) -> Estimate:
-    """Return one coefficient for one table. `patterns` has the distinct rows of its counts, or of the codes
-    of its two annotators.
+    """Return one coefficient for one table. `patterns` are the distinct rows of the table's counts or, for a
+    pair, of the codes of its two annotators.
     """
     numbers = domain_numbers(coefficient, ratings)
     rows = patterns.rows

@@ -122,7 +122,7 @@ def _mcnemar(first: FloatArray, second: FloatArray) -> float | None:
 class Comparison:
     """The agreement of `second` with the reference minus that of `first`.
 
-    `p_value` is two-sided and comes from the same test as the interval; None where the difference is
+    `p_value` is two-sided and comes from the same test as the interval. It is None if the difference is
     undefined. `adjusted` is Holm's adjusted p value over all pairs that were compared at once.
     """
 

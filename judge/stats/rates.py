@@ -28,8 +28,8 @@ class World:
 
 @lru_cache
 def table() -> Mapping[World, Mapping[str, tuple[int, float, float]]]:
-    """Return cell -> judge -> (studies, share of trust, share of distrust), without cells in which some
-    annotators guess.
+    """Return the rates by cell and judge: (studies, share of trust, share of distrust). Cells in which some
+    annotators guess are left out.
     """
     cells: dict[World, dict[str, tuple[int, float, float]]] = {}
     with TABLE.open(encoding="utf-8", newline="") as file:
