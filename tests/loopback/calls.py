@@ -3,7 +3,7 @@
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -14,6 +14,7 @@ from judge.providers.openai import Provider
 from judge.types import Message, Request
 from tests.loopback.openai_server import OpenAIServer
 
+P = TypeVar("P", bound=AnyProvider)
 LABELS = ["support", "refute", "neutral"]
 SCHEMA = {
     "type": "object",
@@ -38,15 +39,21 @@ def ask_code(text: str = "Claim: tea cures colds.") -> Request:
 
 
 @asynccontextmanager
-async def opened(server: OpenAIServer, **settings: Any) -> AsyncIterator[Provider]:
-    """A provider that has probed; what the probes sent is forgotten."""
-    provider = Provider("m", Settings(base_url=server.url, **settings))
+async def running(provider: P) -> AsyncIterator[P]:
+    """A provider that is open."""
     try:
         await provider.open()
-        server.reset_counts()
         yield provider
     finally:
         await provider.close()
+
+
+@asynccontextmanager
+async def opened(server: OpenAIServer, **settings: Any) -> AsyncIterator[Provider]:
+    """A provider that has probed; what the probes sent is forgotten."""
+    async with running(Provider("m", Settings(base_url=server.url, **settings))) as provider:
+        server.reset_counts()
+        yield provider
 
 
 async def failing(provider: AnyProvider, request: Request, *secrets: str) -> ProviderError:

@@ -5,7 +5,6 @@ from html import unescape
 
 import pytest
 
-from annotate import guidelines
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.guidelines import markdown
 from judge.prompts import Mode, Renderer, Task, find_tasks, load_task
@@ -86,13 +85,3 @@ def test_guidelines_name_no_label(name: str) -> None:
     task = load_task(name)
     for label in (label.value for question in task.spec.questions for label in question.labels):
         assert not re.search(rf"(?<!\w){re.escape(label)}(?!\w)", task.spec.guidelines, re.IGNORECASE), label
-
-
-@pytest.mark.parametrize("changed", [" How trustworthy it is counts.", "\n\nAn answer in part is a 2."])
-def test_the_comparison_finds_a_sentence_that_people_alone_read(
-    monkeypatch: pytest.MonkeyPatch, changed: str
-) -> None:
-    task = load_task("relevance_graded")
-    same = guidelines.instructions(task)
-    monkeypatch.setattr(guidelines, "instructions", lambda _: same + changed)
-    assert read_by_models(task, Mode.JSON) != read_by_people(task)

@@ -11,7 +11,7 @@ from judge.providers.anthropic import Provider
 from judge.providers.base import Settings
 from judge.types import Message, Usage
 from tests.loopback.anthropic_server import AnthropicServer
-from tests.loopback.calls import LABELS, SCHEMA, ask
+from tests.loopback.calls import LABELS, SCHEMA, ask, running
 from tests.loopback.fixtures import ANTHROPIC_KEY as KEY
 
 SYSTEM, QUESTION = ask().messages
@@ -22,10 +22,8 @@ MARK = {"type": "ephemeral"}
 @pytest.fixture
 async def provider(anthropic_server: AnthropicServer) -> AsyncIterator[Provider]:
     """A provider that is open, with a time-out that no call reaches on a busy machine."""
-    made = Provider("m", Settings(base_url=anthropic_server.url, timeout=60.0))
-    await made.open()
-    yield made
-    await made.close()
+    async with running(Provider("m", Settings(base_url=anthropic_server.url, timeout=60.0))) as made:
+        yield made
 
 
 async def test_opening_asks_for_the_model_and_costs_no_tokens(
@@ -138,7 +136,5 @@ async def test_a_compatible_server_may_list_no_models_and_end_in_v1(
     anthropic_server: AnthropicServer,
 ) -> None:
     anthropic_server.listing = False
-    provider = Provider("m", Settings(base_url=anthropic_server.url + "/v1/"))
-    await provider.open()
-    await provider.complete(ask())
-    await provider.close()
+    async with running(Provider("m", Settings(base_url=anthropic_server.url + "/v1/"))) as provider:
+        await provider.complete(ask())

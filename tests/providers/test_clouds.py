@@ -22,7 +22,7 @@ from judge.errors import (
 from judge.providers import vendor
 from judge.providers.base import Provider, Settings, get
 from tests.loopback.anthropic_server import AnthropicServer
-from tests.loopback.calls import ask, ask_code
+from tests.loopback.calls import ask, ask_code, running
 from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.wire import LoopbackServer, Out, header
@@ -100,13 +100,8 @@ CLOUDS = ["azure", "bedrock-openai", "bedrock-anthropic", "vertex"]
 @asynccontextmanager
 async def opened(cloud: str, **options: str) -> AsyncIterator[tuple[LoopbackServer, Provider]]:
     """A cloud's server, and its provider."""
-    async with server_of(cloud) as server:
-        provider = provider_of(cloud, server, **options)
-        await provider.open()
-        try:
-            yield server, provider
-        finally:
-            await provider.close()
+    async with server_of(cloud) as server, running(provider_of(cloud, server, **options)) as provider:
+        yield server, provider
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
@@ -200,12 +195,12 @@ async def test_a_redirect_is_not_followed() -> None:
         def answer(self, body: dict[str, Any], head: str, fault: Fault | None) -> Out:
             return Out(b"{}", 307, b"location: /model/other/invoke\r\n")
 
-    async with Elsewhere(f"/model/{CLAUDE}/invoke") as server:
-        provider = provider_of("bedrock-anthropic", server)
-        await provider.open()
+    async with (
+        Elsewhere(f"/model/{CLAUDE}/invoke") as server,
+        running(provider_of("bedrock-anthropic", server)) as provider,
+    ):
         with pytest.raises(ProviderError, match="redirect"):
             await provider.complete(ask())
-        await provider.close()
     assert server.requests == 1
 
 
@@ -265,10 +260,9 @@ async def test_vertex_renews_googles_tokens(tmp_path: Path, monkeypatch: pytest.
         provider = get(
             "vertex/claude-x", Settings(base_url=f"{root}/v1", options={"region": "eu", "project": "p2"})
         )
-        await provider.open()
-        for _ in range(2):
-            await provider.complete(ask())
-        await provider.close()
+        async with running(provider):
+            for _ in range(2):
+                await provider.complete(ask())
     first, second = (header(head, "authorization") for head in server.heads)
     assert first.startswith("Bearer token-") and second.startswith("Bearer token-")
     assert first != second

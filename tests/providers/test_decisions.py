@@ -12,7 +12,7 @@ from judge.providers.base import Settings, get, vendors
 from judge.providers.tokens import label_distribution
 from judge.runner.requests import Sampling
 from judge.types import Usage
-from tests.loopback.calls import LABELS, SCHEMA, ask, ask_code
+from tests.loopback.calls import LABELS, SCHEMA, ask, ask_code, running
 from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.wire import Out
@@ -67,12 +67,12 @@ def provider_of(server: Decisions, **options: str) -> Any:
 
 
 async def test_each_label_has_its_probability() -> None:
-    async with Decisions() as server:
-        provider = provider_of(server, **{"body.safety_identifier": '"u"'})
-        await provider.open()
+    async with (
+        Decisions() as server,
+        running(provider_of(server, **{"body.safety_identifier": '"u"'})) as provider,
+    ):
         assert server.requests == 0
         reply = await provider.complete(ask_code())
-        await provider.close()
     (body,) = server.bodies
     assert body["model"] == "gpt-6-luna"
     assert [m["role"] for m in body["input"]] == ["system", "user"]
@@ -120,13 +120,10 @@ async def test_refusals_and_errors() -> None:
 
 async def test_a_run_has_distributions(tmp_path: Path) -> None:
     db = make_study(tmp_path / "s.db", numbered(3))
-    async with Decisions() as server:
-        provider = provider_of(server)
-        await provider.open()
+    async with Decisions() as server, running(provider_of(server)) as provider:
         for answers in ("auto", "words", "json"):
             report = await run(db, provider, plan("openai-decisions/m", sampling=Sampling(answers=answers)))
             assert report.ended == {"ok": 3}
-        await provider.close()
     modes = select(
         db,
         "SELECT json_extract(r.options, '$.mode'), count(l.distribution) FROM runs AS r JOIN labels AS l "

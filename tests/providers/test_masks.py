@@ -15,7 +15,7 @@ from judge.providers.replicas import replicated
 from judge.providers.tokens import label_distribution
 from judge.runner.requests import Sampling
 from judge.types import TokenChoice
-from tests.loopback.calls import LABELS, ask, ask_code, opened
+from tests.loopback.calls import LABELS, ask, ask_code, opened, running
 from tests.loopback.faults import Fault
 from tests.loopback.masked_server import BEFORE, MaskedServer
 from tests.loopback.openai_server import OpenAIServer
@@ -49,15 +49,13 @@ async def test_each_mask_is_found_and_its_probabilities_shared_out(
 
 async def test_a_server_that_ignores_the_fields_has_no_mask(openai_server: OpenAIServer) -> None:
     """It answers 200 to every one of them, as llama.cpp's does to those of vLLM."""
-    provider = Provider("m", Settings(base_url=openai_server.url))
-    await provider.open()
-    assert provider.mask is None
-    # Label probabilities, two response formats, two parameters, four masks, many alternatives, none of these; for the
-    # fifth mask it has no /tokenize.
-    assert openai_server.requests == 1 + 2 + 2 + 4 + 1 + 1
-    openai_server.reset_counts()
-    reply = await provider.complete(ask_code())
-    await provider.close()
+    async with running(Provider("m", Settings(base_url=openai_server.url))) as provider:
+        assert provider.mask is None
+        # Label probabilities, two response formats, two parameters, four masks, many alternatives, none of these; for
+        # the fifth mask it has no /tokenize.
+        assert openai_server.requests == 1 + 2 + 2 + 4 + 1 + 1
+        openai_server.reset_counts()
+        reply = await provider.complete(ask_code())
     assert not reply.masked
     assert not {"grammar", "structured_outputs", "guided_choice", "logit_bias"} & set(openai_server.bodies[0])
 
@@ -210,19 +208,15 @@ async def test_words_are_held_too_but_not_by_a_bias(tmp_path: Path) -> None:
 async def test_replicas_are_asked_with_a_mask_that_all_have() -> None:
     async with MaskedServer("grammar") as first, MaskedServer("grammar") as two:
         settings = Settings(base_url=first.url, replicas=(two.url,))
-        provider = replicated("openai/m", settings)
-        await provider.open()
-        assert isinstance(provider, base.Masks)
-        assert provider.mask == "grammar"
-        await provider.close()
+        async with running(replicated("openai/m", settings)) as provider:
+            assert isinstance(provider, base.Masks)
+            assert provider.mask == "grammar"
         two.knows = ("json_schema",)
-        provider = replicated("openai/m", settings)
-        await provider.open()
-        assert isinstance(provider, base.Masks)
-        assert provider.mask is None
-        first.reset_counts()
-        assert not (await provider.complete(ask_code())).masked
-        await provider.close()
+        async with running(replicated("openai/m", settings)) as provider:
+            assert isinstance(provider, base.Masks)
+            assert provider.mask is None
+            first.reset_counts()
+            assert not (await provider.complete(ask_code())).masked
     assert "grammar" not in first.bodies[-1]
 
 

@@ -19,8 +19,10 @@ from judge.prompts.pair import PairRenderer
 from judge.providers import base, sessions
 from judge.providers.onnx import Provider
 from judge.providers.sessions import SessionBatches
+from judge.runner.plan import RunReport
 from judge.runner.requests import Asker, Sampling
 from judge.types import Unit
+from tests.loopback.calls import running
 from tests.providers.onnx_models import by_word, folder
 from tests.runner.helpers import make_study, plan, run, select
 
@@ -40,6 +42,13 @@ def opened(path: Path, **options: str) -> Provider:
     return provider
 
 
+async def judged(path: Path, *texts: str) -> tuple[Path, RunReport]:
+    """A study of these passages beside the model, and the report of a run over it."""
+    db = make_study(path.parent / "s.db", texts)
+    async with running(base.get(f"onnx/{path}", base.Settings(options={"threads": "1"}))) as provider:
+        return db, await run(db, provider, plan(sampling=Sampling()))
+
+
 def answered(provider: Provider, task: str = "stance", **inputs: str) -> Parsed:
     """The parsed answer for one unit."""
     asker = Asker(load_task(task), "m", provider, Sampling())
@@ -53,11 +62,7 @@ def softmax(*numbers: float) -> list[float]:
 
 
 async def test_classes_become_labels_with_probabilities(tmp_path: Path) -> None:
-    provider = base.get(f"onnx/{nli(tmp_path)}", base.Settings(options={"threads": "1"}))
-    await provider.open()
-    db = make_study(tmp_path / "s.db", ["tea is hot", "tea is cold", "tea"])
-    report = await run(db, provider, plan(sampling=Sampling()))
-    await provider.close()
+    db, report = await judged(nli(tmp_path), "tea is hot", "tea is cold", "tea")
     assert report.ended == {"ok": 3}
     rows = select(
         db,
@@ -162,10 +167,7 @@ def test_several_classes_stand_for_one_label_and_null_for_none(tmp_path: Path) -
 
 
 async def test_long_evidence_is_cut_the_claim_is_kept_and_it_is_said(tmp_path: Path) -> None:
-    provider = Provider(str(nli(tmp_path, most=12)), base.Settings(options={"threads": "1"}))
-    await provider.open()
-    db = make_study(tmp_path / "s.db", ["filler " * 50 + "cold cold cold"])
-    report = await run(db, provider, plan(sampling=Sampling()))
+    db, report = await judged(nli(tmp_path, most=12), "filler " * 50 + "cold cold cold")
     ((value,),) = select(db, "SELECT value FROM labels WHERE field = 'stance'")
     assert value == "support", "the claim's own 'hot' is read, and the end of the passage is not"
     assert report.notes[-1:] == ("1 pairs were longer than 12 tokens, so their evidence was truncated",)
@@ -271,10 +273,7 @@ def test_an_empty_passage_is_a_unit_like_others(tmp_path: Path) -> None:
 async def test_a_model_that_fails_fails_its_unit_and_is_not_asked_again(tmp_path: Path) -> None:
     path = nli(tmp_path)
     _words(path, filler=99)  # beyond the table of weights: the model itself refuses it
-    provider = Provider(str(path), base.Settings(options={"threads": "1"}))
-    await provider.open()
-    db = make_study(tmp_path / "s.db", ["tea is hot", "filler"])
-    report = await run(db, provider, plan(sampling=Sampling()))
+    db, report = await judged(path, "tea is hot", "filler")
     assert report.ended == {"ok": 1, "failed": 1}
     ((reason,),) = select(db, "SELECT reason FROM judgements WHERE status = 'failed'")
     assert reason.startswith("onnxruntime: ")

@@ -13,7 +13,7 @@ from judge.providers import connections
 from judge.providers.base import Settings
 from judge.providers.openai import Provider
 from judge.types import Message, Request
-from tests.loopback.calls import failing
+from tests.loopback.calls import failing, opened
 from tests.loopback.faults import Fault
 from tests.loopback.fixtures import OPENAI_KEY as KEY
 from tests.loopback.openai_server import OpenAIServer
@@ -26,11 +26,8 @@ CALL = Request("openai/m", (Message("user", "Is tea hot?\nAnswer (A, B):"),), 0,
 @pytest.fixture
 async def provider(openai_server: OpenAIServer) -> AsyncIterator[Provider]:
     """A provider that is open, with a time-out that no call reaches on a busy machine."""
-    made = Provider("m", Settings(base_url=openai_server.url, timeout=60.0))
-    await made.open()
-    openai_server.reset_counts()
-    yield made
-    await made.close()
+    async with opened(openai_server, timeout=60.0) as made:
+        yield made
 
 
 async def test_an_answer_that_came_while_the_process_stood_still_is_read(

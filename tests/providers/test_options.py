@@ -10,7 +10,7 @@ from judge.providers.anthropic import Provider as Anthropic
 from judge.providers.base import Settings
 from judge.providers.openai import Provider
 from tests.loopback.anthropic_server import AnthropicServer
-from tests.loopback.calls import SCHEMA, ask, ask_code, opened
+from tests.loopback.calls import SCHEMA, ask, ask_code, opened, running
 from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.wire import header
@@ -142,10 +142,8 @@ async def test_anthropic_takes_them_too(
         "body.metadata.user_id": '"u1"',
         "header.anthropic-beta": "env:BETA",
     }
-    provider = Anthropic("m", Settings(base_url=anthropic_server.url, options=given))
-    await provider.open()
-    await provider.complete(ask(max_tokens=3000))
-    await provider.close()
+    async with running(Anthropic("m", Settings(base_url=anthropic_server.url, options=given))) as provider:
+        await provider.complete(ask(max_tokens=3000))
     body = anthropic_server.bodies[-1]
     assert body["thinking"] == {"type": "enabled", "budget_tokens": 2048}
     assert body["metadata"] == {"user_id": "u1"}

@@ -8,7 +8,7 @@ import pytest
 from judge.errors import KeyProblem, ServerFault
 from judge.providers.base import Settings
 from judge.providers.openai import Provider
-from tests.loopback.calls import LABELS, ask
+from tests.loopback.calls import LABELS, ask, running
 from tests.loopback.faults import Fault
 from tests.loopback.gemini_server import GeminiServer
 from tests.loopback.openrouter_server import OpenRouterServer
@@ -90,9 +90,6 @@ async def test_a_reply_that_ends_in_an_error_is_no_answer() -> None:
             out.body = json.dumps(document).encode()
             return out
 
-    async with Ends() as server:
-        provider = provider_of(server)
-        await provider.open()
+    async with Ends() as server, running(provider_of(server)) as provider:
         with pytest.raises(ServerFault):
             await provider.complete(ask())
-        await provider.close()

@@ -23,11 +23,7 @@ def ask(text: str = "Tea.", repeat: int = 0, codes: str | None = None) -> Reques
 
 
 async def said(name: str, request: Request, **options: str) -> Reply:
-    provider = get(f"scripted/{name}", Settings(options=options))
-    await provider.open()
-    reply = await provider.complete(request)
-    await provider.close()
-    return reply
+    return await get(f"scripted/{name}", Settings(options=options)).complete(request)
 
 
 async def test_first_says_the_first_label() -> None:

@@ -17,7 +17,7 @@ from judge.errors import (
 )
 from judge.providers.base import Provider, Settings, get, vendors
 from tests.loopback.anthropic_server import AnthropicServer
-from tests.loopback.calls import ask, failing
+from tests.loopback.calls import ask, failing, running
 from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
 
@@ -43,11 +43,9 @@ async def server(vendor: str) -> AsyncIterator[OpenAIServer | AnthropicServer]:
 @pytest.fixture
 async def provider(vendor: str, server: OpenAIServer | AnthropicServer) -> AsyncIterator[Provider]:
     """A provider that is open, with a time-out that no call reaches on a busy machine."""
-    made = get(f"{vendor}/m", Settings(base_url=server.url, timeout=60.0))
-    await made.open()
-    server.reset_counts()
-    yield made
-    await made.close()
+    async with running(get(f"{vendor}/m", Settings(base_url=server.url, timeout=60.0))) as made:
+        server.reset_counts()
+        yield made
 
 
 async def test_256_calls_are_really_open_at_once(
@@ -127,10 +125,8 @@ async def test_a_missing_key_is_named_for_the_vendor_and_allowed_elsewhere(
     monkeypatch.delenv(variable)
     with pytest.raises(KeyProblem, match=f"{variable} is not set"):
         await get(f"{vendor}/m").open()
-    provider = get(f"{vendor}/m", Settings(base_url=server.url))
-    await provider.open()
-    await provider.complete(ask())
-    await provider.close()
+    async with running(get(f"{vendor}/m", Settings(base_url=server.url))) as provider:
+        await provider.complete(ask())
     head = server.heads[-1].lower()
     assert "authorization" not in head and "x-api-key" not in head
 
