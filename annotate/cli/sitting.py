@@ -12,7 +12,7 @@ import click
 
 from annotate.cli._named import BatchName, Person
 from annotate.store import open_study
-from annotate.tui.settings import held_ms, own_keymap, remembered_theme
+from annotate.tui.settings import own_keymap
 from annotate.tui.web import make_server
 from judge import commands
 from judge.console import db_option, note, say, suggests_next, visible
@@ -93,7 +93,7 @@ def _sit(
                 if plain:
                     run_plain(desk)
                 else:
-                    refused = run_app(desk, keymap=keys, theme=remembered_theme(), held_ms=held_ms())
+                    refused = run_app(desk, keys)
             finally:
                 # The session must also end after an error, because an open session would lock out its
                 # annotator.

@@ -97,14 +97,14 @@ class ActionQueue:
 
 
 class HeldKeys:
-    """A detector of keys that are held down, as opposed to pressed repeatedly."""
+    """A detector of keys that are held down and not just pressed repeatedly."""
 
     def __init__(self, within_ms: float | None = None) -> None:
         self._within = (HELD_MS if within_ms is None else within_ms) / 1000
         self._last, self._at, self._run = "", -math.inf, 0
 
     def is_held(self, action: UserAction) -> bool:
-        """Return whether this key press is at least the third of a fast series of the same key."""
+        """Count a key press. Return whether it is at least the third of a fast series of the same key."""
         name = action.key
         # Once a key is held, only a longer pause counts as a release. Otherwise a busy machine would label again.
         within = max(self._within, RELEASED) if self._run >= 3 else self._within

@@ -20,7 +20,7 @@ from annotate.tui.escape import install_parser
 from annotate.tui.keymap import COMMANDS, QUIT
 from annotate.tui.label import LabelScreen
 from annotate.tui.review import Review
-from annotate.tui.settings import remember_theme
+from annotate.tui.settings import remember_theme, remembered_theme
 from judge.errors import AdjudgeError
 
 
@@ -36,20 +36,11 @@ class AnnotateApp(App[None]):
     # Textual would take Escape before the queue does.
     ESCAPE_TO_MINIMIZE = False
 
-    def __init__(
-        self,
-        desk: Desk,
-        *,
-        keymap: dict[str, str] | None = None,
-        theme: str | None = None,
-        held_ms: float | None = None,
-    ) -> None:
-        """Create the app. `theme` is the theme of the last session, which this version of Textual may lack."""
+    def __init__(self, desk: Desk, *, keymap: dict[str, str] | None = None) -> None:
         super().__init__()
         self.desk = desk
-        self._first_theme = theme if theme in self.available_themes else None
         self.typed = ActionQueue()
-        self.labelling = LabelScreen(desk, keymap or {}, self.typed, held_ms=held_ms)
+        self.labelling = LabelScreen(desk, keymap or {}, self.typed)
 
     def get_driver_class(self) -> type[Driver]:
         """Return Textual's driver, with a parser that distinguishes Escape from Alt."""
@@ -66,9 +57,9 @@ class AnnotateApp(App[None]):
 
     async def on_mount(self) -> None:
         """Set the theme, show the labelling screen, then start the consumer."""
-        if self._first_theme:
-            self.theme = self._first_theme
-            remember_theme(self._first_theme)
+        # This version of Textual may lack the theme of the last session.
+        if (theme := remembered_theme()) in self.available_themes:
+            self.theme = str(theme)
         self.theme_changed_signal.subscribe(self, lambda theme: remember_theme(theme.name))
         await self.push_screen(self.labelling)
         # Keys that were typed before the screen is mounted wait in the queue.
@@ -97,7 +88,7 @@ class AnnotateApp(App[None]):
                 await self._do(action)
             else:
                 # A dropped key is counted, too: a key that was held down before a refusal is still held after it.
-                self.labelling.is_held(action)
+                self.labelling.held_keys.is_held(action)
                 self._show_dropped()
             if self._exit:
                 return
@@ -111,18 +102,13 @@ class AnnotateApp(App[None]):
         elif action.event is None:
             return
         # The user may have pressed Escape and then a key (see `escape`). Mistaking one for the other could do harm.
-        elif _is_alt(action.key) and not self.labelling.knows(action.key):
-            self._refuse("Esc and a key, or Alt and a key, arrived together and were ignored")
+        elif _is_alt(action.key) and action.key not in self.labelling.command_of:
+            self.labelling.place.refuse("Esc and a key, or Alt and a key, arrived together and were ignored")
         elif not (isinstance(screen, (LabelScreen, Dialog, Review)) and await screen.take(action)):
             if isinstance(screen, CommandPalette) and action.key == "enter":
                 await self._searched(screen)
             await super().on_event(action.event)
             await self._delivered(screen)
-
-    def _refuse(self, why: str) -> None:
-        self.labelling.place.refuse(why)
-        if isinstance(self.screen, Dialog):
-            self.screen.say(why)
 
     async def _searched(self, menu: CommandPalette) -> None:
         """Wait until the menu lists the commands that match the typed letters."""
@@ -186,18 +172,12 @@ def _is_alt(key: str) -> bool:
     return key.startswith("alt+") and key[4:] not in _NO_LETTER
 
 
-def run_app(
-    desk: Desk,
-    *,
-    keymap: dict[str, str],
-    theme: str | None,
-    held_ms: float | None = None,
-) -> str | None:
+def run_app(desk: Desk, keymap: dict[str, str]) -> str | None:
     """Run the app until the annotator quits. Return why the last change was not stored, or None if it was stored.
 
     Raises AdjudgeError if a bug in the program ended the session.
     """
-    app = AnnotateApp(desk, keymap=keymap, theme=theme, held_ms=held_ms)
+    app = AnnotateApp(desk, keymap=keymap)
     app.run()
     # After an unhandled exception, Textual prints it and returns as usual. Only this code shows that the session failed.
     if app.return_code:

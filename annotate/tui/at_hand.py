@@ -10,6 +10,9 @@ from annotate.tui.evidence import Evidence
 from annotate.tui.keymap import keys_of, symbol
 
 IDLE_AFTER = 60.0
+# Python and SQLite raise errors of their own for numbers with thousands of digits.
+LONG = 12
+"""A number of digits that no unit's number reaches."""
 
 
 class Clock:
@@ -21,23 +24,20 @@ class Clock:
         self._active = self._idle = 0.0
         self._away = False
 
-    def touch(self) -> None:
-        """Record that the user pressed a key or used the mouse."""
-        self._count()
-
     def away(self, is_away: bool) -> None:
         """Record that the terminal lost or gained the focus."""
-        self._count()
+        self.touch()
         self._away = is_away
 
     def take(self) -> TimeSpent:
         """Return the times since the last call, in milliseconds."""
-        self._count()
+        self.touch()
         spent = TimeSpent(round(self._active * 1000), round(self._idle * 1000))
         self._active = self._idle = 0.0
         return spent
 
-    def _count(self) -> None:
+    def touch(self) -> None:
+        """Count the time until now. This is called when the user presses a key or uses the mouse."""
         now = self._now()
         gap, self._last = now - self._last, now
         # Reading needs no key, so the first minute of a pause is work. A terminal without focus is not read.
@@ -122,6 +122,12 @@ class AtHand:
             if value is not None:
                 return field, value
         return None
+
+    def unit_number(self, typed: str) -> int | None:
+        """Return the number of a unit that the user typed, or None if there is no such unit."""
+        number = int(typed) if typed.isdecimal() and len(typed) < LONG else 0
+        # The numbers have gaps, because units can be handed over to somebody else.
+        return number if number and self.desk.neighbour(number - 1, 1) == number else None
 
     def symbol(self, command: str, otherwise: str) -> str:
         """Return a command's first key as printed, or `otherwise` if the task uses all keys of the command for labels."""

@@ -12,13 +12,13 @@ GROUNDS = ("background", "surface", "panel")
 
 
 def luminance(colour: Color) -> float:
-    """Return the relative luminance, 0 to 1 (WCAG 2.2)."""
+    """Return the relative luminance, from 0 to 1 (WCAG 2.2)."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour.normalized]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def contrast(first: Color, other: Color) -> float:
-    """Return the contrast ratio, 1 to 21 (WCAG 2.2)."""
+    """Return the contrast ratio, from 1 to 21 (WCAG 2.2)."""
     low, high = sorted((luminance(first), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 

@@ -6,6 +6,7 @@ from textual.content import Content
 
 from annotate.guidelines import markdown
 from annotate.sitting.events import State
+from annotate.tui.at_hand import LONG
 from annotate.tui.dialogs import Ask, Finished, Help
 from annotate.tui.evidence import HELP
 from annotate.tui.form import Form
@@ -19,9 +20,6 @@ ALWAYS = ("undo", "review", "search", "jump", "help")
 """Commands that have the same effect at the end of the batch as on a unit."""
 ALL = 1_000_000
 """A number of lines that no text reaches. Scrolling by it leads to the beginning or the end."""
-# Python and SQLite raise errors of their own for numbers with thousands of digits.
-LONG = 12
-"""A number of digits that no unit's number reaches."""
 
 ELSEWHERE = f"""
 ## Keys of the list
@@ -101,12 +99,7 @@ class Commands:
         if counts["skipped"]:
             ways |= dict.fromkeys(hand.keys["skip"], self._skipped)
 
-        def refuse(why: str) -> None:
-            self._place.refuse(why)
-            box.say(why)
-
-        box = Finished(Content("\n").join(lines), ways, always, refuse)
-        await self._place.open(box)
+        await self._place.open(Finished(Content("\n").join(lines), ways, always, self._place.refuse))
 
     async def _quit(self) -> None:
         self._view.app.exit()
@@ -153,32 +146,20 @@ class Commands:
     async def _ask_text(
         self, name: str, title: str, before: str, store: Callable[..., State], message: str
     ) -> None:
-        """Ask for the text of a flag or a note. Text that is not stored is kept as a draft, even across restarts."""
-        position, at, view, desk = self._hand.unit.position, self._at, self._view, self._desk
+        """Ask for the text of a flag or a note."""
+        at = self._at
 
         async def done(text: str) -> str | None:
-            if not text and name == "flag":
-                view.say("no reason, no flag")
+            # An unchanged text is not an event, because the log would record a change that nobody made.
+            if text == before:
+                self._view.say("a flag needs a reason, so nothing was flagged" if name == "flag" else "")
                 return None
-            # An unchanged text is not an event: the log would record a change that nobody made.
-            if text != before and not await self._place.commit(at, store, text):
-                desk.keep_draft(position, name, text)
-                return f"not stored: {self._place.refused}. Your text is kept; press Enter to try again."
-            desk.keep_draft(position, name, None)
-            if text != before:
-                self._changed(message if text else f"the {name} is removed")
+            if not await self._place.commit(at, store, text):
+                return f"not stored: {self._place.refused}"
+            self._changed(message if text else f"the {name} is removed")
             return None
 
-        def typed(text: str) -> None:
-            desk.keep_draft(position, name, text if text != before else None)
-
-        def on_escape(text: str) -> None:
-            typed(text)
-            if text != before:
-                view.say(f"the {name} was not stored; press the same key to open it again", error=True)
-
-        value = desk.draft(position, name) or before
-        await self._place.open(Ask(title, done, value=value, on_escape=on_escape, typed=typed))
+        await self._place.ask(title, name, before, done=done)
 
     def _changed(self, message: str) -> None:
         self._view.draw_labels()
@@ -186,22 +167,15 @@ class Commands:
 
     async def jump(self) -> None:
         """Ask for the number of a unit, and go there."""
-        desk, number_text = self._desk, ""
 
-        async def done(text: str) -> str | None:
-            nonlocal number_text
-            number_text = text
-            return None
+        async def go(text: str) -> None:
+            position = self._hand.unit_number(text)
+            if position is not None:
+                self._place.show(position)
+            elif text:
+                self._place.refuse(f"there is no unit {one_line(text, LONG)}")
 
-        async def then() -> None:
-            # The numbers have gaps, because units can be handed over to somebody else.
-            number = int(number_text) if number_text.isdecimal() and len(number_text) < LONG else 0
-            if number and desk.neighbour(number - 1, 1) == number:
-                self._place.show(number)
-            elif number_text:
-                self._place.refuse(f"there is no unit {one_line(number_text, LONG)}")
-
-        await self._place.open(Ask(f"Go to unit 1 to {desk.total}", done, then=then, kind="number"))
+        await self._place.open(Ask(f"Go to unit 1 to {self._desk.total}", then=go, is_number=True))
 
     async def review(self, *, ask: bool = False) -> None:
         """Open the list of the annotator's units; with `ask`, also open the search line."""

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
@@ -47,69 +47,75 @@ class Dialog(ModalScreen[None]):
 
 
 class Ask(Dialog):
-    """A dialog for typing one line of text.
+    """A dialog for typing one line of text, which begins as `draft` or, if there is no draft, as `before`.
 
     Enter calls `done` with the text. If `done` returns an error, the dialog shows the error and stays open. Otherwise
-    the dialog closes, and `then` is called. Escape calls `on_escape` with the current text, and each change calls
-    `typed` with it.
+    the dialog closes, and `then` is called with the text. Escape calls `on_escape` with the text. `keep` is called with
+    the text after each change, to store it as a draft, and with None once the text is stored or equals `before`.
     """
 
     def __init__(
         self,
         title: str,
-        done: Callable[[str], Awaitable[str | None]],
         *,
-        then: Callable[[], Awaitable[None]] | None = None,
-        value: str = "",
+        done: Callable[[str], Awaitable[str | None]] | None = None,
+        then: Callable[[str], Awaitable[None]] | None = None,
         on_escape: Callable[[str], None] | None = None,
-        typed: Callable[[str], None] | None = None,
-        kind: str = "text",
+        before: str = "",
+        draft: str | None = None,
+        keep: Callable[[str | None], None] | None = None,
+        is_number: bool = False,
     ) -> None:
         super().__init__()
-        self._title, self._value, self._kind = title, value, kind
-        self._done, self._then, self._on_escape, self._typed = done, then, on_escape, typed
+        self._title, self._before, self._value, self._is_number = title, before, draft or before, is_number
+        self._done, self._then, self._on_escape, self._keep = done, then, on_escape, keep
 
     def compose(self) -> ComposeResult:
         """Yield a title, an input, and space for an error."""
+        kind: Literal["number", "text"] = "number" if self._is_number else "text"
         with Vertical(id="ask-box"):
             yield Static(Content(self._title), id="ask-title")
             # A selected text would be lost with the first key: here it would be a draft or the last note.
-            yield Input(
-                self._value,
-                type="number" if self._kind == "number" else "text",
-                id="ask",
-                select_on_focus=False,
-            )
+            yield Input(self._value, type=kind, id="ask", select_on_focus=False)
             yield Static("", id="ask-wrong", markup=False)
 
     def on_input_changed(self, changed: Input.Changed) -> None:
-        """Call `typed` with the current text."""
-        # The text is stored as a draft at once, because a lost connection ends the program without a warning.
-        if self._typed is not None and changed.value != self._value:
-            self._value = changed.value
-            self._typed(changed.value)
+        """Keep the current text as a draft."""
+        # It is stored at once, because a lost connection ends the program without a warning.
+        if changed.value != self._value:
+            self._keep_draft(changed.value)
+
+    def _keep_draft(self, text: str) -> None:
+        self._value = text
+        if self._keep is not None:
+            self._keep(text if text != self._before else None)
 
     async def take(self, action: UserAction) -> bool:
         """Handle Enter and Escape; all other keys are typed into the input."""
         box = self.query_one(Input)
         if action.key == "escape":
             await self.close()
+            self._keep_draft(box.value)
             if self._on_escape is not None:
                 self._on_escape(box.value)
         elif action.key == "enter":
-            wrong = await self._done(box.value.strip())
-            if wrong is not None:
-                self.say(wrong)
-                return True
-            await self.close()
-            if self._then is not None:
-                await self._then()
+            await self._enter(box.value.strip())
         else:
             # A click may have taken the focus from the input.
             if self.focused is not box:
                 self.set_focus(box)
             return False
         return True
+
+    async def _enter(self, text: str) -> None:
+        if self._done is not None and (wrong := await self._done(text)) is not None:
+            self.say(f"{wrong}. Your text is kept; press Enter to try again.")
+            return
+        await self.close()
+        if self._keep is not None:
+            self._keep(None)
+        if self._then is not None:
+            await self._then(text)
 
     def say(self, text: str) -> None:
         """Show what is wrong with the text."""
@@ -125,7 +131,7 @@ class Notice(Dialog):
         self._text = text
 
     def compose(self) -> ComposeResult:
-        """Yield one box."""
+        """Yield the box with its text."""
         with Vertical(id="notice-box"):
             yield Static(self._text)
 
@@ -198,7 +204,7 @@ class Finished(Dialog):
         self._text, self._ways, self._always, self._refuse = text, ways, always, refuse
 
     def compose(self) -> ComposeResult:
-        """Yield one box, with a line for refusals."""
+        """Yield the box with its text and a line for refusals."""
         with Vertical(id="done-box"):
             yield Static(self._text)
             yield Static("", id="done-said", markup=False)

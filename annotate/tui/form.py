@@ -17,6 +17,13 @@ from judge.store.study import dumps
 
 BETWEEN = "|"
 """The separator of a list that is typed in one line."""
+
+
+def listed(text: str) -> str:
+    """Convert a list that was typed in one line to the JSON that the study stores."""
+    return dumps([part.strip() for part in text.split(BETWEEN) if part.strip()])
+
+
 JUDGE_SHOWN = "the judge's label is shown: Enter keeps yours, another label revises it"
 
 
@@ -110,38 +117,21 @@ class Form:
         if question.many:
             before = f" {BETWEEN} ".join(json.loads(before or "[]"))
             title += f"\nSeparate several answers with {BETWEEN}."
-        was_done, stored = hand.status is UnitStatus.DONE, False
-        desk, position, draft_name = self._desk, hand.unit.position, f"answer {field}"
+        was_done = hand.status is UnitStatus.DONE
 
+        # Enter on an empty line leaves the answer as it is.
         async def done(text: str) -> str | None:
-            nonlocal stored
-            if text and question.many:
-                text = dumps([part.strip() for part in text.split(BETWEEN) if part.strip()])
-            # Enter on an empty line leaves the answer as it is.
-            if not text:
+            value = listed(text) if question.many else text
+            if not text or await self._place.commit(monotonic(), self._desk.label, field, value):
                 return None
-            stored = await self._place.commit(monotonic(), self._desk.label, field, text)
-            if stored:
-                desk.keep_draft(position, draft_name, None)
-            return None if stored else f"{self._place.refused}. Press Enter to try again."
+            return self._place.refused
 
-        async def then() -> None:
-            if stored:
+        async def then(text: str) -> None:
+            if text:
                 await self._labelled(was_done, "")
 
-        def typed(text: str) -> None:
-            desk.keep_draft(position, draft_name, text if text != before else None)
-
-        def on_escape(text: str) -> None:
-            typed(text)
-            if text != before:
-                self._view.say("the answer was not stored; press Enter to open it again", error=True)
-
-        kind = "number" if question.level == "interval" else "text"
-        value = desk.draft(position, draft_name) or before
-        await self._place.open(
-            Ask(title, done, then=then, value=value, on_escape=on_escape, typed=typed, kind=kind)
-        )
+        is_number = question.level == "interval"
+        await self._place.ask(title, f"answer {field}", before, done=done, then=then, is_number=is_number)
 
     # The screens after a commit
 
@@ -186,7 +176,7 @@ class Form:
             view.say("")
 
     async def _after_training(self) -> None:
-        """Handle Enter after feedback: show the hidden answer or the next unit and, after the last one, the result."""
+        """Handle Enter after feedback: show the hidden answer, the next unit, or the result of the training."""
         if self._hand.trying:
             self._hand.trying = False
             self._view.draw_labels()
@@ -211,7 +201,7 @@ class Form:
         async def store(reason: str | None) -> str | None:
             if await place.commit(at, self._desk.revise, field, value, reason):
                 return None
-            return f"not stored: {place.refused}. Press Enter to try again."
+            return f"not stored: {place.refused}"
 
         first = unit.state.answers.get(field)
         if value == first:
@@ -220,8 +210,8 @@ class Form:
             return
         ask = Ask(
             f"{field}: {first} → {value}. Why?",
-            store,
-            then=self._revised,
+            done=store,
+            then=lambda _: self._revised(),
             on_escape=lambda _: place.refuse("nothing was changed"),
         )
         await place.open(ask)

@@ -66,12 +66,9 @@ COMMANDS = (
     KeyCommand("match_above", "less_than_sign,f11", "", "the next highlight or match above the visible text"),
 )
 _SYMBOLS = {
-    "backspace": "⌫", "minus": "-", "exclamation_mark": "!", "plus": "+", "asterisk": "*", "equals_sign": "=",
-    "slash": "/", "number_sign": "#", "percent_sign": "%", "question_mark": "?", "left": "←", "right": "→",
-    "up": "↑", "down": "↓", "tab": "⇥", "enter": "⏎", "pagedown": "PgDn", "pageup": "PgUp",
-    "home": "Home", "end": "End",
+    "backspace": "⌫", "left": "←", "right": "→", "up": "↑", "down": "↓", "tab": "⇥", "enter": "⏎",
+    "pagedown": "PgDn", "pageup": "PgUp", "home": "Home", "end": "End",
 }  # fmt: skip
-_NAMES = {v: k for k, v in _SYMBOLS.items() if len(v) == 1 and v.isascii()}
 _TAKEN = {
     QUIT: "it quits",
     "ctrl+p": "it opens the menu",
@@ -108,8 +105,8 @@ def _character(key: str) -> str | None:
 def key_name(key: str) -> str:
     """Return a key's name in Textual: `u`, `ctrl+z`, `f4`, or `semicolon` for `;`. Raises ValueError if it cannot be used."""
     if len(key) == 1:
-        if key.isalnum() or key in _NAMES:
-            return _NAMES.get(key, key)
+        if key.isalnum():
+            return key
         # Textual uses a character's name in Unicode, and other names for some characters.
         name = unicodedata.name(key, "").lower().replace("-", "_").replace(" ", "_")
         if not name:
@@ -119,9 +116,9 @@ def key_name(key: str) -> str:
         raise ValueError(f"it cannot be reassigned: {why}")
     if same := _SAME.get(key):
         raise ValueError(f"terminals send '{same}' for it: write '{same}' instead")
-    if key in _SYMBOLS or key in _KNOWN or _MODIFIED.fullmatch(key):
+    if key in _PUNCTUATION or key in _KNOWN or _MODIFIED.fullmatch(key):
         return key
-    near = get_close_matches(key, [*_SYMBOLS, *_KNOWN], 1)
+    near = get_close_matches(key, [*_PUNCTUATION, *_KNOWN], 1)
     raise ValueError(f"there is no such key{f'; did you mean {near[0]}?' if near else ''}")
 
 

@@ -20,6 +20,7 @@ from annotate.tui.actions import ActionQueue, HeldKeys, UserAction
 from annotate.tui.at_hand import AtHand
 from annotate.tui.commands import ONCE, Commands
 from annotate.tui.marking import Marking
+from annotate.tui.settings import held_ms
 from annotate.tui.view import UnitView
 from annotate.tui.workplace import Workplace
 
@@ -27,17 +28,16 @@ from annotate.tui.workplace import Workplace
 class LabelScreen(Screen[None]):
     """The screen that passes keys, clicks and sizes to the part that handles them."""
 
-    def __init__(
-        self, desk: Desk, keymap: dict[str, str], typed: ActionQueue, *, held_ms: float | None = None
-    ) -> None:
+    def __init__(self, desk: Desk, keymap: dict[str, str], typed: ActionQueue) -> None:
         super().__init__()
         self.hand = AtHand(desk, keymap)
         self.view = UnitView(self.hand)
         self.place = Workplace(self.hand, self.view, typed)
         self.marking = Marking(self.place)
         self.commands = Commands(self.place, self.marking)
-        self._held_keys = HeldKeys(held_ms)
-        self._command_of = {key: name for name, keys in self.hand.keys.items() for key in keys}
+        self.held_keys = HeldKeys(held_ms())
+        self.command_of = {key: name for name, keys in self.hand.keys.items() for key in keys}
+        """A map from each key to its command."""
         self._pressed = 0.0
         """The monotonic time of the last mouse press."""
 
@@ -68,7 +68,7 @@ class LabelScreen(Screen[None]):
             self.view.say("pasted text is not read as labels; press + to open a note", error=True)
             return True
         # This comes first, because all keys must be counted, also while evidence is being marked.
-        is_repeated = self.is_held(action)
+        is_repeated = self.held_keys.is_held(action)
         label = hand.label_of(action.character)
         if hand.evidence is not None:
             if not await self.marking.take(action):
@@ -81,7 +81,7 @@ class LabelScreen(Screen[None]):
             refuse("holding a key down does not repeat a label")
         elif label is not None:
             await self.commands.answer(*label, action.at)
-        elif name := self._command_of.get(action.key):
+        elif name := self.command_of.get(action.key):
             if is_repeated and name in ONCE:
                 refuse("holding a key down does not repeat this command")
             else:
@@ -91,14 +91,6 @@ class LabelScreen(Screen[None]):
         elif action.character and action.character.isprintable():
             refuse(f"the key {action.character} has no function here; ? shows all keys")
         return True
-
-    def is_held(self, action: UserAction) -> bool:
-        """Return whether a key is held down. It must be called for every key, because it counts repetitions."""
-        return self._held_keys.is_held(action)
-
-    def knows(self, key: str) -> bool:
-        """Return whether a key belongs to a command."""
-        return key in self._command_of
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Record when a mouse button was pressed."""

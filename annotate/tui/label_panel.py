@@ -22,7 +22,7 @@ WRONG = (" ✗ not quite ", WRONG_STYLE)
 INDENT = 4
 """The indentation, in columns, of a meaning that is below its label."""
 LEAST_MEANING = 40
-"""The minimum columns of a meaning that is beside its label."""
+"""The minimum width, in columns, of a meaning that is beside its label."""
 NBSP = "\u00a0"
 
 

@@ -142,18 +142,16 @@ class Texts(Horizontal):
         if self._text is None or not 0 < top < len(starts):
             return None
         above = [t for t in self._text.texts if t.beside == beside and t.at <= starts[top]]
-        return (
-            (above[-1].name, above[-1].shown.raw(starts[top] - above[-1].at, len(above[-1].raw)))
-            if above
-            else None
-        )
+        if not above:
+            return None
+        return above[-1].name, above[-1].shown.raw(starts[top] - above[-1].at, len(above[-1].raw))
 
     def put_on_top(self, place: tuple[str, int] | None) -> None:
         """Scroll to a position that `place` returned, after the texts were laid out again."""
-        text = (
-            next((t for t in self._text.texts if place and t.name == place[0]), None) if self._text else None
-        )
-        y = row_of(self._starts(), text.at + text.shown.at(place[1])) if text and place else 0
+        y = 0
+        if place is not None and self._text is not None:
+            text = next(t for t in self._text.texts if t.name == place[0])
+            y = row_of(self._starts(), text.at + text.shown.at(place[1]))
         self.box.scroll_to(y=y, animate=False)
 
     def _visible(self) -> tuple[int, int]:
@@ -187,14 +185,3 @@ class Texts(Horizontal):
         line = row_of(self._rows(beside), offset)
         if not box.scroll_y <= line < box.scroll_y + box.size.height - 1:
             box.scroll_to(y=max(line - box.size.height // 3, 0), animate=False)
-
-
-def scroll_lines(box: VerticalScroll, lines: int) -> None:
-    """Scroll a pane by one line, by a page (10 lines), or to its beginning or end (more lines)."""
-    if abs(lines) > 10:
-        # Scroll immediately, as for a match.
-        box.scroll_to(y=box.max_scroll_y if lines > 0 else 0, animate=False, immediate=True)
-        return
-    # Two rows of the previous page stay visible, so that the reader can find the line again.
-    step = lines if abs(lines) == 1 else (max(box.size.height - 2, 1) * (1 if lines > 0 else -1))
-    box.scroll_relative(y=step, animate=False)

@@ -14,9 +14,8 @@ from typing import TextIO
 
 from annotate.sitting.desk import Desk
 from annotate.sitting.events import State, UnitStatus
-from annotate.tui.at_hand import AtHand
-from annotate.tui.commands import LONG
-from annotate.tui.form import BETWEEN
+from annotate.tui.at_hand import LONG, AtHand
+from annotate.tui.form import listed
 from annotate.tui.label_panel import training_panel
 from annotate.tui.plain_text import (
     COMMANDS,
@@ -32,7 +31,6 @@ from annotate.tui.review import FILTERS
 from annotate.tui.unit import head
 from annotate.tui.untrusted import one_line, shown
 from judge.errors import AdjudgeError
-from judge.store.study import dumps
 
 # The same time as on the screen (`workplace.PATIENCE`).
 BUSY_MS = 10_000
@@ -149,24 +147,18 @@ class Dialogue:
         return next(((field, line) for field in fields if line in hand.labels[field].values()), None)
 
     def _command(self, sign: str, rest: str) -> None:
-        if sign == "#":
-            self._jump(rest)
-        elif sign == "=":
-            self._list(rest if rest in FILTERS else "all", "")
-        elif sign == "/":
-            self._list("all", rest)
-        elif sign == "!":
-            self._flag(rest)
-        elif sign == "+":
-            self._note(rest)
-        else:
-            does: dict[str, Callable[[], None]] = {
-                "<": self._undo,
-                "-": self._skip,
-                ".": self._print_unit,
-                "?": self._help,
-            }
-            does[sign]()
+        commands: dict[str, Callable[[], None]] = {
+            "<": self._undo,
+            "-": self._skip,
+            "!": lambda: self._flag(rest),
+            "+": lambda: self._note(rest),
+            ".": self._print_unit,
+            "#": lambda: self._jump(rest),
+            "=": lambda: self._list(rest if rest in FILTERS else "all", ""),
+            "/": lambda: self._list("all", rest),
+            "?": self._help,
+        }
+        commands[sign]()
 
     # Answers, and the steps after them
 
@@ -203,7 +195,7 @@ class Dialogue:
     def _answer_in_words(self, text: str) -> None:
         hand, field = self._hand, str(self._hand.active)
         if self._desk.task.question(field).many:
-            text = dumps([part.strip() for part in text.split(BETWEEN) if part.strip()])
+            text = listed(text)
         was_done = hand.status is UnitStatus.DONE
         if self._commit(self._desk.label, field, text):
             self._labelled(was_done, text)
@@ -357,8 +349,8 @@ class Dialogue:
             self._desk.keep_draft(position, name, text)
 
     def _jump(self, number: str) -> None:
-        position = int(number) if number.isdecimal() and len(number) < LONG else 0
-        if position and self._desk.neighbour(position - 1, 1) == position:
+        position = self._hand.unit_number(number)
+        if position is not None:
             self._show(position)
         else:
             self._say(

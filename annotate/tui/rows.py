@@ -69,10 +69,10 @@ def row_of(starts: Sequence[int], offset: int) -> int:
 
 
 def matches_above(matches: Sequence[int], starts: Sequence[int], top: int) -> Sequence[int]:
-    """Return those of the sorted `matches` that begin above the row `top`."""
+    """Return the sorted `matches` that begin above the row `top`."""
     return matches[: bisect_left(matches, starts[top])] if top < len(starts) else matches
 
 
 def matches_below(matches: Sequence[int], starts: Sequence[int], end: int) -> Sequence[int]:
-    """Return those of the sorted `matches` that begin in the row `end` or below it."""
+    """Return the sorted `matches` that begin in the row `end` or below it."""
     return matches[bisect_left(matches, starts[end]) :] if end < len(starts) else ()

@@ -2,7 +2,7 @@
 
 settings.toml:
     theme = "nord"
-    held_ms = 40          # a key that repeats faster does not label; 0 switches this off
+    held_ms = 40          # a key that repeats faster counts as held down; 0 turns this off
 """
 
 import tomllib

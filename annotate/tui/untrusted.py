@@ -9,6 +9,7 @@ from judge.console import visible
 
 TAB = "    "
 _JOINER = "\u200d"
+_REPLACED = {"\t": TAB, "\r\n": "\n", _JOINER: ""}
 _TAKEN_APART = re.compile(r"\r\n|[\t\r]|[^\n\x20-\x7e\xa0-\u02ff\u0370-\u061b\u0620-\u17ff]")
 
 
@@ -60,15 +61,7 @@ def shown(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
     replaced = [(start, end, new, True) for start, end, new in layout if end > start or new]
     for match in _TAKEN_APART.finditer(raw):
         character = match[0]
-        new = (
-            TAB
-            if character == "\t"
-            else "\n"
-            if character == "\r\n"
-            else ""
-            if character == _JOINER
-            else visible(character)
-        )
+        new = _REPLACED[character] if character in _REPLACED else visible(character)
         if new != character and match.start() not in inside:
             replaced.append((*match.span(), new, False))
     replaced.sort(key=lambda replacement: replacement[:2])

@@ -12,7 +12,7 @@ from textual.widgets import Static
 from annotate.tui import label_panel
 from annotate.tui.at_hand import AtHand
 from annotate.tui.keymap import COMMANDS, symbol
-from annotate.tui.panes import READABLE_COLUMNS, Texts, put, scroll_lines
+from annotate.tui.panes import READABLE_COLUMNS, Texts, put
 from annotate.tui.rows import Pane, ShareRows, rows_of, share
 from annotate.tui.unit import UnitText, unit_text
 from annotate.tui.untrusted import one_line
@@ -57,7 +57,7 @@ class UnitView:
         }
 
     def compose(self) -> ComposeResult:
-        """Yield the top line; question and passage; labels; note, message, keys."""
+        """Yield the widgets from top to bottom: progress, question and texts, labels, note, message and keys."""
         yield self._parts["top"]
         left = Vertical(self.scrolls["head"], self.texts, id="left")
         yield Vertical(left, self.scrolls["labels"], id="middle")
@@ -259,7 +259,14 @@ class UnitView:
 
     def scroll(self, lines: int) -> None:
         """Scroll the chosen pane by one line, by a page (10 lines), or to its beginning or end (more lines)."""
-        scroll_lines(self.texts.box if self.pane == "text" else self.scrolls[self.pane], lines)
+        box = self.texts.box if self.pane == "text" else self.scrolls[self.pane]
+        if abs(lines) > 10:
+            # Scroll immediately, because the next key in the queue starts from the new position.
+            box.scroll_to(y=box.max_scroll_y if lines > 0 else 0, animate=False, immediate=True)
+            return
+        # Two rows of the previous page stay visible, so that the reader can find the line again.
+        step = lines if abs(lines) == 1 else (max(box.size.height - 2, 1) * (1 if lines > 0 else -1))
+        box.scroll_relative(y=step, animate=False)
 
     def draw_top(self) -> None:
         """Draw the progress line."""

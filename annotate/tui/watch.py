@@ -64,7 +64,7 @@ class WatchApp(App[None]):
         self._conn: Connection | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield one line, the sections, and the keys."""
+        """Yield the top line, the sections and the keys."""
         yield Static(f"{self._batch}   reading …", id="top", markup=False)
         with Horizontal(id="all"):
             with VerticalScroll(id="people"):

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from textual.screen import Screen
 
@@ -11,6 +12,7 @@ from annotate.sitting.blind import Busy
 from annotate.sitting.events import State
 from annotate.tui.actions import ActionQueue
 from annotate.tui.at_hand import AtHand
+from annotate.tui.dialogs import Ask, Dialog
 from annotate.tui.view import UnitView
 from judge.errors import AdjudgeError
 
@@ -39,6 +41,18 @@ class Workplace:
     async def open(self, screen: Screen[None]) -> None:
         """Show a dialog or the list over this screen. It handles the keys until it is closed."""
         await self.view.app.push_screen(screen)
+
+    async def ask(self, title: str, draft: str, before: str, **options: Any) -> None:
+        """Show an `Ask` for a text of the current unit. A text that is not stored is kept as `draft`, even over restarts."""
+        desk, position = self.desk, self.hand.unit.position
+
+        def on_escape(text: str) -> None:
+            if text != before:
+                self.view.say("the text was not stored; press the same key to open it again", error=True)
+
+        keep = partial(desk.keep_draft, position, draft)
+        kept = desk.draft(position, draft)
+        await self.open(Ask(title, before=before, draft=kept, keep=keep, on_escape=on_escape, **options))
 
     def recount(self) -> None:
         """Recompute progress and pace after an event."""
@@ -93,7 +107,10 @@ class Workplace:
     def refuse(self, why: str) -> None:
         """Show why an action was refused, and drop the keys that were typed before this could be seen."""
         self.view.say(why, error=True)
+        screen = self.view.app.screen
+        if isinstance(screen, Dialog):
+            screen.say(why)
         # Annotators look at the text while they type, and not at the foot of the screen.
         self.view.app.bell()
         self.typed.refuse()
-        self.view.app.screen.call_after_refresh(self.typed.seen)
+        screen.call_after_refresh(self.typed.seen)

@@ -16,7 +16,6 @@ from judge.prompts.load import Task, parse_task
 from judge.store import Store, judgements, runs
 from judge.store.items import ImportInfo, add_items
 from judge.types import (
-    AnnotatorKind,
     Answered,
     Item,
     Judgement,
@@ -179,7 +178,9 @@ def rows_of(path: Path, query: str, *values: Any) -> list[tuple[Any, ...]]:
         return store.conn.execute(query, values).fetchall()
 
 
-HUMAN = AnnotatorKind.HUMAN
+def event_kinds(path: Path) -> list[str]:
+    """The kinds of all events, in their order."""
+    return [kind for (kind,) in rows_of(path, "SELECT kind FROM events ORDER BY seq")]
 
 
 @contextmanager

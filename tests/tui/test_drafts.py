@@ -23,7 +23,7 @@ async def test_a_note_survives_escape_and_a_restart(tmp_path: Path) -> None:
         await press(pilot, "plus")
         await press(pilot, *"half")
         await press(pilot, "escape")
-        assert "the note was not stored" in text_of(pilot, "message")
+        assert "the text was not stored" in text_of(pilot, "message")
         await press(pilot, "plus")
         assert box(pilot) == "half"
         # The line breaks here: nobody pressed Escape.
@@ -40,7 +40,7 @@ async def test_an_answer_in_words_survives_escape_and_a_restart(tmp_path: Path) 
     path = drawn(tmp_path, parse_task(TYPED.replace("interval", "text"), "typed.v1.md"), n=1)
     async with sitting(path) as pilot:
         await press(pilot, "enter", *"half", "escape")
-        assert "the answer was not stored" in text_of(pilot, "message")
+        assert "the text was not stored" in text_of(pilot, "message")
     async with sitting(path) as pilot:
         await press(pilot, "enter")
         assert box(pilot) == "half"

@@ -142,14 +142,19 @@ def study(tmp_path: Path) -> Path:
     return drawn(tmp_path, items=15, n=30)
 
 
+def opened(terminal: Terminal, study: Path, place: str) -> Terminal:
+    """Open the batch in a terminal, and wait until the screen shows the place, such as 1/30."""
+    terminal.run("open", "pilot", "--as", "alice", "-d", str(study))
+    terminal.until(place)
+    return terminal
+
+
 @pytest.mark.real
 @pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGTERM], ids=["a dropped line", "a shutdown"])
 def test_a_line_that_drops_keeps_what_was_labelled(
     study: Path, terminals: Callable[..., Terminal], how: signal.Signals
 ) -> None:
-    terminal = terminals()
-    terminal.run("open", "pilot", "--as", "alice", "-d", str(study))
-    terminal.until("1/30")
+    terminal = opened(terminals(), study, "1/30")
     for n, key in enumerate(
         "srsrs", 1
     ):  # the same key twice at once is one that is held, on a machine that lags
@@ -164,9 +169,7 @@ def test_a_line_that_drops_keeps_what_was_labelled(
     while Path(f"/proc/{child}").exists() and time.monotonic() < end:
         time.sleep(0.05)
     assert len(labels(study)) == 5
-    again = terminals()
-    again.run("open", "pilot", "--as", "alice", "-d", str(study))
-    again.until("6/30")  # and the seat is free
+    opened(terminals(), study, "6/30")  # and the seat is free
 
 
 @pytest.mark.real
@@ -176,8 +179,7 @@ def test_a_full_disk_is_told_and_nothing_is_pretended(
     """The kernel refuses to let any file of the program grow past a limit, as a full disk would."""
     terminal = terminals()
     terminal.type(f"ulimit -f {study.stat().st_size // 512 + 40}", "Enter")  # dash counts blocks of 512 bytes
-    terminal.run("open", "pilot", "--as", "alice", "-d", str(study))
-    terminal.until("1/30")
+    opened(terminal, study, "1/30")
     done = 0
     while done < 30:
         terminal.type("sr"[done % 2])
@@ -194,9 +196,7 @@ def test_a_full_disk_is_told_and_nothing_is_pretended(
     terminal.type("C-q")
     told = terminal.until("refused").replace("\n", "")
     assert f"{done} of 30 done" in told and "Traceback" not in told
-    again = terminals()
-    again.run("open", "pilot", "--as", "alice", "-d", str(study))
-    again.until(f"{done + 1}/30")
+    again = opened(terminals(), study, f"{done + 1}/30")
     again.type("r")
     again.until(f" {done + 1} done")
     assert len(labels(study)) == done + 1
@@ -210,8 +210,7 @@ def test_a_second_terminal_of_the_same_annotator_is_told(
     study: Path, terminals: Callable[..., Terminal]
 ) -> None:
     first, second = terminals(), terminals()
-    first.run("open", "pilot", "--as", "alice", "-d", str(study))
-    first.until("1/30")
+    opened(first, study, "1/30")
     second.run("open", "pilot", "--as", "alice", "-d", str(study))
     told = second.until("annotate:").replace("\n", "")
     assert "another terminal or browser tab is labelling as alice" in told
@@ -219,17 +218,14 @@ def test_a_second_terminal_of_the_same_annotator_is_told(
     first.until(" 1 done")
     first.type("C-q")
     first.until("everything is stored")
-    second.run("open", "pilot", "--as", "alice", "-d", str(study))
-    second.until("2/30")
+    opened(second, study, "2/30")
 
 
 @pytest.mark.real
 def test_a_hang_up_keeps_the_text_that_was_being_typed(
     study: Path, terminals: Callable[..., Terminal]
 ) -> None:
-    first = terminals()
-    first.run("open", "pilot", "--as", "alice", "-d", str(study))
-    first.until("1/30")
+    first = opened(terminals(), study, "1/30")
     first.type("+")
     first.type("-l", "half a note")
     first.until("half a note")
@@ -241,9 +237,7 @@ def test_a_hang_up_keeps_the_text_that_was_being_typed(
         assert time.monotonic() < end, "the program outlives its terminal"
         time.sleep(0.1)
     assert rows_of(study, "SELECT what, text FROM drafts") == [("note", "half a note")]
-    second = terminals()
-    second.run("open", "pilot", "--as", "alice", "-d", str(study))
-    second.until("1/30")
+    second = opened(terminals(), study, "1/30")
     second.type("+")
     second.until("half a note")
 

@@ -17,7 +17,7 @@ from tests.tui.test_drag import drag, marked
 from tests.tui.test_moving import FILLER, rule
 
 SMALL = "| Year | City | Score |\n|---|:-:|--:|\n| 2001 | 東京 | 3.5 |\n| 2002 | a \\| b | 12.75 |"
-HEADERS = (
+HEADERS = [
     "Year",
     "Country",
     "Capital",
@@ -28,7 +28,7 @@ HEADERS = (
     "River",
     "Mountain",
     "Founded",
-)
+]
 TABLE = "\n".join(
     ["| " + " | ".join(HEADERS) + " |", "|" + "---|" * 10]
     + ["| " + " | ".join(f"{name.lower()} {n} 42" for name in HEADERS) + " |" for n in range(1, 5)]

@@ -84,9 +84,8 @@ async def test_two_keys_typed_at_once_lead_to_the_second_match(tmp_path: Path) -
 
 
 async def test_what_was_searched_for_is_a_match(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    build(path, items=1, each=1, texts={"one": f"{FILLER * 50}needle {FILLER * 50}needle {FILLER * 50}"})
-    batch(path, n=1)
+    text = f"{FILLER * 50}needle {FILLER * 50}needle {FILLER * 50}"
+    path = drawn(tmp_path, items=1, each=1, texts={"one": text}, n=1)
     async with sitting(path) as pilot:
         await press(pilot, "slash", *"needle", "enter", "enter")
         await pilot.pause()
@@ -97,10 +96,8 @@ async def test_what_was_searched_for_is_a_match(tmp_path: Path) -> None:
 
 async def test_a_search_scrolls_only_the_unit_that_it_found(tmp_path: Path) -> None:
     """On the next unit, it hid how the text begins."""
-    path = tmp_path / "s.db"
     text = f"{FILLER * 50}needle {FILLER * 50}"
-    build(path, items=2, each=1, texts={"one": text, "two": text})
-    batch(path, n=2)
+    path = drawn(tmp_path, items=2, each=1, texts={"one": text, "two": text}, n=2)
     async with sitting(path) as pilot:
         await press(pilot, "slash", *"needle", "enter", "enter")
         await pilot.pause()

@@ -178,7 +178,7 @@ def test_escape_leaves_the_note_and_the_keys_behind_it_label(study: Path) -> Non
     with opened(study) as line:
         line.burst(["+", "n", "i"])
         line.type([ALONE], 0)
-        line.until("the note was not stored")
+        line.until("the text was not stored")
         line.burst(["r", "s"])
         assert line.quit() == 0
     assert log(study) == [("label", 1, "refute"), ("label", 2, "support")]

@@ -119,12 +119,11 @@ async def test_the_theme_is_remembered(tmp_path: Path) -> None:
         await pilot.pause()
     assert settings.remembered_theme() == "nord"
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
-        app = AnnotateApp(desk, theme="nord")
-        async with app.run_test():
-            assert app.theme == "nord"
-        app = AnnotateApp(desk, theme="a theme of another version")
-        async with app.run_test():
-            assert app.theme == "textual-dark"
+        for remembered, shown in (("nord", "nord"), ("a theme of another version", "textual-dark")):
+            settings.remember_theme(remembered)
+            app = AnnotateApp(desk)
+            async with app.run_test():
+                assert app.theme == shown
 
 
 async def test_what_is_typed_ahead_of_the_end_labels_no_skipped_unit(

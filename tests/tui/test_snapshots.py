@@ -145,15 +145,3 @@ def test_long_and_structured_texts(name: str, tmp_path: Path, snap_compare: Call
     app = app_for(path)
     assert snap_compare(app, terminal_size=size, run_before=pressing(keys))
     app.desk.close()
-
-
-def test_ten_sources_of_an_adjudication(tmp_path: Path, snap_compare: Callable[..., bool]) -> None:
-    people = [f"p{n}" for n in range(10)]
-    path = drawn(tmp_path, items=1, each=1, n=1, annotators=people, overlap=10)
-    for number, person in enumerate(people):
-        with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
-            desk.label(1, "stance", ("support", "refute")[number % 2])
-            desk.note(1, f"reason {number}: the passage says 42, and the claim is about something else")
-    app = app_for(path, "lead", adjudicate=True)
-    assert snap_compare(app, terminal_size=SIZES[0])
-    app.desk.close()
