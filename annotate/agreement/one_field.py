@@ -215,7 +215,7 @@ def analyse(
         pair = [first, second]
         result.confusions.append(confusion(panel.together(*pair), first, second))
         if set(pair) != set(group):
-            result.classes.append(Block(_with(first, second), pair, panel.class_agreement(pair, **how)))
+            result.classes.append(Block(f"{first} with {second}", pair, panel.class_agreement(pair, **how)))
         if per_class:
             scores = class_scores(panel.together(*pair), first, second, field=panel.field, **how)
             result.classes.append(Block(f"{first} against {second}", pair, scores))
@@ -243,17 +243,13 @@ def _lists(panel: Panel) -> list[tuple[str, list[tuple[str, str]]]]:
     lists.append(("people with each other", list(combinations(panel.people, 2))))
     for judge in panel.judges:
         lists.append((f"{judge} with people", list(product([judge], panel.people))))
-        lists.append((_with(judge, " and ".join(fixed)), list(product([judge], fixed))))
+        lists.append((f"{judge} with {' and '.join(fixed)}", list(product([judge], fixed))))
     for other in panel.known:
         lists.append((f"people with {other}", list(product(panel.people, [other]))))
         lists.append((f"majority of the people with {other}", list(product(vote, [other]))))
     lists.append(("judges with each other", list(combinations(panel.judges, 2))))
     lists.append(("references with each other", list(combinations(panel.known, 2))))
     return [(title, pairs) for title, pairs in lists if pairs]
-
-
-def _with(first: str, second: str) -> str:
-    return f"{first} with {second}"
 
 
 def _add_pairs(

@@ -127,9 +127,8 @@ def number(value: float | None) -> str:
         return ""
     if isinstance(value, int):
         return f"{value:,}"
-    text = f"{value:.3f}"
-    # Rounding a small negative number to zero keeps its sign.
-    return "0.000" if text == "-0.000" else text
+    # With `z`, a small negative number that is rounded to zero loses its sign.
+    return f"{value:z.3f}"
 
 
 def counted(n: int, singular: str, plural: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Several labels by one annotator for one unit: hidden repeats, and labels revised after the judge was shown."""
+"""Several labels by one annotator for one unit: hidden repeats, and labels revised after seeing the judge's label."""
 
 from collections.abc import Mapping
 
@@ -56,8 +56,8 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
 
 
 def revisions(store: Store, subject: Subject) -> Section:
-    """Return who changed labels after seeing the judge's label, and how often towards it or away from it."""
-    title = "Labels revised after the judge was shown"
+    """Return the people who changed labels after seeing the judge's label, and how often they moved towards it or away."""
+    title = "Labels revised after the judge's label was shown"
     revised = relation.revised(store.conn, subject.panel.field)
     revised = {person: labels for person, labels in revised.items() if person in subject.panel.people}
     shown = revealed(store, subject.options.batch, subject.panel.field)

@@ -119,7 +119,7 @@ def _sample(store: Store, subject: Subject) -> str:
     if without := len(drawn - used):
         text += (
             f" {without:,} of the {counted(len(drawn), 'unit')} drawn have no such label (not asked, open, skipped or disputed). "
-            "They are assumed to resemble the others, which these labels cannot show."
+            "They are assumed to resemble the others; the data cannot show whether they do."
         )
     return text
 
@@ -129,7 +129,7 @@ def _ties(subject: Subject) -> list[str]:
         return []
     return [
         f"The majority vote of people leaves out {counted(subject.n_tied, 'unit')} with a tie, so the corrected numbers are for "
-        "units on which people agree more than on all units. Adjudicate the units with a tie to include them."
+        "units on which people agree more than usual. Adjudicate the units with a tie to include them."
     ]
 
 
@@ -138,7 +138,7 @@ def _weighing(rows: list[Estimand]) -> Iterator[str]:
         return
     yield (
         "The labelled units were drawn with unequal probabilities, so human only, PPI++ and Rogan-Gladen weight each unit "
-        "by the number of units that it represents. The intervals ignore stratification, which makes them wider."
+        "by the number of units that it represents. The intervals ignore stratification, so they tend to be too wide."
     )
     without = [e.measure for e in rows if e.weights is None and not np.isnan(e.human).all()]
     if without:

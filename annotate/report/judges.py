@@ -108,7 +108,7 @@ def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
 
 
 def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
-    """Return the figure's rows about people with each other, with which the judges are compared."""
+    """Return the figure's rows on the agreement between people, with which the judges are compared."""
     rows = []
     if 2 <= len(subject.panel.people) <= 4:
         rows += [_bar(f"{first} and {second}", kappa, "people") for first, second, _, kappa in subject.pairs]
@@ -232,7 +232,7 @@ def _figure(
     columns += heads("share", "agreement") + heads("text", "promise")
     text = (
         f"Agreement with {parameters['reference']} on the tested units, plotted against the share of all units that a step accepts. "
-        f"Each step also accepts units that are less certain. The route promises an agreement of {agree:.0%} with a confidence of "
+        f"Each step accepts the units of the previous step and less certain ones. The route promises an agreement of {agree:.0%} with a confidence of "
         f"{float(parameters['confidence']):.0%}; the last step that keeps this promise accepts {chosen:.1%}."
     )
     data = {"steps": known, "agree": agree, "chosen": chosen}

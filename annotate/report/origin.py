@@ -94,7 +94,7 @@ def _examples(task: Task, options: Mapping[str, Json]) -> str:
     )
     nearest = options.get("nearest_examples")
     return (
-        str(n) if nearest is None else f"the {nearest} nearest of each label by BM25 for each unit, from {n}"
+        str(n) if nearest is None else f"for each unit, the {nearest} nearest of each label by BM25, from {n}"
     )
 
 

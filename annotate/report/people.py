@@ -44,7 +44,7 @@ def who(store: Store, subject: Subject) -> Section:
     waiting = _waiting(subject)
     if not names:
         reason = (
-            f"only judges {'have labels for this field that are used' if waiting else 'labelled this field'}"
+            "no person's labels for this field are used" if waiting else "only judges labelled this field"
         )
         return Section(
             "who", "Who annotated", absent=" ".join([f"{reason}.", *waiting]) if waiting else reason

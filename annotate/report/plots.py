@@ -134,7 +134,7 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
     axes.set_xlim(max(-1.05, low - 0.05), 1.05)
     for y, r in enumerate(rows):
         _above(axes, y + 0.17, _short(r["label"], 56))
-        _beside(axes, y, "undefined" if r["value"] is None else _two_digits(r["value"]))
+        _beside(axes, y, "undefined" if r["value"] is None else f"{r['value']:z.2f}")
         if r["value"] is None:
             continue
         colour, mark = (COLOUR["judge"], "o") if r["group"] == "judge" else (COLOUR["people"], "D")
@@ -311,12 +311,6 @@ DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
     "route": _route,
     "decisions": _decisions,
 }
-
-
-def _two_digits(value: float) -> str:
-    text = f"{value:.2f}"
-    # Rounding a small negative number to zero keeps its sign.
-    return "0.00" if text == "-0.00" else text
 
 
 def _short(text: str, width: int = 24) -> str:

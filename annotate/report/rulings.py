@@ -154,8 +154,8 @@ def _not_at_random(subject: Subject, judge: str) -> list[str]:
         return []
     shares = ", ".join(f"{share:.0%} of '{label}'" for label, share in missing.items())
     return [
-        f"Labels are missing on {shares} by the reference. They are not missing at random, and agreement is measured on the "
-        "other units only."
+        f"By the reference label, the judge's labels are missing on {shares}. They are not missing at random, so the agreement "
+        "describes the other units only."
     ]
 
 

@@ -1,4 +1,4 @@
-"""Turn a matplotlib figure into an element of the page.
+"""Turn a matplotlib figure into an SVG element of the page.
 
 Marker colours become classes (`ink`, `judge`, `people`, `soft` ...), which the style sheet colours for light mode,
 dark mode and print. Style attributes become presentation attributes.

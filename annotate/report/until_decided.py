@@ -108,7 +108,7 @@ def _at(ruling: Ruling) -> str:
 
 
 def _hours(store: Store, name: str, units: int) -> str:
-    """Return text on the hours per person for a block of `units` at the current pace; empty if there are no times."""
+    """Return, as text, the time that a block of `units` takes each person at the current pace; empty if it is unknown."""
     paces = [p["units_per_hour"] for p in show_batch(store, name)["annotators"] if p["units_per_hour"]]
     return (
         f", about {duration(3600 * units / min(paces))} for each person at the slowest pace so far"

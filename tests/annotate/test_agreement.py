@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,12 @@ def wide(path: Path, ratings: Ratings) -> tuple[str, ...]:
     ]
     write_csv(path, [["id", *ratings.annotators], *rows])
     return (str(path), "--annotators", ",".join(ratings.annotators))
+
+
+def labels_of_two(folder: Path, labels: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The arguments for a table of the labels that a and b gave, one unit a row."""
+    rows = [("unit", "a", "b"), *((str(i), *both) for i, both in enumerate(labels))]
+    return (str(write_csv(folder / "t.csv", rows)), "--annotators", "a,b")
 
 
 def measure(outcome: Any, name: str, *annotators: str) -> dict[str, Any]:
@@ -73,9 +80,7 @@ def test_cohens_table_plain_and_weighted(tmp_path: Path) -> None:
 
 def test_the_alphabet_is_not_an_order(tmp_path: Path) -> None:
     # low-mid and mid-high are neighbours, low-high is not; alphabetically high < low < mid.
-    labels = [("low", "mid"), ("mid", "high"), ("high", "high"), ("low", "low")]
-    rows = [("id", "a", "b"), *((str(i), *both) for i, both in enumerate(labels))]
-    table = (str(write_csv(tmp_path / "t.csv", rows)), "--annotators", "a,b")
+    table = labels_of_two(tmp_path, [("low", "mid"), ("mid", "high"), ("high", "high"), ("low", "low")])
     asked = ("--measure", "cohen_kappa:linear", *NONE)
     right = document("agreement", *table, *asked, "--level", "ordinal:low,mid,high")
     # Disagreement by |i - j| / 2: observed (1/2 + 1/2) / 4 = 1/4. Margins a: low 2, mid 1, high 1; b: low 1, mid 1,
@@ -149,9 +154,7 @@ UNDEFINED = {
 @pytest.mark.parametrize("case", UNDEFINED)
 def test_what_is_undefined_has_its_reason_in_words(tmp_path: Path, case: str) -> None:
     rows, reason, percent = UNDEFINED[case]
-    table_rows = [("unit", "a", "b"), *((str(i), *row) for i, row in enumerate(rows))]
-    path = write_csv(tmp_path / "t.csv", table_rows)
-    table = (path, "--annotators", "a,b", "--level", "nominal:x,y")
+    table = (*labels_of_two(tmp_path, rows), "--level", "nominal:x,y")
     outcome = {m["measure"]: m for m in document("agreement", *table)["measures"]}
     assert outcome["cohen_kappa"]["value"] is None and outcome["cohen_kappa"]["low"] is None
     assert outcome["cohen_kappa"]["reason"].startswith(reason)
@@ -165,9 +168,8 @@ def test_what_is_undefined_has_its_reason_in_words(tmp_path: Path, case: str) ->
 
 
 def test_the_label_nan_is_a_label(tmp_path: Path) -> None:
-    labels = [("nan", "nan"), ("NA", "NA"), ("None", "nan"), ("", "nan")]
-    rows = [("unit", "a", "b"), *((str(i), *both) for i, both in enumerate(labels))]
-    outcome = document("agreement", write_csv(tmp_path / "t.csv", rows), "--annotators", "a,b", *NONE)
+    table = labels_of_two(tmp_path, [("nan", "nan"), ("NA", "NA"), ("None", "nan"), ("", "nan")])
+    outcome = document("agreement", *table, *NONE)
     assert outcome["fields"][0]["labels"] == ["NA", "None", "nan"]
     assert outcome["measures"][0]["value"] == pytest.approx(2 / 3)  # units 1, 2, 3
 
@@ -180,8 +182,7 @@ def test_a_transposed_table_is_pointed_out(tmp_path: Path) -> None:
 
 
 def test_an_unused_label_changes_only_what_counts_labels(tmp_path: Path) -> None:
-    rows = [("unit", "a", "b"), ("1", "x", "x"), ("2", "y", "y"), ("3", "x", "y"), ("4", "y", "y")]
-    table = (str(write_csv(tmp_path / "t.csv", rows)), "--annotators", "a,b", *NONE)
+    table = (*labels_of_two(tmp_path, ["xx", "yy", "xy", "yy"]), *NONE)
     two, three = (
         values(document("agreement", *table, "--level", f"nominal:{order}"), "a", "b")
         for order in ("x,y", "x,y,z")

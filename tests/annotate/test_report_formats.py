@@ -81,20 +81,8 @@ def test_html_shows_hostile_text_as_text_and_loads_nothing(texts: dict[str, str]
     assert visible(f"Passage 2: {NASTY}") in page.text and visible(f"Why: {NASTY}") in page.text
     assert PERSON in page.text and "m/<i>judge|$" in page.text
     names = {tag for tag, _ in page.tags}
-    assert not names & {
-        "script",
-        "img",
-        "link",
-        "iframe",
-        "object",
-        "embed",
-        "base",
-        "i",
-        "form",
-        "input",
-        "audio",
-        "video",
-    }
+    loading = ("script", "img", "link", "iframe", "object", "embed", "base", "audio", "video")
+    assert not [name for name in (*loading, "i", "form", "input") if name in names]
     for tag, attributes in page.tags:
         assert "style" not in attributes and not any(name.startswith("on") for name in attributes), (
             tag,
@@ -126,19 +114,9 @@ def test_html_is_marked_up_for_everybody(texts: dict[str, str]) -> None:
         assert all(name in ids for name in (drawing["aria-labelledby"] or "").split())
 
 
-def test_the_same_document_gives_the_same_page(document: Document, texts: dict[str, str]) -> None:
-    assert FORMATS["html"](document) == texts["html"]
-
-
 def test_markdown_keeps_hostile_text_in_its_cell(texts: dict[str, str], document: Document) -> None:
     text = texts["md"]
-    assert (
-        "<script" not in text
-        and "<img" not in text
-        and "<b>" not in text
-        and "\x07" not in text
-        and "\u202e" not in text
-    )
+    assert not [hostile for hostile in ("<script", "<img", "<b>", "\x07", "\u202e") if hostile in text]
     assert "&lt;script&gt;alert('x')&lt;/script&gt;" in text and "\\u202egnp.exe" in text
     assert "http://" not in text.replace("https://", ""), "no bare address becomes a link"
     # A row of a table has as many unescaped bars as its head.

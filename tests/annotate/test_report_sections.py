@@ -78,11 +78,24 @@ def value(cell: Any) -> float:
     return cell.value
 
 
+def cases_of(document: Document) -> Cases:
+    (cases,) = [b for b in section(document, "disagreements").blocks if isinstance(b, Cases)]
+    return cases
+
+
+def facts_of(document: Document, key: str) -> dict[str, str]:
+    return dict(next(b for b in section(document, key).blocks if isinstance(b, Facts)).rows)
+
+
+def paragraphs_of(document: Document, key: str) -> list[str]:
+    return [b.text for b in section(document, key).blocks if isinstance(b, Paragraph)]
+
+
 def test_who_annotated(document: Document) -> None:
     result = table(document, "annotators")
     assert [c.title for c in result.columns] == ["annotator", "kind", "units labelled", "qualification"]
     assert row(result, "ann") == ["ann", "human", 10, "MSc"] and row(result, "bob")[3] == ""
-    texts = [b.text for b in section(document, "who").blocks if isinstance(b, Paragraph)]
+    texts = paragraphs_of(document, "who")
     assert (
         texts[0] == "2 people gave 20 labels on 10 units: 2 labels per unit; each person labelled 10 units."
     )
@@ -93,9 +106,11 @@ def test_units_and_the_question(document: Document) -> None:
     result = table(document, "units")
     assert row(result, "m/judge")[1:] == [12, 6], "asked about twelve units, the unparsed one too"
     assert row(result, "gold and m/judge")[1:] == [10, 5]
-    (facts,) = [b for b in section(document, "sampling").blocks if isinstance(b, Facts)]
-    assert dict(facts.rows)["question"] == "Does the passage support the claim, refute it, or neither?"
-    notes = [b.text for b in section(document, "sampling").blocks if isinstance(b, Paragraph)]
+    assert (
+        facts_of(document, "sampling")["question"]
+        == "Does the passage support the claim, refute it, or neither?"
+    )
+    notes = paragraphs_of(document, "sampling")
     assert any("no annotation batch" in text for text in notes)
 
 
@@ -147,7 +162,7 @@ def test_reliability(document: Document) -> None:
 
 
 def test_disagreements_come_with_text_and_all_labels_the_surest_error_first(document: Document) -> None:
-    (cases,) = [b for b in section(document, "disagreements").blocks if isinstance(b, Cases)]
+    cases = cases_of(document)
     assert [c.unit_id for c in cases.rows] == ["study:7/p", "study:2/p", "study:5/p"]
     last = cases.rows[2]
     assert last.shown == [("claim", "Claim 2."), ("passage", "Passage 5.")]
@@ -167,9 +182,7 @@ def test_a_disagreement_shows_the_texts_of_listed_passages(tmp_path: Path) -> No
         add_run(store, task, "m/judge", {"study:0": R})
     add_label(path, "study:0", "verdict_of_all", "ann", S)
     with Store.open(path, create=False) as store:
-        (cases,) = [
-            b for b in section(build(store, ReportOptions()), "disagreements").blocks if isinstance(b, Cases)
-        ]
+        cases = cases_of(build(store, ReportOptions()))
     assert cases.rows[0].shown == [("claim", "The claim."), ("passages [p]", "Mars is red.")]
 
 
@@ -177,7 +190,7 @@ def test_the_list_of_disagreements_has_a_limit(db: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("annotate.report.cases.MOST_LISTED", 1)
     with Store.open(db, create=False) as store:
         document = build(store, ReportOptions())
-    (cases,) = [b for b in section(document, "disagreements").blocks if isinstance(b, Cases)]
+    cases = cases_of(document)
     assert len(cases.rows) == 1 and "the first 1 of 3 units" in cases.caption
 
 
@@ -218,14 +231,14 @@ def test_what_cannot_be_said_comes_with_its_reason(document: Document) -> None:
 def test_the_judge_and_its_replies(document: Document) -> None:
     result = row(table(document, "statuses"), "m/judge")
     assert result[1:4] == [17, "16 (94.1%)", "1 (5.9%)"], "twelve units and five repeats"
-    facts = dict(next(b for b in section(document, "runs").blocks if isinstance(b, Facts)).rows)
+    facts = facts_of(document, "runs")
     assert facts["resolved model"] == "m/judge-2026" and facts["task"] == "stance.v2"
     assert facts["task file sha256"] == load_task("stance").sha256
 
 
 def test_what_was_learnt_of_a_server_is_no_setting_of_the_judge(document: Document, db: Path) -> None:
     def provider(of: Document) -> str:
-        return dict(next(b for b in section(of, "runs").blocks if isinstance(b, Facts)).rows)["provider"]
+        return facts_of(of, "runs")["provider"]
 
     copied = db.with_name("asked.db")
     copyfile(db, copied)
@@ -236,12 +249,12 @@ def test_what_was_learnt_of_a_server_is_no_setting_of_the_judge(document: Docume
 
 
 def test_the_data_and_the_methods(document: Document) -> None:
-    facts = dict(next(b for b in section(document, "imports").blocks if isinstance(b, Facts)).rows)
+    facts = facts_of(document, "imports")
     assert facts["format"] == "jsonl" and "study.jsonl (sha256 " in facts["file"]
     works = [r[0] for r in table(document, "citations").rows]
     assert "Cohen's kappa" in works and "corrected means (PPI++)" in works
     assert "alternative annotator test" not in works, "only what was used"
-    texts = [b.text for b in section(document, "citations").blocks if isinstance(b, Paragraph)]
+    texts = paragraphs_of(document, "citations")
     assert "Fact or Fiction: Verifying Scientific Claims (SciFact), 2020" in texts[0]
 
 
@@ -295,25 +308,19 @@ def test_an_ordinal_field_is_weighted(tmp_path: Path) -> None:
     assert value(percent) == pytest.approx(25 / 30) and value(kappa) == pytest.approx(0.75)
     # Squared distances: observed 5/30; expected (10x5x1 + 10x10x4 + 10x15x1 + 10x10x1 + 10x15x4 + 10x5x1) / 900 = 1.5.
     assert value(quadratic) == pytest.approx(1 - (5 / 30) / 1.5)
-    assert (
-        document.rulings[0].because.startswith("Quadratic weighted kappa 0.889")
-        or "0.889" in document.rulings[0].because
-    )
+    assert "0.889" in document.rulings[0].because
 
 
 def test_a_field_of_numbers(tmp_path: Path) -> None:
     task = score_task()
     made = [U(str(i % 5), {}, {"m/judge": str(i % 5 + (i % 10 == 0) / 2)}) for i in range(40)]
     document = report_of(tmp_path, made, task)
-    assert (
-        section(document, "confusion").absent
-        == "the labels are numbers (interval): there are no classes to confuse"
-    )
+    assert "(interval)" in section(document, "confusion").absent
     # The judge adds 1/2 on four of forty units: its mean is .05 above gold's 2.
     estimand = row(table(document, "corrected_1"), "mean of 'score'")
     assert value(estimand[1]) == pytest.approx(2.05) and value(estimand[2]) == pytest.approx(2.0)
     assert value(row(table(document, "shares"), "gold")[1]) == pytest.approx(2.0)
-    (cases,) = [b for b in section(document, "disagreements").blocks if isinstance(b, Cases)]
+    cases = cases_of(document)
     assert len(cases.rows) == 4
     assert document.rulings[0].decision == "trust"
 

@@ -144,4 +144,4 @@ def test_the_paragraph_has_the_annotators_and_what_the_author_must_add(study: Pa
     for person in PEOPLE:
         profile = ("--qualification", "MSc", "--training", "none", "--paid", "no", "--consent", "signed")
         annotate("annotators", "set", person, *profile)
-    assert "To add" not in annotate("report", "--short").stdout
+    assert "must add" not in annotate("report", "--short").stdout

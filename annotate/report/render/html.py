@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -33,11 +32,17 @@ def render(document: Document) -> str:
 
 @cache
 def _page() -> Template:
-    return _environment(_drawing).get_template("page.html.j2")
+    return _environment("fig-", "").get_template("page.html.j2")
 
 
-def _environment(drawing: Callable[[Figure], Markup], prefix: str = "") -> Environment:
-    """Return the environment for HTML. `prefix` precedes the ids of tables and figures."""
+def _environment(figures: str, prefix: str) -> Environment:
+    """Return the environment for HTML. Ids in drawings begin with `figures`; ids of tables and figures with `prefix`."""
+
+    def drawing(figure: Figure) -> Markup:
+        # An XML writer has already escaped the drawing's text.
+        key = f"{figures}{figure.key}"
+        return Markup(plots.draw(figure.draw, figure.data, key, figure.caption, figure.text))
+
     # Each text passes through `finalize`, so no template can forget it.
     made = environment(autoescape=True, finalize=_shown)
     made.globals.update(drawing=drawing, prefix=prefix, quote=_quote)
@@ -75,11 +80,6 @@ def _bold(text: str) -> Markup:
     )
 
 
-def _drawing(figure: Figure) -> Markup:
-    # An XML writer has already escaped the drawing's text.
-    return Markup(plots.draw(figure.draw, figure.data, f"fig-{figure.key}", figure.caption, figure.text))
-
-
 _ROOT = re.compile(r"(?<![\w.#-])(?::root|html|body)(?=\s*\{)")
 
 
@@ -90,12 +90,7 @@ def piece(document: Document) -> str:
     # Two reports in one notebook must not share the ids that drawings refer to.
     mark = f"adjudge-{hashlib.sha256(content.encode('utf-8', 'replace')).hexdigest()[:10]}"
 
-    def drawing(figure: Figure) -> Markup:
-        return Markup(
-            plots.draw(figure.draw, figure.data, f"{mark}-{figure.key}", figure.caption, figure.text)
-        )
-
-    template = _environment(drawing, f"{mark}-").get_template("notebook.html.j2")
+    template = _environment(f"{mark}-", f"{mark}-").get_template("notebook.html.j2")
     return template.render(document=document, figures=figures, mark=mark, style=Markup(_piece_style()))
 
 

@@ -142,7 +142,7 @@ def render(document: Document) -> str:
 
 
 def short(document: Document) -> str:
-    """Return only the blocks of the document, for a paper."""
+    """Return the blocks of the document without the head of a report, for a paper."""
     return _environment().get_template("short.tex.j2").render(document=document)
 
 
