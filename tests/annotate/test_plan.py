@@ -174,7 +174,7 @@ def test_a_threshold_that_the_pilot_leaves_open_is_no_promise(tmp_path: Path) ->
     table = pilot(tmp_path / "p.csv")
     for threshold, is_open in (("0.667", True), ("0.4", False)):
         notes = document("plan", *table, "--threshold", threshold)["notes"]
-        assert any(f"holds {threshold}" in note for note in notes) is is_open
+        assert any(threshold in note for note in notes) is is_open
     assert not document("plan", "--expect", "0.66", "--shares", "0.5,0.5", "--threshold", "0.667")["notes"]
 
 
