@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.label_studio.conftest import Pilot, choice
+from tests.label_studio.conftest import Pilot
 from tests.label_studio.server import Web
-from tests.tui.studies import batch, build, rows_of
+from tests.tui.studies import drawn, rows_of
 
 pytestmark = pytest.mark.real
 
@@ -49,21 +49,10 @@ def test_an_annotation_made_again_and_one_of_two_deleted(pilot: Pilot) -> None:
     assert pilot.stored() == {units[1]: "support"}, "her first answer to the other one is still there"
     assert pilot.pull()["new"] == {}
     assert pilot.stored() == {units[1]: "support"}
-
-
-def test_an_annotation_given_to_somebody_else(pilot: Pilot) -> None:
-    """Before: alice kept a label that the server says is bob's, so that they agreed with each other."""
-    project = pilot.push()["project"]
-    task = pilot.tasks(project)[0]
-    made = pilot.say(task, "support")
-    assert pilot.pull()["new"] == {"alice": 1}
-    bob = next(u.id for u in pilot.client().users.list() if u.email.startswith("bob@"))
-    said = [choice("stance", "support")]
-    pilot.client().annotations.update(id=made.id, completed_by=bob, result=said)
-    came = pilot.pull()
-    unit = task.data["adjudge_unit_id"]
-    assert came["new"] == {"bob": 1} and came["retracted"] == 1
-    assert pilot.stored("bob") == {unit: "support"} and pilot.stored() == {}
+    kinds = [kind for (kind,) in rows_of(pilot.path, "SELECT kind FROM events ORDER BY seq")]
+    assert kinds[-2:] == ["undo", "undo"], "the log keeps what was taken back"
+    pilot.say(one, "neutral")
+    assert pilot.pull()["new"] == {"alice": 1} and pilot.stored()[units[0]] == "neutral"
 
 
 def test_ids_that_were_edited_or_taken_away(pilot: Pilot) -> None:
@@ -87,8 +76,7 @@ def test_ids_that_were_edited_or_taken_away(pilot: Pilot) -> None:
 
 def test_two_people_of_one_name(pilot_of: Callable[[Path], Pilot], tmp_path: Path) -> None:
     """dave@a and dave@b are both dave by what stands before the @: neither is taken for him."""
-    path = build(tmp_path / "s.db", items=2)
-    batch(path, n=4, annotators=["dave"])
+    path = drawn(tmp_path, items=2, n=4, annotators=["dave"])
     pilot = pilot_of(path)
     server = pilot.server
     invite = server.admin.client.get("/api/invite").json()["invite_url"]

@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.label_studio.conftest import Pilot, choice, remark
-from tests.tui.studies import batch, build, labels, rows_of, three
+from tests.tui.studies import drawn, labels, rows_of, three
 
 pytestmark = pytest.mark.real
 
 
 def test_an_answer_cleared_there_falls_here(pilot_of: Callable[[Path], Pilot], tmp_path: Path) -> None:
     """One of three answers is taken out of the annotation on the server, then all of them."""
-    path = build(tmp_path / "s.db", items=2)
-    batch(path, three(), n=4, annotators=["alice"])
+    path = drawn(tmp_path, three(), items=2, n=4, annotators=["alice"])
     pilot = pilot_of(path)
     project = pilot.push()["project"]
     task = pilot.tasks(project)[0]
@@ -37,6 +36,7 @@ def test_an_answer_cleared_there_falls_here(pilot_of: Callable[[Path], Pilot], t
 
 
 def test_an_annotation_given_away_and_back(pilot: Pilot) -> None:
+    """Before: alice kept a label that the server says is bob's, so that they agreed with each other."""
     project = pilot.push()["project"]
     task = pilot.tasks(project)[0]
     unit = task.data["adjudge_unit_id"]
@@ -48,6 +48,7 @@ def test_an_annotation_given_away_and_back(pilot: Pilot) -> None:
     for who, other in (("bob", "alice"), ("alice", "bob"), ("bob", "alice"), ("alice", "bob")):
         client.annotations.update(id=made.id, completed_by=people[who], result=whole)
         came = pilot.pull()
+        assert (came["new"], came["retracted"]) == ({who: 1}, 1)
         assert pilot.stored(who) == {unit: "support"} and pilot.stored(other) == {}, came
     assert pilot.pull()["new"] == {}
 

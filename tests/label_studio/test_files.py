@@ -13,7 +13,7 @@ import pytest
 from annotate.store import open_study
 from tests.cli.helpers import Done
 from tests.label_studio.conftest import choice, document, dump, evidence, remark
-from tests.tui.studies import batch, build, labels, rows_of
+from tests.tui.studies import drawn, labels, rows_of
 
 Run = Callable[..., Done]
 
@@ -47,8 +47,7 @@ def exported(study: Path, tmp_path: Path, annotate: Run) -> list[dict[str, Any]]
 
 
 def test_inputs_that_no_unit_of_the_batch_has_get_no_heading(tmp_path: Path, annotate: Run) -> None:
-    path = build(tmp_path / "s.db", items=2)
-    batch(path, "garage_relevance", n=2)
+    path = drawn(tmp_path, "garage_relevance", items=2, n=2)
     with open_study(path) as store, store.transaction() as conn:
         conn.execute("UPDATE passages SET title = NULL, date = iif(item_id LIKE '%0', '2024', '')")
     annotate("export", "pilot", "--to", "label-studio", "-o", str(tmp_path / "ls"), db=path)

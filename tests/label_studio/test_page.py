@@ -13,7 +13,7 @@ from tests.cli.helpers import Done
 from tests.label_studio.conftest import document, tasks_of
 from tests.label_studio.server import Server
 from tests.real import require
-from tests.tui.studies import batch, build, labels, rows_of
+from tests.tui.studies import drawn, labels, rows_of
 
 pytestmark = pytest.mark.real
 TEXT = "The \U0001f9ea trial <img src=x onerror=\"document.title='RAN'\"> found\r\nthat it says 42 & <b>more</b>."
@@ -78,8 +78,7 @@ def test_a_person_labels_with_keys_and_marks_evidence(
     label_studio: Server, tmp_path: Path, annotate: Callable[..., Done]
 ) -> None:
     require("chromium")
-    study = build(tmp_path / "s.db", items=1, each=1, texts={"nasty": TEXT})
-    batch(study, n=1, annotators=["alice"])
+    study = drawn(tmp_path, items=1, each=1, texts={"nasty": TEXT}, n=1, annotators=["alice"])
     key = label_studio.keys["alice"]
     words = ("pilot", "--url", label_studio.url, "--json")
     project = document(annotate("push", *words, db=study, key=key))["project"]
@@ -154,8 +153,9 @@ def test_labels_stay_in_sight_beside_a_long_passage(
 ) -> None:
     """Before: the choices stood below 30,000 characters."""
     require("chromium")
-    study = build(tmp_path / "s.db", items=1, each=1, texts={"long": "A long word or two. " * 1500})
-    batch(study, n=1, annotators=["alice"])
+    study = drawn(
+        tmp_path, items=1, each=1, texts={"long": "A long word or two. " * 1500}, n=1, annotators=["alice"]
+    )
     words = ("pilot", "--url", label_studio.url, "--json")
     project = document(annotate("push", *words, db=study, key=label_studio.keys["alice"]))["project"]
     task = tasks_of(label_studio, project)[0]

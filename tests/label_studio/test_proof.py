@@ -88,23 +88,6 @@ def test_a_text_edited_on_the_server(pilot: Pilot) -> None:
     assert pilot.pull(code=None)["new"] == {}
 
 
-def test_what_is_retracted_there_is_retracted_here(pilot: Pilot) -> None:
-    project = pilot.push()["project"]
-    task, other = pilot.tasks(project)[:2]
-    made, _ = pilot.say(task, "support"), pilot.say(other, "refute")
-    assert pilot.pull()["new"] == {"alice": 2}
-    pilot.client().annotations.delete(id=made.id)
-    came = pilot.pull()
-    assert (came["deleted_annotations"], came["retracted"]) == (1, 1)
-    assert pilot.stored() == {other.data["adjudge_unit_id"]: "refute"}
-    kinds = rows_of(pilot.path, "SELECT kind FROM events ORDER BY seq")
-    assert kinds == [("label",), ("label",), ("undo",)], "the log keeps it"
-    assert pilot.pull()["retracted"] == 0
-    pilot.say(task, "neutral")
-    assert pilot.pull()["new"] == {"alice": 1}
-    assert pilot.stored()[task.data["adjudge_unit_id"]] == "neutral"
-
-
 def test_a_prediction_in_an_annotation_makes_it_assisted(pilot: Pilot) -> None:
     """Added and removed between two pulls: the project holds none, but an annotation may keep a copy of it."""
     project = pilot.push()["project"]

@@ -9,7 +9,7 @@ import pytest
 from annotate.leading.lead import add_people
 from annotate.store import open_study
 from tests.label_studio.conftest import Pilot
-from tests.tui.studies import batch, build, judge_all, labels, rows_of
+from tests.tui.studies import drawn, judge_all, labels, rows_of
 
 pytestmark = pytest.mark.real
 WORDS = ("support", "refute", "neutral")
@@ -18,9 +18,7 @@ WORDS = ("support", "refute", "neutral")
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     """Eight units for alice and bob, each with two training units, an attention check and hidden repeats."""
-    path = build(tmp_path / "s.db", items=8)
-    batch(path, n=8, annotators=["alice", "bob"], training=2, attention=0.1, repeats=0.25)
-    return path
+    return drawn(tmp_path, items=8, n=8, annotators=["alice", "bob"], training=2, attention=0.1, repeats=0.25)
 
 
 def queue(pilot: Pilot, person: str) -> list[tuple[str, int]]:

@@ -17,7 +17,7 @@ from tests.cli.helpers import Done
 from tests.label_studio.conftest import Pilot, choice, document, dump, evidence, remark, twelve_units
 from tests.label_studio.proxy import Proxy
 from tests.label_studio.server import Web, free_port
-from tests.tui.studies import CANARY, batch, build, judge_all, labels, rows_of, three
+from tests.tui.studies import CANARY, batch, build, drawn, judge_all, labels, rows_of, three
 
 pytestmark = pytest.mark.real
 Run = Callable[..., Done]
@@ -154,8 +154,7 @@ def test_edits_skips_notes_evidence_and_what_was_deleted(pilot: Pilot) -> None:
 
 
 def test_the_label_of_a_restored_task_stays(pilot_of: Callable[[Path], Pilot], tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=2)
-    batch(path, n=4, annotators=["alice", "bob"])
+    path = drawn(tmp_path, items=2, n=4, annotators=["alice", "bob"])
     pilot = pilot_of(path)
     project = pilot.push()["project"]
     answer_all(pilot, project)
@@ -186,8 +185,7 @@ def test_the_label_of_a_restored_task_stays(pilot_of: Callable[[Path], Pilot], t
 
 
 def test_several_questions_on_one_unit(pilot_of: Callable[[Path], Pilot], tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=2)
-    batch(path, three(), n=4, annotators=["alice"])
+    path = drawn(tmp_path, three(), items=2, n=4, annotators=["alice"])
     pilot = pilot_of(path)
     project = pilot.push()["project"]
     tasks = pilot.tasks(project)
@@ -242,8 +240,7 @@ def test_predictions_that_others_added_end_the_blind_round(pilot: Pilot) -> None
 
 
 def test_who_is_who(pilot_of: Callable[[Path], Pilot], tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db", items=2)
-    batch(path, n=4, annotators=["carol", "alice"], overlap=1)
+    path = drawn(tmp_path, items=2, n=4, annotators=["carol", "alice"], overlap=1)
     pilot = pilot_of(path)
     project = pilot.push()["project"]
     for task in pilot.tasks(project):
@@ -290,7 +287,7 @@ def expired() -> str:
 def test_keys_that_do_not_work(pilot: Pilot) -> None:
     before = dump(pilot.path)
     assert "LABEL_STUDIO_API_KEY is not set" in pilot.done("push", key=None, code=3).err
-    assert "refuses LABEL_STUDIO_API_KEY" in pilot.done("push", key="0" * 40, code=3).err
+    assert "rejects LABEL_STUDIO_API_KEY" in pilot.done("push", key="0" * 40, code=3).err
     assert "has expired" in pilot.done("push", key=expired(), code=3).err
     invite = pilot.server.admin.client.get("/api/invite").json()["invite_url"]
     with Web(pilot.server.url, "carol@example.org") as third:
@@ -347,9 +344,7 @@ def test_a_500_in_the_middle_of_a_push(
 def test_a_500_while_the_project_is_made(
     proxy: Proxy, pilot_of: Callable[[Path], Pilot], tmp_path: Path, passed: bool
 ) -> None:
-    path = build(tmp_path / "s.db", items=2)
-    judge_all(path)
-    batch(path, n=4, annotators=["alice"])
+    path = drawn(tmp_path, items=2, judged=True, n=4, annotators=["alice"])
     pilot = pilot_of(path)
     count = len(list(pilot.client().projects.list()))
     proxy.fail("POST /api/projects/", passed=passed)
