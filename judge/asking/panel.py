@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from judge.asking.run import Asking, Ran, make_plan, provider_of
+from judge.asking.run import Asking, Ran, make_plan, provider_of, refuse_beside_recipe
 from judge.errors import UsageError
 from judge.run_options import RunOptions, decided
 from judge.store import Store
@@ -59,11 +59,7 @@ def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOption
         *(["--base-url"] if options.base_url else []),
         *(["--as"] if options.asked_as else []),
     ]
-    given += ["--option"] if options.settings else []
-    if given:
-        raise UsageError(
-            f"{', '.join(given)}: cannot be combined with --recipe, which sets this option; omit one of them"
-        )
+    refuse_beside_recipe([*given, *(["--option"] if options.settings else [])])
     askings = []
     for member in panel.members:
         member_options = replace(

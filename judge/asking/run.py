@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,10 +77,15 @@ def prepare(task_name: str, model: str | None, options: RunOptions, store: Store
 
     if not isinstance(model, str):
         raise UsageError(f"model={model!r}: must have the form vendor/model")
-    asking = asking_of(make_plan(task_name, model, options, store), model, options)
+    plan = make_plan(task_name, model, options, store)
+    recipe: Recipe | None = None
+    notes: list[str] = []
+    if options.recipe is not None:
+        plan, recipe, notes = with_recipe(plan, options.recipe, options)
     # A study keeps the version of a task that it began with, until its user names another.
-    kept = newer_version(task_name, asking.plan.task)
-    return asking if kept is None else dataclasses.replace(asking, notes=(*asking.notes, kept))
+    kept = newer_version(task_name, plan.task)
+    notes += [] if kept is None else [kept]
+    return Asking(plan, provider_of(model, options), recipe, tuple(notes))
 
 
 def like_run(store: Store, run: str | None, model: str | None, options: RunOptions) -> tuple[str, RunOptions]:
@@ -107,15 +113,6 @@ def like_run(store: Store, run: str | None, model: str | None, options: RunOptio
     kept["settings"] = {**settings, **options.settings}
     kept["asked_as"] = options.asked_as or stored.asked_as
     return model or typed_model, dataclasses.replace(stored, **kept)
-
-
-def asking_of(plan: Plan, model: str, options: RunOptions) -> Asking:
-    """Apply the recipe to the plan, and create the provider. Raises UsageError if they do not fit the options."""
-    recipe: Recipe | None = None
-    notes: list[str] = []
-    if options.recipe is not None:
-        plan, recipe, notes = with_recipe(plan, options.recipe, options)
-    return Asking(plan, provider_of(model, options), recipe, tuple(notes))
 
 
 def task_of(store: Store | None, name: str, folder: Path | None) -> Task:
@@ -194,15 +191,19 @@ def estimated(store: Store, asking: Asking) -> Forecast:
         asyncio.run(asking.provider.close())
 
 
-def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Recipe, list[str]]:
-    """Apply a recipe to the plan. Raises UsageError for options that the recipe sets, or if the recipe is for another task."""
-    from judge.improve.recipe import read_recipe
-
-    given = decided(options)
+def refuse_beside_recipe(given: Sequence[str]) -> None:
+    """Raise UsageError if the user set any of the options that a recipe sets."""
     if given:
         raise UsageError(
             f"{', '.join(given)}: cannot be combined with --recipe, which sets this option; omit one of them"
         )
+
+
+def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Recipe, list[str]]:
+    """Apply a recipe to the plan. Raises UsageError for options that the recipe sets, or if the recipe is for another task."""
+    from judge.improve.recipe import read_recipe
+
+    refuse_beside_recipe(decided(options))
     recipe = read_recipe(path)
     proved_with, notes = recipe.made.get("model"), []
     # A bias fitted on one model's probabilities may do harm on another's, but the user may know better: a note.

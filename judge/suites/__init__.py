@@ -5,7 +5,7 @@ commands `judge score NAME` and `judge suite NAME` then accept it, with its opti
 does all the work:
 
     def compute_scores(study: PaperStudy) -> list[Score]:
-        chosen = study.answering("qa_answer", "all")              the system and condition to score; the task that generates missing answers
+        chosen = study.answering("qa_answer", "all")              the answers to score; or a step that generates them
         answers = study.rows.answers(chosen)                      one row per answer
         labels = study.labels("eligibility", chosen)              one row per unit, from the chosen run
         none = study.generated("qa_answer", "none")               one row per item, with the system's answer

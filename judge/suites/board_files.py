@@ -96,8 +96,8 @@ def legend(board: Board) -> list[str]:
         lines = _describe_marks(board, interval)
     for name, correction in board.corrections.items():
         lines.append(
-            f"{name}: {sum(c.ppi.value is not None for c in correction.measures.values())} measures are corrected with labels "
-            f"by {correction.reference} (PPI++), on its own rows"
+            f"{name}: {sum(c.ppi.value is not None for c in correction.measures.values())} measures are corrected with "
+            f"reference labels ({correction.reference}; PPI++), on its own rows"
         )
     return [*lines, *_describe_order(board), *board.notes, *reasons(board)]
 
@@ -113,7 +113,7 @@ def _describe_order(board: Board) -> list[str]:
     lines = []
     if by_corrected:
         lines.append(
-            f"{_several(by_corrected)}: ordered and marked by the corrected values (labels by {who}, own rows), without p "
+            f"{_several(by_corrected)}: ordered and marked by the corrected values (reference: {who}; own rows), without p "
             "values; = means that the interval overlaps the interval of the best"
         )
     if others:

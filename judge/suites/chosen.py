@@ -49,7 +49,7 @@ class Run:
 
     @property
     def added(self) -> bool:
-        """Whether the labels are outputs that a model added to the imported outputs of a system, as the user allowed."""
+        """Whether the labels are outputs that a model added to the imported outputs of a system (--also-generate)."""
         return ADDED in self.options
 
     @property

@@ -101,7 +101,7 @@ def _logits(
 
 
 def last_run(study: PaperStudy, before: int) -> Run | None:
-    """Return the run that labels were read from most recently, not counting the first `before` runs; None if there is none."""
+    """Return the most recent of the runs that labels were read from, without the first `before` runs; None if there is none."""
     return study.judges.runs_read[-1].run if len(study.judges.runs_read) > before else None
 
 

@@ -40,7 +40,7 @@ def frame(
 
 
 def _shared(column: Sequence[Any], seen: dict[Any, Any]) -> np.ndarray[Any, Any]:
-    """Replace equal strings with one shared object, because ids such as a question's occur in many rows."""
+    """Replace equal strings with one shared object, because the id of a question occurs in many rows."""
     objects = np.empty(len(column), dtype=object)
     objects[:] = list(map(seen.setdefault, column, column))
     return objects

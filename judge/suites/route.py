@@ -10,7 +10,7 @@ each on all units that are accepted up to that step.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import compress
 
@@ -134,9 +134,7 @@ def route(
     honest = labelled
     # Only units that were drawn with equal probability can test the promise; other units may be easier than those it covers.
     if len(chosen.honest) < labelled.sum():
-        honest = labelled & np.fromiter(
-            map(chosen.honest.__contains__, table.units), np.bool_, len(table.units)
-        )
+        honest = labelled & among(table, chosen.honest)
     notes = list(chosen.notes)
     ordered, tested = _sides(honest, numbers, names, split)
     n_tested = len(np.unique(numbers[tested]))
@@ -206,11 +204,13 @@ def confidences(labels: derive.ParentLabels, run: int) -> FloatArray:
 
 
 def fitted_units(store: Store, table: derive.RunTable) -> BoolArray:
-    """Return a mask of units to whose question's labels any of the runs was fitted."""
-    out: set[str] = set().union(*(seen(store.conn, run) for run in table.run_ids))
-    if not out:
-        return np.zeros(len(table.units), dtype=np.bool_)
-    return np.fromiter((unit in out for unit in table.units), dtype=np.bool_, count=len(table.units))
+    """Return a mask of the units of questions whose labels a run was fitted on."""
+    return among(table, set().union(*(seen(store.conn, run) for run in table.run_ids)))
+
+
+def among(table: derive.RunTable, units: Set[str]) -> BoolArray:
+    """Return a mask of the units of the table that are in this set."""
+    return np.fromiter(map(units.__contains__, table.units), np.bool_, len(table.units))
 
 
 def _sides(

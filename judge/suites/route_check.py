@@ -15,7 +15,7 @@ from judge.stats.selective import disagreement_p
 from judge.store.derived import folds
 from judge.store.export import named_run
 from judge.store.study import Store
-from judge.suites.route import confidences, fitted_units
+from judge.suites.route import among, confidences, fitted_units
 from judge.types import GOLD, Json
 
 
@@ -89,9 +89,9 @@ def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
     if since is not None:
         query = "SELECT unit_id FROM latest_judgements WHERE run_id = ? AND judged_at >= ?"
         newer = {unit for (unit,) in store.conn.execute(query, [parents[0], since])}
-        fresh &= np.fromiter(map(newer.__contains__, table.units), np.bool_, len(table.units))
+        fresh &= among(table, newer)
     chosen = design(store, field, frozenset(compress(table.units, fresh.tolist())), people=truth.word != GOLD)
-    fresh &= np.fromiter(map(chosen.honest.__contains__, table.units), np.bool_, len(table.units))
+    fresh &= among(table, chosen.honest)
     codes = np.where(which == 1, labels.codes[:, -1], labels.codes[:, 0])
     wrong, clusters = (codes != truth.codes)[fresh], numbers[fresh]
     return RouteCheck(

@@ -94,7 +94,7 @@ class LabelsWanted:
     begin: Mapping[str, Json] = dataclasses.field(default_factory=dict)
     """Stored options for a new run, such as the name of a model that is called by another name in this study."""
     role: str = "judge"
-    """ "judge", or "system" if the labels are outputs of the system under test."""
+    """The value "judge", or "system" if the labels are outputs of the system under test."""
 
     @property
     def numbers(self) -> UnitNumbers:

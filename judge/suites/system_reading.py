@@ -49,10 +49,8 @@ class SystemReading(Reading):
 
     def tested(self) -> str:
         """Return the name of the system under test: --system, otherwise the model, otherwise the only system with answers."""
-        if self.request.system is not None:
-            return self.request.system
-        if self.request.models:
-            return self.request.models[0]
+        if self.named is not None:
+            return self.named
         there = list(dict.fromkeys(s.system for s in self.rows.systems()))
         if len(there) > 1:
             raise UsageError(

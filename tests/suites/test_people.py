@@ -145,10 +145,15 @@ def test_an_unknown_name_is_refused_with_those_there_are(judge: Judge, study: No
     assert "no labels by an annotator of that name; available: gold, majority, bob" in done.err
 
 
-def test_labels_that_a_judge_was_fitted_on_correct_it_nowhere(judge: Judge, study: None) -> None:
+def label_four() -> None:
+    """Of four units bob calls g1 and g5 eligible, g0 and g6 not."""
     people(
         "eligibility", {"bob": {unit(n): "No Issues" if n % 2 else "Major Issue(s)" for n in (0, 1, 5, 6)}}
     )
+
+
+def test_labels_that_a_judge_was_fitted_on_correct_it_nowhere(judge: Judge, study: None) -> None:
+    label_four()
     with Store.open("study.db", create=False) as store, store.transaction() as conn:
         [run] = conn.execute("SELECT run_id FROM runs WHERE task LIKE 'eligibility%'").fetchone()
         # Question 0 was seen by what labelled it, question 1 was left out with its fold.
@@ -166,9 +171,7 @@ def test_labels_that_a_judge_was_fitted_on_correct_it_nowhere(judge: Judge, stud
 
 
 def test_a_sealed_test_that_was_not_opened_for_a_judge_corrects_it_nowhere(judge: Judge, study: None) -> None:
-    people(
-        "eligibility", {"bob": {unit(n): "No Issues" if n % 2 else "Major Issue(s)" for n in (0, 1, 5, 6)}}
-    )
+    label_four()
     with Store.open("study.db", create=False) as store:
         [run] = store.conn.execute("SELECT run_id FROM runs WHERE task LIKE 'eligibility%'").fetchone()
         field = load_task("eligibility").spec.questions[0].field

@@ -238,19 +238,6 @@ def test_the_newest_complete_set_of_equal_settings_counts(judge: Judge) -> None:
     assert result.value(FALSE_POSITIVES) == 1.0
 
 
-def test_without_such_a_set_the_user_chooses(judge: Judge) -> None:
-    parts = ("garage", "--part", "deflection", "--part", "eligibility")
-    every = dict.fromkeys((A1, A2, A3, "garage:g1@human@full", "garage:g2@human@full"), "No Issues")
-    first = give("eligibility", every, options={"seed": 1})
-    give("eligibility", every, options={"seed": 2})
-    other = deflected("missing", "missing", options={"seed": 3})
-    message = judge("score", *parts, code=2).err
-    assert "--run RUN" in message
-    assert f"{first} (--seed 1)" in message and f"{other} (--seed 3)" in message
-    result = score(judge, *parts, "--run", first, "--run", other)
-    assert {run["run"] for run in result.document["runs"]} == {first, other}
-
-
 def test_an_incomplete_run_with_other_settings_is_not_mixed_in(judge: Judge) -> None:
     """Eligibility by seed 1 (whole) and seed 2 (begun), deflection by seed 2 alone: no set has both parts."""
     eligible = {A1: "No Issues", A2: "No Issues"}
@@ -259,7 +246,8 @@ def test_an_incomplete_run_with_other_settings_is_not_mixed_in(judge: Judge) -> 
     second = deflected("missing", "missing", options={"seed": 2})
     words = ("garage", "--part", "eligibility", "--part", "deflection")
     message = judge("score", *words, code=2).err
-    assert "no runs with equal settings" in message and "--seed 1" in message and "--seed 2" in message
+    assert "--run RUN" in message
+    assert f"{first} (--seed 1)" in message and f"{second} (--seed 2)" in message
     # Named runs are taken as they are, and the part without one may not mix either.
     named = score(judge, *words, "--run", first, "--run", second)
     assert [run["settings"] for run in named.document["runs"]] == [{"seed": 1}, {"seed": 2}]

@@ -80,16 +80,19 @@ def test_a_system_on_one_document_at_a_time_is_its_own_run(judge: Judge, tmp_pat
 
 
 @pytest.mark.usefixtures("claims")
-def test_a_named_run_of_another_is_not_read_and_the_score_says_so(judge: Judge, tmp_path: Path) -> None:
-    zero(judge, tmp_path, "a")
-    run = give("verdict_document", dict.fromkeys(UNITS, "true"), model="the/judge")
-    give("verdict_document", dict.fromkeys(UNITS, "false"), model="a", options={"imported": "sha"})
-    words = ("raguard", "--system", "a", "--part", "oracle")
+@pytest.mark.parametrize("system", ["a", "scripted/first"])
+def test_a_named_run_of_a_judge_is_not_read_as_outputs_and_a_note_says_so(judge: Judge, system: str) -> None:
+    """The outputs of the system, imported or generated, say true on all documents. The judge's run is always right."""
+    words = ("raguard", "--system", system, "--part", "oracle")
+    if system == "a":
+        give("verdict_document", dict.fromkeys(UNITS, "true"), model="a", options={"imported": "sha"})
+    else:
+        judge("suite", *words, "-m", system)
+    run = give("verdict_document", GOLD, model="the/judge")
     result = score(judge, *words, "--run", run)
-    # Documents 4, 5 and 6 belong to the false claims 2 and 3.
-    assert result.value("accuracy_oracle") == 3 / 6
-    message = f"--run {run} (verdict_document.v3 by the/judge): no part of this score uses this run"
-    assert message in result.document["notes"]
+    # Claim 1 is true, and three of the six documents are its own.
+    assert result.value("accuracy_oracle") == 0.5
+    assert any(text.startswith(f"--run {run} ") for text in result.document["notes"])
 
 
 @pytest.mark.usefixtures("claims")
@@ -280,18 +283,6 @@ def test_nothing_is_kept_of_a_file_with_another_output(judge: Judge, tmp_path: P
 
 
 @pytest.mark.usefixtures("claims")
-def test_a_judge_that_is_called_as_an_imported_system_is_not_that_system(
-    judge: Judge, tmp_path: Path
-) -> None:
-    zero(judge, tmp_path, "a")
-    # As `judge run verdict_document -m openai/x --as a` leaves it: right on every document.
-    give("verdict_document", GOLD, model="a", options={"asked_as": "openai/x"})
-    result = score(judge, "raguard", "--system", "a", "--part", "zero", "--part", "oracle")
-    assert result.names == ["accuracy_zero"]
-    assert [gap["condition"] for gap in result.document["lacking"]] == ["oracle"]
-
-
-@pytest.mark.usefixtures("claims")
 def test_two_outputs_for_one_item_need_a_column_of_systems(judge: Judge, tmp_path: Path) -> None:
     path = tmp_path / "two.csv"
     path.write_text("id,condition,text,who\n1,zero-context,true,a\n1,zero-context,false,b\n", "utf-8")
@@ -459,21 +450,6 @@ def test_verdicts_may_come_in_several_files(judge: Judge, tmp_path: Path) -> Non
     assert [row for row in systems(judge) if row[1] == "one document"] == [
         ("mine", "one document", 6, "imported")
     ]
-
-
-@pytest.mark.usefixtures("claims")
-def test_a_named_run_of_a_judge_is_no_output_of_a_model_either(judge: Judge) -> None:
-    """The system is a model that made its own verdicts; --run names a judge's, which is right on every document."""
-    parts = ("raguard", "--system", "scripted/first", "--part", "oracle")
-    judge("suite", *parts, "-m", "scripted/first")
-    run = give("verdict_document", GOLD, model="the/judge")
-    result = score(judge, *parts, "--run", run)
-    # The model says true on all six documents; claim 1, which has three of them, is true.
-    assert result.value("accuracy_oracle") == 0.5
-    assert (
-        f"--run {run} (verdict_document.v3 by the/judge): no part of this score uses this run"
-        in result.document["notes"]
-    )
 
 
 @pytest.mark.usefixtures("claims")
