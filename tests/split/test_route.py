@@ -245,7 +245,7 @@ def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, fl
     assert {unit for unit, _, _ in drawn} == left and {row[1:] for row in drawn} == {(None, None)}
     assert purpose == "queue", "what a judge was unsure of stands for nothing else"
     told = batch(db, f"b stance --draw route --run {run} --annotators ann", code=2)
-    assert "is no route" in told.stderr
+    assert "--draw route" in told.stderr
     told = batch(db, f"b stance --draw route --run {result['run']} --by label --annotators ann", code=2)
     assert "do not apply" in told.stderr
 
@@ -278,7 +278,7 @@ def test_the_report_draws_agreement_against_coverage(
     steps = [step for step in result["steps"] if step["tested"]]
     taken = next(step for step in result["steps"] if step["coverage"] == result["coverage"])
     # The step that was taken is marked, with what the route itself said of it.
-    assert f"{taken['coverage']:.1%} (taken)" in text and "agreement of 90%" in text
+    assert f"{taken['coverage']:.1%} (chosen)" in text and "agreement of 90%" in text
     # The path of this judge breaks: it holds where the judge is right, and no longer below.
     assert not steps[-1]["holds"] and '"does not hold"' in text and '"holds"' in text
     page = (tmp_path / "r.html").read_text()

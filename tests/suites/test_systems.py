@@ -327,7 +327,7 @@ def test_a_condition_that_was_imported_is_not_made_again(judge: Judge, tmp_path:
     answers(judge, tmp_path, [("m0", "mine", "base", "m0")])
     words = shlex.split("answers generate mirage_answer -m scripted/hash --system mine --also-generate")
     message = judge(*words, "--context", "none", code=2).err
-    assert "'mine' has imported answers under 'base', which is --context none" in message
+    assert "'mine' has imported answers for the condition 'base'" in message
     assert judge(*words, "--context", "oracle").code == 0
 
 
