@@ -104,15 +104,6 @@ def test_a_server_that_refuses_everything_is_left_alone_as_long_as_it_says(time:
     assert delay(d, time) == 20.0
 
 
-async def test_a_single_refusal_holds_nobody(time: FakeTime) -> None:
-    d = dispatcher(time)
-    slot = await d.enter()
-    time.now += 1
-    slot.server.failed(slot, time.now, slot.at, "unit", RateLimited("slow down"))
-    d.leave(slot, End.REFUSED)
-    assert (delay(d, time), d.limit, d.cuts) == (0, 100, 0)
-
-
 async def test_the_token_budget_of_the_headers(time: FakeTime) -> None:
     d = dispatcher(time)
     obey_headers(d, time, RateState(remaining_tokens=250, reset_tokens=6.0))

@@ -261,11 +261,3 @@ def test_a_burst_of_503_is_waited_for_and_no_longer(tmp_path: Path) -> None:
     # 1,000 a second but for the burst and its Retry-After; calls wait in groups.
     assert provider.ended < 30.0
     assert provider.early == 0, "no call came before its Retry-After"
-
-
-def test_refusals_from_before_an_outage_set_no_rate() -> None:
-    rate = RateController(100)
-    rate.restart(10.0)
-    for _ in range(20):
-        rate.refused(10.1, 9.9)
-    assert rate.spacing.rate is None
