@@ -105,7 +105,7 @@ def test_gold_shown_in_another_batch_makes_labels_assisted(tmp_path: Path) -> No
     layers = {u: layer for u, field, layer, _ in labels(path) if field == "relevance"}
     assert layers == {unit: "first", later: "assisted"}
     told = annotate("report", "--field", "relevance", "--batch", "pilot", "-d", path).stdout
-    assert "1 answers came after another batch had shown gold" in " ".join(told.split())
+    assert "1 answers count as assisted" in " ".join(told.split())
 
 
 def test_the_judge_shown_in_a_reveal(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_what_people_saw_in_a_batch_of_before_is_unknown_and_said_so(tmp_path: P
     made = batch(path, n=2, name="new")
     assert any("it is not known what people saw in old" in line for line in made.notes)
     told = " ".join(annotate("report", "--field", "stance", "--batch", "old", "-d", path).stdout.split())
-    assert "is not known: drawn before exposures were kept" in told
+    assert "it is not known what people had seen of these units elsewhere" in told
 
 
 @pytest.mark.parametrize("saw", [True, False])

@@ -400,26 +400,23 @@ def test_verify_finds_an_imported_label_without_exposure(study: Path, way: tuple
 def test_verify_finds_rows_of_an_import_that_were_changed_deleted_or_added(study: Path) -> None:
     sheet(study.with_name("1.csv"), [("d:q/a", "support")], "bob")
     annotate("import", "1.csv", "--blind", "--new-people")
+    sheet(study.with_name("2.csv"), [("d:q/a", "support")], "carol")
+    annotate("import", "2.csv", "--assisted", "--new-people")
     result = changed(
         study,
         "UPDATE label_sources SET value = 'neutral' WHERE annotator_id = 'bob'",
+        "UPDATE label_sources SET layer = 'first' WHERE annotator_id = 'carol'",
         "DELETE FROM label_sources WHERE unit_id = 'd:q/a' AND annotator_id = 'alice'",
         "INSERT INTO label_sources SELECT 'd:q/a', 'other', annotator_id, layer, repeat, source, 'neutral', NULL, NULL, "
         "given, stored FROM label_sources WHERE unit_id = 'd:q/b'",
     )
     assert sorted(result) == [
         ("import", "nothing", "neutral (first, given None)"),
+        ("import", "support (assisted, given None)", "support (first, given None)"),
         ("import", "support (first, given None)", "neutral (first, given None)"),
         ("import", "support (first, given None)", "nothing"),
     ]
     assert labels(study, "bob")[0][1] == "neutral", "the label follows its changed source"
-
-
-def test_verify_finds_an_assisted_label_that_was_made_blind(study: Path) -> None:
-    sheet(study.with_name("1.csv"), [("d:q/a", "support")], "bob")
-    annotate("import", "1.csv", "--assisted", "--new-people")
-    result = changed(study, "UPDATE label_sources SET layer = 'first' WHERE annotator_id = 'bob'")
-    assert result == [("import", "support (assisted, given None)", "support (first, given None)")]
 
 
 def test_a_label_that_is_declared_later_is_verified(study: Path) -> None:
