@@ -103,13 +103,11 @@ def systems_asked(system: Any, systems: Any) -> list[str] | None:
     return [system] if system is not None else list(systems or ())
 
 
-def scores(
-    store: Store, paper_name: str, systems: list[str] | None, given: ScoreArguments, method: str = "scores"
-) -> pd.DataFrame:
+def scores(store: Store, paper_name: str, systems: list[str] | None, given: ScoreArguments) -> pd.DataFrame:
     """Return scores as one frame, one row per system and measure. Raises Incomplete with the calls that create missing data."""
     from judge.suites.result import score
 
-    known(given, ScoreArguments.__annotations__, method)
+    known(given, ScoreArguments.__annotations__, "scores")
     paper, request, _ = prepare(store, paper_name, **given)
     results = []
     names: list[str | None] = [*_named(store, paper, request, systems)]

@@ -12,7 +12,7 @@ import io
 import itertools
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -148,17 +148,18 @@ def text_lines(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> 
     rows = itertools.chain([] if first is None else [first], rows)
     columns = (*COLUMNS, *([FITTED] if first is not None and FITTED in first else []))
     head = [*columns, *(name for f in fields for name in (f, f"{f}.distribution"))]
-    # A reply may be a formula, which a spreadsheet would run.
-    for cells in itertools.chain([head], (_cells(row, columns, fields) for row in rows)):
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
-        yield line.getvalue()
+    yield from _csv_lines(itertools.chain([head], (_cells(row, columns, fields) for row in rows)))
 
 
 def span_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     """Yield the rows of `span_labels` as lines of CSV, after the column names."""
-    for cells in itertools.chain([SPAN_COLUMNS], (list(row.values()) for row in rows)):
+    yield from _csv_lines(itertools.chain([SPAN_COLUMNS], (row.values() for row in rows)))
+
+
+def _csv_lines(rows: Iterable[Iterable[Any]]) -> Iterator[str]:
+    for cells in rows:
         line = io.StringIO()
+        # A reply may be a formula, which a spreadsheet would run.
         csv.writer(line, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
         yield line.getvalue()
 

@@ -6,6 +6,7 @@ from typing import Any
 from judge.store import Store
 from tests.cli.helpers import Done
 from tests.real import ROOT
+from tests.store.helpers import dump
 
 EXAMPLES = ROOT / "data" / "examples"
 Judge = Callable[..., Done]
@@ -28,3 +29,9 @@ def rows(query: str, *values: Any, db: str = "study.db") -> list[tuple[Any, ...]
     """The rows of a query on the study."""
     with Store.open(db, create=False) as store:
         return [tuple(row) for row in store.conn.execute(query, values)]
+
+
+def contents() -> list[str]:
+    """Everything in the study, to compare before and after."""
+    with Store.open("study.db") as store:
+        return dump(store)

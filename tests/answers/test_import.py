@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from judge.store import Store
-from tests.answers.helpers import EXAMPLES, Judge, column, rag, rows
+from tests.answers.helpers import EXAMPLES, Judge, column, contents, rag, rows
 from tests.cli.helpers import checked
 from tests.formats import write_jsonl
 from tests.real import require
-from tests.store.helpers import dump
 from tests.suites.helpers import items as items_of
 
 
@@ -37,30 +35,18 @@ def test_answers_sentences_and_citations_become_units(judge: Judge, items: None)
         "rag:tea@model-a@full",
     )
     first, second = '["rag:tea/cite_1"]', '["rag:tea/cite_2","rag:tea/cite_3"]'
+    sold = "Most of it is sold in Mombasa [cite_2][cite_3]."
     assert result == [
         ("rag:tea@model-a@full", "answer", None, '["rag:tea/cite_1","rag:tea/cite_2","rag:tea/cite_3"]'),
         ("rag:tea@model-a@full#s0", "sentence", "China grows the most tea [cite_1].", first),
         ("rag:tea@model-a@full#s0/cite_1", "citation", "China grows the most tea [cite_1].", first),
-        ("rag:tea@model-a@full#s1", "sentence", "Most of it is sold in Mombasa [cite_2][cite_3].", second),
-        (
-            "rag:tea@model-a@full#s1/cite_2",
-            "citation",
-            "Most of it is sold in Mombasa [cite_2][cite_3].",
-            second,
-        ),
-        (
-            "rag:tea@model-a@full#s1/cite_3",
-            "citation",
-            "Most of it is sold in Mombasa [cite_2][cite_3].",
-            second,
-        ),
+        ("rag:tea@model-a@full#s1", "sentence", sold, second),
+        ("rag:tea@model-a@full#s1/cite_2", "citation", sold, second),
+        ("rag:tea@model-a@full#s1/cite_3", "citation", sold, second),
         ("rag:tea@model-a@full#s2", "sentence", "I hope this helps!", None),
     ]
-    assert set(
-        column(
-            "SELECT baseline_answer FROM unit_texts WHERE answer_system = 'model-a' AND item_id = 'rag:bridge'"
-        )
-    ) == {"It was designed by Nora Quist and opened in 1931 [cite_1]."}
+    baseline = "SELECT DISTINCT baseline_answer FROM unit_texts WHERE answer_system = 'model-a' AND item_id = 'rag:bridge'"
+    assert column(baseline) == ["It was designed by Nora Quist and opened in 1931 [cite_1]."]
     document = checked(judge("answers", "show", "rag:tea@model-a@full", "--json").out, "answer")
     assert [s["text"] for s in document["sentences"]][2] == "I hope this helps!"
     assert "#s1 -> rag:tea/cite_2, rag:tea/cite_3" in judge("answers", "show", "rag:tea@model-a@full").out
@@ -70,12 +56,10 @@ def test_answers_sentences_and_citations_become_units(judge: Judge, items: None)
 
 def test_importing_again_changes_nothing(judge: Judge) -> None:
     rag(judge)
-    with Store.open("study.db") as store:
-        before = dump(store)
+    before = contents()
     judge("systems", "import", EXAMPLES / "answers.jsonl")
     judge("systems", "import", "--stage", "retrieve", EXAMPLES / "first.run")
-    with Store.open("study.db") as store:
-        assert dump(store) == before
+    assert contents() == before
 
 
 BAD = [
@@ -105,12 +89,10 @@ def test_a_bad_row_is_named_and_nothing_of_its_file_is_kept(
     judge: Judge, items: None, tmp_path: Path, bad: Any, message: str
 ) -> None:
     path = write_jsonl(tmp_path / "a.jsonl", [row(system="good"), bad, row(system="after")])
-    with Store.open("study.db") as store:
-        before = dump(store)
+    before = contents()
     err = judge("systems", "import", path, code=1).err
     assert err.startswith(f"judge: {path}:2: ") and message in err
-    with Store.open("study.db") as store:
-        assert dump(store) == before
+    assert contents() == before
     done = judge("systems", "import", path, "--skip-bad")
     assert f"skipped: {path}:2: " in done.err
     assert column("SELECT system FROM answers ORDER BY rowid") == ["good", "after"]

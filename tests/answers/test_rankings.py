@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from judge.store import Store
-from tests.answers.helpers import EXAMPLES, Judge, column, rows
+from tests.answers.helpers import EXAMPLES, Judge, column, contents, rows
 from tests.cli.helpers import checked
 from tests.formats import write_jsonl
 from tests.real import require
-from tests.store.helpers import dump
 
 LISTS = "SELECT item_id, rank, passage_id, score FROM rankings ORDER BY name, stage, item_id, rank"
 
@@ -37,13 +35,8 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
     # Without a stage: what there is and the command, the likeliest stage in it.
     for name, stage in (("a.run", "retrieve"), ("my reranked.run", "rerank"), ("top5.run", "top-k")):
         message = judge("systems", "import", name, code=2).err
-        assert shlex.split(message.strip().rpartition("; try: judge ")[2]) == [
-            "systems",
-            "import",
-            "--stage",
-            stage,
-            name,
-        ]
+        suggested = shlex.split(message.strip().rpartition("; try: judge ")[2])
+        assert suggested == ["systems", "import", "--stage", stage, name]
     done = judge("systems", "import", "--stage", "rerank", path, "--json")
     assert checked(done.out, "systems_import")["rows"] == [
         {"file": str(path), "lists": 2, "entries": 3, "unchanged": 0, "skipped": 0}
@@ -53,11 +46,9 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
         ("rag:tea", 1, "rag:tea/cite_1", 2.0),
         ("rag:tea", 2, "rag:tea/cite_2", 0.5),
     ]
-    with Store.open("study.db") as store:
-        before = dump(store)
+    before = contents()
     judge("systems", "import", "--stage", "rerank", path)
-    with Store.open("study.db") as store:
-        assert dump(store) == before
+    assert contents() == before
     judge("systems", "import", "--stage", "top-k", path, "--name", "mine")
     result = checked(judge("systems", "list", "--json").out, "systems")["rankings"]
     assert [(r["name"], r["stage"], r["items"], r["longest"]) for r in result] == [
@@ -148,16 +139,12 @@ def test_bm25_ranks_what_shares_words(judge: Judge, items: None) -> None:
     # "tea", "grows" and "most" stand in Kenya's passage, only "tea" and "country" in China's.
     best = dict(rows("SELECT item_id, passage_id FROM rankings WHERE rank = 1"))
     assert best == {
-        "rag:tea": "rag:tea/cite_2",
-        "rag:bridge": "rag:bridge/cite_1",
-        "rag:ferry": "rag:ferry/cite_1",
+        f"rag:{name}": f"rag:{name}/cite_{n}" for name, n in (("tea", 2), ("bridge", 1), ("ferry", 1))
     }
     assert column("SELECT count(*) FROM rankings WHERE score <= 0") == [0]
-    with Store.open("study.db") as store:
-        before = dump(store)
+    before = contents()
     judge("retrieve")
-    with Store.open("study.db") as store:
-        assert dump(store) == before
+    assert contents() == before
     assert "--name" in judge("retrieve", "-k", "1", code=1).err
     assert "--name 'a b'" in judge("retrieve", "--name", "a b", code=2).err
     assert "no data set 'z'; available data sets: rag" in judge("retrieve", "--dataset", "z", code=2).err
@@ -183,10 +170,7 @@ def test_bm25_gives_an_item_its_own_copy_and_leaves_out_what_does_not_match(
     done = judge("retrieve")
     assert "1 items share no word with any passage" in done.err
     result = rows("SELECT item_id, passage_id FROM rankings ORDER BY item_id")
-    assert [(item, passage.rpartition("/")[0]) for item, passage in result] == [
-        ("d:a", "d:a"),
-        ("d:b", "d:b"),
-    ]
+    assert [(item, passage.partition("/")[0]) for item, passage in result] == [("d:a", "d:a"), ("d:b", "d:b")]
 
 
 def test_without_the_library_the_command_says_what_to_install(

@@ -221,16 +221,16 @@ def task(unit: str, inputs: str, more: str = "", shown: str | None = None) -> An
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("item", "sentence"), "units of kind 'item' cannot have 'sentence'"),
-        (("passage", "context"), "units of kind 'passage' cannot have 'context'"),
-        (("answer", "answer_claim"), "units of kind 'answer' cannot have 'answer_claim'"),
+        (("item", "sentence"), "'sentence' cannot be an input of a task on the unit 'item'"),
+        (("passage", "context"), "'context' cannot be an input of a task on the unit 'passage'"),
+        (("answer", "answer_claim"), "'answer_claim' cannot be an input of a task on the unit 'answer'"),
         (("answer", "relevant_passages"), "'relevant_passages' and the key 'relevant'"),
         (
             ("answer", "answer", "relevant: {field: r, values: [a]}\n"),
             "'relevant_passages' and the key 'relevant'",
         ),
         (("item", "claim", "shows_gold: [f]\n"), "shows_gold: 'f' is the label that this task asks for"),
-        (("item", "claim", "shows_gold: [claim]\n"), "shows_gold: 'claim' is the name of an input"),
+        (("item", "claim", "shows_gold: [claim]\n"), "shows_gold: 'claim' is already"),
         (("item", "claim", "shows_gold: [verdict]\n"), "input 'verdict' is declared but never shown"),
         (
             ("answer", "context", "", "{% for c in context %}{{ c }}{% endfor %}"),

@@ -20,6 +20,14 @@ from tests.suites.helpers import Judge
 LABELS = ("support", "refute", "neutral")
 
 
+def sixty(prefix: str) -> list[dict[str, Any]]:
+    """Sixty claims with a passage each; the texts do not depend on the prefix of the ids."""
+    return [
+        {"id": f"{prefix}{n}", "claim": f"Claim {n}.", "passages": [{"id": "p", "text": f"Passage {n}."}]}
+        for n in range(60)
+    ]
+
+
 @pytest.fixture
 def server() -> Iterator[ChangingServer]:
     with threaded(ChangingServer()) as found:
@@ -29,16 +37,9 @@ def server() -> Iterator[ChangingServer]:
 @pytest.fixture
 def ask(judge: Judge, server: ChangingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """`ask("drift", ...)`: the command with this server; a study of 60 passages, gold on every second one."""
-    rows = [
-        {
-            "id": f"c{n}",
-            "claim": f"Claim number {n}.",
-            "passages": [
-                {"id": "p", "text": f"Passage {n}.", **({"gold": {"stance": LABELS[n % 3]}} if n % 2 else {})}
-            ],
-        }
-        for n in range(60)
-    ]
+    rows = sixty("c")
+    for n in range(1, 60, 2):
+        rows[n]["passages"][0]["gold"] = {"stance": LABELS[n % 3]}
     judge("items", "import", "jsonl", write_rows(tmp_path / "items.jsonl", rows))
     monkeypatch.setenv("OPENAI_API_KEY", "test-key")
 
@@ -171,11 +172,7 @@ def test_units_with_the_same_text_are_one_anchor(
 
     With each text twice, 29 of 100 simulated sets of 100 anchors raised a false alarm in 52 checks at a noise of 10 %.
     """
-    same = [
-        {"id": f"d{n}", "claim": f"Claim number {n}.", "passages": [{"id": "p", "text": f"Passage {n}."}]}
-        for n in range(60)
-    ]
-    judge("items", "import", "jsonl", write_rows(tmp_path / "same.jsonl", same))
+    judge("items", "import", "jsonl", write_rows(tmp_path / "same.jsonl", sixty("d")))
     drawn = checked(ask("drift", "--anchors", "100", "--json").out, "drift")["drawn"]
     # 120 units with 60 texts, 30 of them with gold under one of their two ids.
     assert (drawn["units"], drawn["labelled"]) == (60, 30)

@@ -49,7 +49,9 @@ CANARIES = {
 class Recording:
     """Keeps everything that comes, whatever it asks for."""
 
-    received: list[str]
+    def __init__(self) -> None:
+        super().__init__()
+        self.received: list[str] = []
 
     def respond(self, method: str, path: str, head: str, payload: bytes) -> Out:
         self.received.append(f"{head}\n{payload.decode()}")
@@ -61,15 +63,11 @@ class Recording:
 
 
 class Server(Recording, OpenAIServer):
-    def __init__(self) -> None:
-        super().__init__()
-        self.received = []
+    pass
 
 
 class Batches(Recording, OpenAIBatchServer):
-    def __init__(self) -> None:
-        super().__init__()
-        self.received = []
+    pass
 
 
 @pytest.fixture(autouse=True)

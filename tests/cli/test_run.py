@@ -146,12 +146,8 @@ def test_retry_asks_again_where_it_is_told_to(judge: Judge, tmp_path: Path) -> N
     assert run(judge, *words, "--retry", "refused", code=4)["reused"] == 4
     again = run(judge, *words, "--retry", "unparsed")
     assert (again["ok"], again["reused"], again["labelled"]) == (1, 3, 4)
-    assert [row["labels"]["stance"] for row in exported(judge)] == [
-        "support",
-        "neutral",
-        "support",
-        "support",
-    ]
+    labels = [row["labels"]["stance"] for row in exported(judge)]
+    assert labels == ["support", "neutral", "support", "support"]
     assert "'ok' is not one of" in judge("run", *words, "--retry", "ok", code=2).err
 
 
@@ -164,9 +160,8 @@ def test_failed_calls_are_asked_again_by_the_next_run(judge: Judge, tmp_path: Pa
     script(replies, found)
     first = run(judge, *words, code=4)
     assert (first["ok"], first["failed"]) == (3, 1)
-    assert [row["reason"] for row in exported(judge) if row["status"] == "failed"] == [
-        "no line of the script matches this prompt"
-    ]
+    [reason] = [row["reason"] for row in exported(judge) if row["status"] == "failed"]
+    assert reason == "no line of the script matches this prompt"
     script(replies, [*found, ("", '{"stance": "neutral"}')])
     again = run(judge, *words)
     assert (again["ok"], again["reused"], again["labelled"]) == (1, 3, 4)
@@ -240,12 +235,8 @@ def test_a_sample_is_drawn_the_same_every_time(judge: Judge, tmp_path: Path) -> 
 
 
 def test_units_without_an_input_are_left_out_and_counted(judge: Judge, tmp_path: Path) -> None:
-    judge(
-        "items",
-        "import",
-        "jsonl",
-        write_rows(tmp_path / "q.jsonl", [{"id": "1", "question": "q", "passages": ["t"]}]),
-    )
+    path = write_rows(tmp_path / "q.jsonl", [{"id": "1", "question": "q", "passages": ["t"]}])
+    judge("items", "import", "jsonl", path)
     done = judge(*HASH)
     assert "1 units were left out: they lack one of claim, passage" in done.err
     assert run(judge, "stance", "-m", "scripted/hash")["left_out"] == 1
@@ -391,11 +382,7 @@ def test_derived_labels_and_a_note_where_there_is_no_gold(judge: Judge, tmp_path
         (["stance", "-m", "scripted/file"], 2, "needs --option script=FILE"),
         (["stance", "-m", "scripted/file", "--option", "script=gone"], 2, "gone: No such file"),
         (["stance", "-m", "scripted/hash", "--option", "delay"], 2, "--option delay: must"),
-        (
-            ["stance", "-m", "scripted/hash", "--label-order", "up"],
-            2,
-            "declared, reversed, shuffled:SEED",
-        ),
+        (["stance", "-m", "scripted/hash", "--label-order", "up"], 2, "shuffled:SEED"),
         (["stance", "-m", "scripted/hash", "-n", "0"], 2, "-n"),
         (["stance"], 2, "--model"),
         (["stance", "-m", "openai/m"], 3, "OPENAI_API_KEY"),

@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.annotate.agreement_helpers import annotate
+from tests.answers.helpers import column
 from tests.cli.helpers import Judge, checked, write_rows
 
 HEAD = ("unit", "label", "probabilities", "rationale", "status")
@@ -23,11 +23,6 @@ ITEM = {"id": "1", "claim": "One.", "gold": {"stance": "support"}, "passages": [
 @pytest.fixture(autouse=True)
 def study(judge: Judge, tmp_path: Path) -> None:
     judge("items", "import", "jsonl", write_rows(tmp_path / "pairs.jsonl"))
-
-
-def column(query: str) -> list[Any]:
-    with closing(sqlite3.connect(STUDY)) as conn, conn:
-        return [row[0] for row in conn.execute(query)]
 
 
 def units() -> list[str]:
@@ -110,21 +105,10 @@ def test_columns_and_labels_by_other_names(judge: Judge, tmp_path: Path) -> None
         "\n".join(json.dumps({"claim": u, "verdict": "SUPPORTS", "p": {"SUPPORTS": 1}}) for u in units())
     )
     named = ("--map", "unit=claim", "--map", "label=verdict", "--map", "probabilities=p")
-    judge(
-        "runs",
-        "import",
-        path,
-        "--model",
-        "m",
-        "--task",
-        "stance",
-        *named,
-        "--map-label",
-        "stance:SUPPORTS=support",
-    )
-    assert (
-        column("SELECT value FROM labels AS l JOIN runs AS r ON r.run_id = l.annotator_id") == ["support"] * 4
-    )
+    renamed = ("--map-label", "stance:SUPPORTS=support")
+    judge("runs", "import", path, "--model", "m", "--task", "stance", *named, *renamed)
+    values = column("SELECT value FROM labels AS l JOIN runs AS r ON r.run_id = l.annotator_id")
+    assert values == ["support"] * 4
 
 
 BAD = [

@@ -57,10 +57,6 @@ def test_units_without_a_label_are_exit_4_with_their_reasons(judge: Judge, tmp_p
     assert look["ok"] == 3 and [f["status"] for f in look["failures"]] == ["unparsed"]
 
 
-def test_no_run_of_that_name(judge: Judge) -> None:
-    assert "no run is called 'last'" in judge("runs", "watch", code=2).err
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -46,18 +46,9 @@ def test_a_frame_is_imported_as_its_csv_would_be(tmp_path: Path, judge: Judge) -
     judge("items", "import", "csv", "data.csv", "-d", "csv.db")
     study = Study(tmp_path / "frame.db")
     done = study.items(FRAME)
-    assert done.document["rows"] == [
-        {
-            "files": ["DataFrame"],
-            "datasets": ["data"],
-            "items": 3,
-            "passages": 3,
-            "answers": 0,
-            "labels": 2,
-            "unchanged": 0,
-            "skipped": 0,
-        }
-    ]
+    [counted] = done.document["rows"]
+    assert (counted["files"], counted["datasets"]) == (["DataFrame"], ["data"])
+    assert [counted[name] for name in ("items", "passages", "answers", "labels")] == [3, 3, 0, 2]
     assert any("stance" in text for text in done.notes), "what can be done with it"
     columns = ["unit_id", "field", "annotator", "annotator_kind", "value"]
     ours, theirs = (s.labels()[columns] for s in (study, Study(tmp_path / "csv.db")))
@@ -65,17 +56,13 @@ def test_a_frame_is_imported_as_its_csv_would_be(tmp_path: Path, judge: Judge) -
     assert ours["value"].tolist() == ["support", "refute"]
     assert study.items(FRAME).document["rows"][0]["items"] == 0, "again: nothing is new"
     # The command's words for a name that nobody labelled, wherever one is asked for.
-    for ask in (
-        lambda: study.labels("stanze"),
-        lambda: study.agreement(field="stanze"),
-        lambda: study.report(field="stanze"),
-    ):
+    for ask in (study.labels, study.agreement, study.report):
         with pytest.raises(UsageError, match="nobody labelled 'stanze'; fields with labels: stance"):
-            ask()
+            ask(field="stanze")
     with pytest.raises(UsageError, match="must be a list of run ids"):
         study.compare("stance", ["last", None])  # type: ignore[list-item]
     for epsilon in ("pro", 9, None):
-        with pytest.raises(UsageError, match="give expert, skilled, crowd or a number from 0 to 1"):
+        with pytest.raises(UsageError, match="must be one of expert, skilled, crowd"):
             study.report(field="stance", epsilon=epsilon)  # type: ignore[arg-type]
 
 
