@@ -23,7 +23,7 @@ def runs(store: Store, subject: Subject) -> Section:
     """Return the facts about each judge: model, resolved version, prompt, options, and the statuses of its replies."""
     title = "The judges"
     if not subject.panel.judges:
-        return Section("runs", title, absent="there is no judge run for this field")
+        return Section("runs", title, absent="no judge has a run for this field")
     if subject.table:
         why = "the labels come from a table, which does not record the model, its prompt, or the statuses of its replies"
         return Section("runs", title, absent=why)

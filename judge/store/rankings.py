@@ -239,5 +239,5 @@ class _CopyAdder(Adder[tuple[str, str]]):
 
 def no_rankings() -> str:
     """Return a text for messages that names the commands to create or import a ranking."""
-    bm25, own = command("judge retrieve"), command("judge systems import FILE --stage retrieve")
-    return f"{bm25} creates a ranking with BM25, and {own} imports your own ranking"
+    bm25, imported = command("judge retrieve"), command("judge systems import FILE --stage retrieve")
+    return f"{bm25} creates a ranking with BM25, and {imported} imports your own ranking"

@@ -35,7 +35,7 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
     # Without a stage: what there is and the command, the likeliest stage in it.
     for name, stage in (("a.run", "retrieve"), ("my reranked.run", "rerank"), ("top5.run", "top-k")):
         message = judge("systems", "import", name, code=2).err
-        suggested = shlex.split(message.strip().rpartition("; try: judge ")[2])
+        suggested = shlex.split(message.strip().rpartition("for example: judge ")[2])
         assert suggested == ["systems", "import", "--stage", stage, name]
     done = judge("systems", "import", "--stage", "rerank", path, "--json")
     assert checked(done.out, "systems_import")["rows"] == [

@@ -224,12 +224,12 @@ def task(unit: str, inputs: str, more: str = "", shown: str | None = None) -> An
         (("item", "sentence"), "'sentence' cannot be an input of a task on the unit 'item'"),
         (("passage", "context"), "'context' cannot be an input of a task on the unit 'passage'"),
         (("answer", "answer_claim"), "'answer_claim' cannot be an input of a task on the unit 'answer'"),
-        (("answer", "relevant_passages"), "'relevant_passages' and the key 'relevant'"),
+        (("answer", "relevant_passages"), "'relevant_passages' and 'relevant'"),
         (
             ("answer", "answer", "relevant: {field: r, values: [a]}\n"),
-            "'relevant_passages' and the key 'relevant'",
+            "'relevant_passages' and 'relevant'",
         ),
-        (("item", "claim", "shows_gold: [f]\n"), "shows_gold: 'f' is the label that this task asks for"),
+        (("item", "claim", "shows_gold: [f]\n"), "shows_gold: 'f' is a field of this task"),
         (("item", "claim", "shows_gold: [claim]\n"), "shows_gold: 'claim' is already"),
         (("item", "claim", "shows_gold: [verdict]\n"), "input 'verdict' is declared but never shown"),
         (

@@ -91,7 +91,7 @@ def test_the_options_of_a_report_are_checked(tmp_path: Path) -> None:
     study = Study(tmp_path / "x.db")
     with pytest.raises(UsageError, match="no option 'fields'"):
         study.report(fields="stance")
-    with pytest.raises(UsageError, match="epsilon= sharp: give expert, skilled, crowd or a number"):
+    with pytest.raises(UsageError, match="epsilon= sharp: must be one of expert"):
         study.report(epsilon="sharp")
 
 
