@@ -296,11 +296,8 @@ def _matrix(cells: _Cells, code_of: IntArray) -> tuple[IntArray, BoolArray]:
     if len(first) < len(key):
         repeated = int(np.setdiff1d(np.arange(len(key)), first)[0])
         first_at = int(np.flatnonzero(key == key[repeated])[0])
-        annotator_name, unit_name = (
-            cells.annotators.names[annotator[repeated]],
-            cells.units.names[unit[repeated]],
-        )
-        reason = f"a second label by '{annotator_name}' on unit '{unit_name}' (the first is on line {cells.line[first_at]})"
+        named, of = cells.annotators.names[annotator[repeated]], cells.units.names[unit[repeated]]
+        reason = f"a second label by '{named}' on unit '{of}' (the first is on line {cells.line[first_at]})"
         raise BadInput(reason, path=cells.path, line=cells.line[repeated])
     label = np.array(cells.label)
     codes = np.full(shape, MISSING, dtype=np.int64)

@@ -63,16 +63,10 @@ def alce(
     n_citations = lines.total(n_cited)
     precision = ratio(lines.total(marks.total(precise)), n_citations)
     status = lines.status(statuses(sentences, ~np.isnan(recalled)))
+    why = "no citation, or an unjudged citation"
     scores = [
         scored("alce_citation_recall", who, recall, status, why="no sentence", bounds=SHARE),
-        scored(
-            "alce_citation_precision",
-            who,
-            precision,
-            status,
-            why="no citation, or an unjudged citation",
-            bounds=SHARE,
-        ),
+        scored("alce_citation_precision", who, precision, status, why=why, bounds=SHARE),
     ]
     false = invented_share("citation_invented_share", marks.units, citations)
     return [*scores, combined("alce_citation_f1", scores, harmonic), false]

@@ -71,13 +71,9 @@ class IntervalSettings:
             raise BadInput(f"unknown interval '{self.interval}'; available: bca and percentile")
         if not 0 < self.confidence < 1:
             raise BadInput(f"confidence must be between 0 and 1, not {self.confidence}")
-        if self.replicates < 100:
-            raise BadInput(f"an interval needs at least 100 replicates, not {self.replicates}")
-        if self.replicates > MOST_REPLICATES:
-            raise BadInput(
-                f"an interval can use at most {MOST_REPLICATES:,} replicates, not {self.replicates:,}; "
-                f"above ten thousand replicates, it hardly changes"
-            )
+        # Above ten thousand replicates an interval hardly changes.
+        if not 100 <= self.replicates <= MOST_REPLICATES:
+            raise BadInput(f"replicates must be from 100 to {MOST_REPLICATES:,}, not {self.replicates:,}")
         if self.seed < 0:
             raise BadInput(f"the seed must be a whole number of at least 0, not {self.seed}")
 

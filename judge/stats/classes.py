@@ -104,22 +104,11 @@ def class_scores(
     ]
     for k, label in enumerate(table.domain):
         by_predicted, by_reference = sums.rows[:, q + k], sums.rows[:, 2 * q + k]
+        never = f"never used the label '{label}'"
         neither = f"neither '{predicted}' nor '{reference}' used the label '{label}'"
         rows = (
-            (
-                "precision",
-                f"'{predicted}' never used the label '{label}'",
-                _quotient(k, q + k),
-                by_predicted,
-                a == k,
-            ),
-            (
-                "recall",
-                f"'{reference}' never used the label '{label}'",
-                _quotient(k, 2 * q + k),
-                by_reference,
-                b == k,
-            ),
+            ("precision", f"'{predicted}' {never}", _quotient(k, q + k), by_predicted, a == k),
+            ("recall", f"'{reference}' {never}", _quotient(k, 2 * q + k), by_reference, b == k),
             ("f1", neither, _f1(k, q), by_predicted + by_reference, (a == k) | (b == k)),
         )
         for name, why, value, denominators, mine in rows:

@@ -1,6 +1,7 @@
 """The quantity that a correction estimates: one mean over units, by the judge and by human annotators."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -40,16 +41,14 @@ class Estimand:
         """The number of units with a value by human annotators."""
         return int((~np.isnan(self.human)).sum())
 
+    @property
+    def _sample(self) -> dict[str, Any]:
+        return {"clusters": self.clusters, "weights": self.weights, "field": self.field}
+
     def corrected(self, confidence: float = 0.95) -> Corrected:
         """Return the judge-only, human-only and PPI++ estimates, with the weight of the judge."""
         result = corrected_mean(
-            self.judge,
-            self.human,
-            clusters=self.clusters,
-            weights=self.weights,
-            bounds=self.bounds,
-            confidence=confidence,
-            field=self.field,
+            self.judge, self.human, bounds=self.bounds, confidence=confidence, **self._sample
         )
         if not self.refused:
             return result
@@ -60,12 +59,5 @@ class Estimand:
         """Return Rogan and Gladen's estimate, or None if the values are not 0 and 1."""
         if not self.rate:
             return None
-        measure = rogan_gladen(
-            self.judge,
-            self.human,
-            clusters=self.clusters,
-            weights=self.weights,
-            field=self.field,
-            confidence=confidence,
-        )
+        measure = rogan_gladen(self.judge, self.human, confidence=confidence, **self._sample)
         return replace(measure, reason=self.refused) if self.refused else measure

@@ -147,9 +147,7 @@ def plan_width(
     if not 0 < width < inf:
         raise BadInput(f"the width must be above 0, not {width}")
     if width >= 1 - design.least:
-        raise BadInput(
-            f"values are between {design.least:g} and 1, so no interval is as wide as {width:g}: choose a smaller width"
-        )
+        raise BadInput(f"no interval is as wide as {width:g}, because values are from {design.least:g} to 1")
     tail = (1 - confidence) / 2
 
     def independent(clusters: int) -> float:
@@ -182,9 +180,7 @@ def plan_decision(
         raise BadInput(f"the threshold must be {lowest}, as the values are, not {threshold:g}")
     distance = abs(design.value - threshold)
     if distance < 1e-9:
-        raise BadInput(
-            f"the value equals the threshold {threshold}, so no number of labels decides between them"
-        )
+        raise BadInput(f"the value equals the threshold {threshold}, so no number of labels is enough")
     tail, z_power = (1 - confidence) / 2, _NORMAL.inv_cdf(power)
     sd_there = design.sd_at(threshold) if design.sd_at else design.sd
 
@@ -220,9 +216,7 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
         raise BadInput(f"each question must have at least one unit, not {m}")
     # A pilot without any disagreement would plan for no labels at all.
     if design.sd == 0:
-        raise BadInput(
-            "all values of the pilot are equal, so there is no spread to plan from: label more units, or plan from assumptions"
-        )
+        raise BadInput("all values of the pilot are equal: label more units, or plan from assumptions")
     effect = 1 + (m - 1) * design.icc
     if not independent(FEW_CLUSTERS) * effect < MOST_UNITS:
         raise BadInput(f"the plan needs more than {MOST_UNITS:,} units: choose a less ambitious goal")

@@ -91,8 +91,6 @@ def like_this(verdict: Verdict) -> str:
     if cell is None or cell not in table():
         return ""
     rates = table()[cell]
-    if not {"good", "margin", *GUESSING} <= set(rates):
-        return ""
     studies = rates["good"][0]
     guessing = max(rates[judge][1] for judge in GUESSING)
     people = "1 person" if cell.people == 1 else f"{cell.people} people with kappa {cell.kappa:g}"

@@ -148,7 +148,7 @@ def test_the_page_prints_what_it_assumed() -> None:
         (("--expect", "0.7", "--width", "0", "--measure", "percent"), "width must be above 0", 1),
         (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--icc", "2"), "intraclass correlation", 1),
         (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--per-question", "0"), "whole numbers", 2),
-        (("--expect", "0.7", "--threshold", "0.7", "--measure", "percent"), "no number of labels decides", 1),
+        (("--expect", "0.7", "--threshold", "0.7", "--measure", "percent"), "equals the threshold", 1),
         (("--expect", "0.9", "--width", "3", "--measure", "percent"), "no interval is as wide as 3", 1),
         (("--expect", "0.9", "--width", "inf", "--measure", "percent"), "width must be above 0, not inf", 1),
         (("--expect", "0.9", "--width", "1e-200", "--measure", "percent"), "more than 1,000,000,000,000 units", 1),

@@ -169,8 +169,8 @@ def test_a_higher_confidence_gives_a_wider_interval() -> None:
         ({"interval": "normal"}, "unknown interval 'normal'"),
         ({"confidence": 1.0}, "confidence must be between 0 and 1"),
         ({"confidence": 95}, "confidence must be between 0 and 1"),
-        ({"replicates": 50}, "at least 100 replicates"),
-        ({"replicates": 100_000_000}, "at most 1,000,000 replicates, not 100,000,000"),
+        ({"replicates": 50}, "from 100 to 1,000,000, not 50"),
+        ({"replicates": 100_000_000}, "from 100 to 1,000,000, not 100,000,000"),
         ({"seed": -1}, "at least 0, not -1"),
     ],
 )
