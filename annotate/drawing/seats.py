@@ -95,9 +95,12 @@ def seat(
         role: [u for (u,) in conn.execute(query, [name, role])] if checks else []
         for role in ("training", "attention")
     }
-    answers = "SELECT unit_id, answer_id FROM units WHERE kind IN (SELECT value FROM json_each(?)) AND answer_id IS NOT NULL"
-    units = {u for block in blocks for u in block}
-    answer_of = {u: a for u, a in conn.execute(answers, [dumps(list(PARTS))]) if u in units}
+    answers = (
+        "SELECT unit_id, answer_id FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) "
+        "AND kind IN (SELECT value FROM json_each(?)) AND answer_id IS NOT NULL"
+    )
+    units = [u for block in blocks for u in block]
+    answer_of = dict(conn.execute(answers, [dumps(units), dumps(list(PARTS))]).fetchall())
     places = sequence(
         blocks,
         person,
