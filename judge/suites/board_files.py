@@ -260,7 +260,10 @@ def as_latex(board: Board) -> str:
         parts.append((columns[here], [row for row in others if any(v is not None for v in row[1])]))
     tested = compared(board)
     people = dict.fromkeys(c.reference for c in board.corrections.values())
-    texts = [*legend(board)[:2], *(f"corrected with reference labels ({who}; PPI++), on own rows" for who in people)]
+    texts = [
+        *legend(board)[:2],
+        *(f"corrected with reference labels ({who}; PPI++), on own rows" for who in people),
+    ]
     sentences = [board.paper.title, *(text[:1].upper() + text[1:] for text in texts)]
     return text_page(
         "board.tex",

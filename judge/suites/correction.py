@@ -27,15 +27,6 @@ Weights = Mapping[int | str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
-    """The measures to correct, with the values of both sides. `left_out` lists the measures that are not means over units."""
-
-    estimands: Sequence[Estimand]
-    left_out: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Correction:
     """The corrected measures. `left_out` lists the measures that cannot be corrected, because they are not means over units."""
 
@@ -62,13 +53,16 @@ def corrected(
     study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, confidence: float
 ) -> Correction:
     """Return three estimates of each measure: the judge's (`scores`), the reference's, and both combined."""
-    each = [beside(*side) for side in _sides(study, scores, reference_labels)]
-    measures = {
-        estimand.measure: estimand.corrected(confidence) for sides in each for estimand in sides.estimands
-    }
-    left_out = dict.fromkeys(name for sides in each for name in sides.left_out if name not in measures)
-    notes = dict.fromkeys(note for sides in each for note in sides.notes)
-    return Correction(reference_labels.word, measures, tuple(left_out), tuple(notes))
+    measures: dict[str, Corrected] = {}
+    left_out: list[str] = []
+    notes: list[str] = []
+    for side in _sides(study, scores, reference_labels):
+        estimands, without_mean, side_notes = beside(*side)
+        measures |= {estimand.measure: estimand.corrected(confidence) for estimand in estimands}
+        left_out += without_mean
+        notes += side_notes
+    others = (name for name in dict.fromkeys(left_out) if name not in measures)
+    return Correction(reference_labels.word, measures, tuple(others), tuple(dict.fromkeys(notes)))
 
 
 def _sides(
@@ -100,11 +94,11 @@ def _sides(
 
 def beside(
     judge: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, weights: Weights
-) -> Sides:
+) -> tuple[list[Estimand], list[str], list[str]]:
     """Pair the judge's `scores` with the scores from human labels, for all measures that are means and depend on labels.
 
-    `weights` has the design weights of the labelled units, keyed by unit number, or by question if all its units have the
-    same weight.
+    Return the estimands, the measures that are not means over units, and notes. `weights` has the design weights of the
+    labelled units, keyed by unit number, or by question if all its units have the same weight.
     """
     # People label only a sample. Without `partial`, all other units would be recorded as missing.
     quiet = replace(judge.request, partial=True)
@@ -155,7 +149,7 @@ def beside(
                 refused=refused,
             )
         )
-    return Sides(estimands, tuple(left_out), tuple(notes))
+    return estimands, left_out, notes
 
 
 def _seen(study: PaperStudy) -> set[str]:

@@ -178,7 +178,7 @@ def test_a_parent_that_went_on_is_said(store: Store) -> None:
 
 def test_labels_that_changed_since_a_fit_are_said(store: Store) -> None:
     run = calibrated(store, biased(store, 21, (2, 0, 0)))
-    told = "labels of 'gold' that it was fitted on have changed since"
+    told = "labels of 'gold' that have changed since"
 
     def says() -> bool:
         return told in judge("runs", "show", run, "-d", store.path).stdout
