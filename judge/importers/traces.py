@@ -74,6 +74,36 @@ class TraceScore:
     document: int | None = None
 
 
+def scores_of(
+    name: Any,
+    value: Any,
+    *,
+    tool: str,
+    source: str,
+    is_human: bool,
+    user: Any,
+    trace: Any,
+    span: Any,
+    comment: Any,
+    document: int | None = None,
+) -> Iterator[TraceScore]:
+    """Yield the score, unless it has no value. A program's score is by the judge `TOOL-SOURCE`."""
+    # A boolean score is a label, formatted as in JSON.
+    value = json.dumps(value) if isinstance(value, bool) else value
+    if not isinstance(value, str | int | float) or value == "":
+        return
+    by = str(user or tool) if is_human else f"{tool}-{source.lower()}"
+    name = fields.identifier(name, "name")
+    yield TraceScore(
+        str(trace or ""), plain_word(span or None), name, value, by, is_human, comment or None, document
+    )
+
+
+def unknown(row: Mapping[str, Any], expected: str, field: str) -> BadInput:
+    """Return the error for a record that is none of the format's records."""
+    return BadInput(f"the record is not {expected}; its keys are: {', '.join(list(row)[:12])}", field=field)
+
+
 def reader(
     name: str, parse: Callable[[Mapping[str, Any]], Iterable[TraceSpan | TraceScore]]
 ) -> Callable[[Sequence[Path], Options, Bad], Iterator[Row]]:

@@ -8,7 +8,6 @@ import pytest
 from judge.errors import BadInput, UsageError
 from judge.types import AnnotatorKind, Passage, Vote
 from tests.importers.helpers import load, write
-from tests.real import require
 
 
 def test_columns_like_the_keys_of_jsonl(tmp_path: Path) -> None:
@@ -128,11 +127,3 @@ def test_header_only(tmp_path: Path) -> None:
 def test_a_cell_over_pythons_limit(tmp_path: Path) -> None:
     path = write(tmp_path / "d.csv", "id,claim\n1," + "x" * 200_000 + "\n")
     assert len(load("csv", path).items[0].claim or "") == 200_000
-
-
-def test_real_claims() -> None:
-    maps = {"id": "Claim ID", "claim": "Claim", "gold.claim_verdict": "Verdict"}
-    loaded = load("csv", require("shared-data") / "raguard" / "claims.csv", maps=maps,
-                  label_maps={"claim_verdict": {"True": "true", "False": "false"}})  # fmt: skip
-    assert not loaded.bads
-    assert loaded.gold("claim_verdict") == {"true": 1333, "false": 1315}

@@ -11,7 +11,7 @@ import pytest
 from judge.errors import UsageError
 from judge.importers.guess import guess, nearest
 from judge.importers.signs import found_format
-from tests.real import ROOT, require
+from tests.real import ROOT
 from tests.suites.helpers import Judge
 
 QUESTIONS = [f"What is the history of {topic}?" for topic in ("tea", "bridges", "bees", "maps")]
@@ -234,8 +234,3 @@ def test_the_format_by_the_keys_of_the_first_row(text: str, name: str, tmp_path:
     path = tmp_path / "data.txt"
     path.write_text(text, "utf-8")
     assert found_format([path]) == name
-
-
-def test_the_format_of_real_files() -> None:
-    data = require("shared-data")
-    assert found_format([data / "raguard" / "claims.csv"]) == "raguard"

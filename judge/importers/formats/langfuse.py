@@ -17,9 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judge.errors import BadInput
 from judge.importers import fields, traces
-from judge.importers.trace_texts import loaded
+from judge.importers.trace_texts import loaded, plain_word
 from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
 
 NAME = "langfuse"
@@ -59,10 +58,7 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
         trace = fields.identifier(row.get("id"), "id")
         yield TraceSpan(trace, trace, input=loaded(row.get("input")), output=loaded(row.get("output")))
     else:
-        keys = ", ".join(list(row)[:12])
-        raise BadInput(
-            f"the record is not a Langfuse trace, observation or score; its keys are: {keys}", field="type"
-        )
+        raise traces.unknown(row, "a Langfuse trace, observation or score", "type")
 
 
 def _observation(row: Mapping[str, Any], trace: str) -> TraceSpan:
@@ -73,14 +69,13 @@ def _observation(row: Mapping[str, Any], trace: str) -> TraceSpan:
     span.input, span.output = loaded(row.get("input")), loaded(row.get("output"))
     if kind == MODEL:
         model = row.get("model") or _get(row, "providedModelName")
-        span.model = None if model is None else str(model)
+        span.model = plain_word(model)
     if kind == RETRIEVER:
         documents = span.output
         if isinstance(documents, dict):
             documents = next((documents[key] for key in _DOCUMENTS if key in documents), documents)
-        span.documents = (
-            documents if isinstance(documents, list) else [] if documents is None else [documents]
-        )
+        if documents is not None:
+            span.documents = documents if isinstance(documents, list) else [documents]
         span.output = None
     return span
 
@@ -88,24 +83,17 @@ def _observation(row: Mapping[str, Any], trace: str) -> TraceSpan:
 def _score(row: Mapping[str, Any], trace: str) -> Iterator[TraceScore]:
     """Yield the score, unless it has no value, or no trace because it is about a session."""
     words = _get(row, "stringValue")
-    value = words if words not in (None, "") else row.get("value")
-    # A boolean score is a label, formatted as in JSON.
-    if isinstance(value, bool) or value in (None, ""):
-        value = None if value in (None, "") else str(value).lower()
-    if value is None:
-        return
     source = str(row.get("source") or "API").upper()
-    is_human = source == "ANNOTATION"
-    by = str(_get(row, "authorUserId") or "langfuse") if is_human else f"langfuse-{source.lower()}"
-    span = _get(row, "observationId")
-    yield TraceScore(
-        str(_get(row, "traceId") or trace),
-        None if span in (None, "") else str(span),
-        fields.identifier(row.get("name"), "name"),
-        value if isinstance(value, int | float) else str(value),
-        by,
-        is_human,
-        row.get("comment") or None,
+    return traces.scores_of(
+        row.get("name"),
+        row.get("value") if words in (None, "") else words,
+        tool=NAME,
+        source=source,
+        is_human=source == "ANNOTATION",
+        user=_get(row, "authorUserId"),
+        trace=_get(row, "traceId") or trace,
+        span=_get(row, "observationId"),
+        comment=row.get("comment"),
     )
 
 

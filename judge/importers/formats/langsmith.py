@@ -17,9 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judge.errors import BadInput
 from judge.importers import fields, traces
-from judge.importers.trace_texts import loaded
+from judge.importers.trace_texts import loaded, plain_word
 from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
 
 NAME = "langsmith"
@@ -36,24 +35,19 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
     elif row.get("run_id") is not None and row.get("key") is not None:
         yield from _feedback(row)
     else:
-        keys = ", ".join(list(row)[:12])
-        raise BadInput(
-            f"the record is neither a LangSmith run nor feedback; its keys are: {keys}", field="run_type"
-        )
+        raise traces.unknown(row, "a LangSmith run or feedback", "run_type")
 
 
 def _run(row: Mapping[str, Any]) -> TraceSpan:
     name, trace = (fields.identifier(row.get(key), key) for key in ("id", "trace_id"))
-    parent = row.get("parent_run_id")
-    span = TraceSpan(
-        trace, name, None if parent is None else str(parent), KINDS.get(str(row["run_type"]), "")
-    )
+    parent = plain_word(row.get("parent_run_id"))
+    span = TraceSpan(trace, name, parent, KINDS.get(str(row["run_type"]), ""))
     span.start = str(row.get("start_time") or "")
     span.input, span.output = loaded(row.get("inputs")), loaded(row.get("outputs"))
     if span.kind == MODEL:
         extra = fields.mapping(loaded(row.get("extra")), "extra")
-        model = fields.mapping(extra.get("metadata"), "extra.metadata").get("ls_model_name")
-        span.model = None if model is None else str(model)
+        metadata = fields.mapping(extra.get("metadata"), "extra.metadata")
+        span.model = plain_word(metadata.get("ls_model_name"))
     if span.kind == RETRIEVER:
         outputs = span.output
         documents = outputs.get("documents") if isinstance(outputs, dict) else outputs
@@ -64,19 +58,19 @@ def _run(row: Mapping[str, Any]) -> TraceSpan:
 
 def _feedback(row: Mapping[str, Any]) -> Iterator[TraceScore]:
     """Yield the feedback's score or, if it has none, its value. Feedback with only a comment is skipped."""
-    value = row.get("value") if row.get("score") is None else row["score"]
-    if isinstance(value, bool):
-        value = str(value).lower()
-    if not isinstance(value, str | int | float) or value == "":
-        return
     source = fields.mapping(loaded(row.get("feedback_source")), "feedback_source")
     kind = str(source.get("type") or "api")
-    # Feedback entered in LangSmith's web app is from people. All other feedback comes from programs.
-    by = str(source.get("user_name") or "langsmith") if kind == "app" else f"langsmith-{kind}"
-    key = fields.identifier(row["key"], "key")
-    comment = row.get("comment") or None
-    yield TraceScore(
-        str(row.get("trace_id") or ""), str(row["run_id"]), key, value, by, kind == "app", comment
+    return traces.scores_of(
+        row["key"],
+        row.get("value") if row.get("score") is None else row["score"],
+        tool=NAME,
+        source=kind,
+        # Feedback entered in LangSmith's web app is from people. All other feedback comes from programs.
+        is_human=kind == "app",
+        user=source.get("user_name"),
+        trace=row.get("trace_id"),
+        span=row["run_id"],
+        comment=row.get("comment"),
     )
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judge.errors import BadInput
 from judge.importers import fields, traces
 from judge.importers.formats._attributes import span_of
 from judge.importers.paths import value_at
@@ -36,11 +35,7 @@ def _part(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
         return
     span, trace = value_at(row, "context.span_id"), value_at(row, "context.trace_id")
     if span is None or trace is None:
-        keys = ", ".join(list(row)[:12])
-        raise BadInput(
-            f"the record is neither a Phoenix span nor an annotation; its keys are: {keys}",
-            field="context.span_id",
-        )
+        raise traces.unknown(row, "a Phoenix span or annotation", "context.span_id")
     attributes = dict(row["attributes"]) if isinstance(row.get("attributes"), dict) else {}
     attributes |= {k.removeprefix(_FLAT): v for k, v in row.items() if k.startswith(_FLAT)}
     parent = value_at(row, "parent_id")
@@ -54,24 +49,21 @@ def _part(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
 
 def _annotation(row: Mapping[str, Any]) -> Iterator[TraceScore]:
     """Yield the annotation, unless it has no value."""
-    value = value_at(row, "result.label")
     # An annotation may have a label, a score or both. The label takes precedence, because it is the option
     # that a person chose.
-    value = value_at(row, "result.score") if value in (None, "") else value
-    if value is None or value == "":
-        return
-    kind = str(row["annotator_kind"]).upper()
-    position = row.get("document_position")
-    yield TraceScore(
-        str(value_at(row, "trace_id") or ""),
-        fields.identifier(value_at(row, "span_id"), "span_id"),
-        fields.identifier(row.get("name") or row.get("annotation_name"), "name"),
-        # True and False are labels, not the scores 1 and 0.
-        value if isinstance(value, int | float) and not isinstance(value, bool) else str(value),
-        str(row.get("user_id") or "phoenix") if kind == "HUMAN" else f"phoenix-{kind.lower()}",
-        kind == "HUMAN",
-        value_at(row, "result.explanation") or None,
-        int(position) if isinstance(position, int | float) else None,
+    value = value_at(row, "result.label")
+    kind, position = str(row["annotator_kind"]).upper(), row.get("document_position")
+    return traces.scores_of(
+        row.get("name") or row.get("annotation_name"),
+        value_at(row, "result.score") if value in (None, "") else value,
+        tool=NAME,
+        source=kind,
+        is_human=kind == "HUMAN",
+        user=row.get("user_id"),
+        trace=value_at(row, "trace_id"),
+        span=fields.identifier(value_at(row, "span_id"), "span_id"),
+        comment=value_at(row, "result.explanation"),
+        document=int(position) if isinstance(position, int | float) else None,
     )
 
 

@@ -10,9 +10,7 @@ The files are imported together:
     documents.csv  Document ID, Title, Full Text, Claim ID, Document Label[, Link]. Optional:
                    without it, claims have no passages. Documents are kept in memory until their claim is read
     JSON samples   [{claim_id, claim, verdict, original_verdict, document_ids, document_labels,
-                   documents: [a row of documents.csv]}], or in the preprocessed form [{question,
-                   gold_answers, documents: [{text, type: correct|misinfo|noise}]}], in which claims
-                   have no id; 16 hex digits of the claim's sha256 are used instead
+                   documents: [a row of documents.csv]}]
 
 Each claim is one item. Gold fields are `claim_verdict` (item): true | false, and `raguard.role` (passage): supporting |
 misleading | irrelevant (`unrelated` in the files). Item meta: original_verdict, document_ids and
@@ -24,9 +22,7 @@ text_from = "title". If it has no title either, the document is not imported, bu
 item's meta documents_without_text. A note reports the number of both cases.
 """
 
-import hashlib
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,21 +45,13 @@ SIGNS = (("Claim ID", "Verdict"), ("Document ID", "Full Text"), ("claim_id", "ve
 PLACEHOLDER = re.compile(r"\s*(\[[^\[\]]{0,30}\]|nan)?\s*", re.IGNORECASE)
 """Matches a Full Text without content: blank, pandas' nan, or one bracketed remark such as "[Link Post]"."""
 
-_CLAIM = re.compile(r'.*?\bClaim: "(.*)"\s*', re.DOTALL)
-_TYPES = {"correct": "supporting", "misinfo": "misleading", "noise": "unrelated"}
-_RAW = {
+_SAMPLE_KEYS = {
     "Claim ID": "claim_id",
     "Claim": "claim",
     "Verdict": "verdict",
     "Original Verdict": "original_verdict",
     "Document IDs": "document_ids",
     "Document Labels": "document_labels",
-}
-_PREPROCESSED = {
-    "Claim": "question",
-    "Verdict": "gold_answers",
-    "Full Text": "text",
-    "Document Label": "type",
 }
 
 
@@ -97,37 +85,6 @@ def listed(cell: Any, field: str) -> list[Any]:
     if not isinstance(value, list):
         raise BadInput(f"must be a list such as [1, 2], not '{str(cell)[:40]}'", field=field)
     return value
-
-
-def from_sample(row: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """Return (the element of a sample with the CSV files' column names as keys, {column name: the element's
-    own key}).
-    """
-    if "claim" in row:
-        renamed = {name: row.get(key) for name, key in _RAW.items()}
-        return {**renamed, "documents": row.get("documents")}, _RAW
-    question = fields.required(row.get("question"), "question")
-    claim = _CLAIM.fullmatch(question)
-    if claim is None:
-        raise BadInput("the question does not contain 'Claim: \"...\"'", field="question")
-    answers = fields.texts(row.get("gold_answers"), "gold_answers")
-    documents = fields.listing(row.get("documents"), "documents")
-    # Preprocessed samples have no id, and the accents in a claim may be composed or decomposed, so the text
-    # is normalised.
-    text = unicodedata.normalize("NFC", claim[1])
-    return {
-        "Claim ID": hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16],
-        "Claim": claim[1],
-        "Verdict": answers[0] if answers else None,
-        "documents": [_document(d, f"documents.{n}") for n, d in enumerate(documents)],
-    }, _PREPROCESSED
-
-
-def _document(raw: Any, place: str) -> dict[str, Any]:
-    row = fields.mapping(raw, place)
-    word = row.get("type")
-    label = _TYPES.get(word, word) if isinstance(word, str) else word
-    return {"Full Text": row.get("text"), "Document Label": label}
 
 
 # The released data contain only True and False, to which the paper reduces PolitiFact's six grades.
@@ -220,16 +177,12 @@ class _Builder:
 
     def sample(self, raw: Any) -> list[Item]:
         """Return the item in an element of a JSON sample."""
-        row, names = from_sample(fields.record(raw))
+        row = fields.record(raw)
         try:
-            return self._sample(row)
+            item = self._item({name: row.get(key) for name, key in _SAMPLE_KEYS.items()})
         except BadInput as error:
-            start, dot, last = error.field.rpartition(".")
-            raise BadInput(error.reason, field=start + dot + names.get(last, last)) from error
-
-    def _sample(self, row: Mapping[str, Any]) -> list[Item]:
-        item = self._item(row)
-        for number, document in enumerate(fields.listing(row["documents"], "documents")):
+            raise BadInput(error.reason, field=_SAMPLE_KEYS[error.field]) from error
+        for number, document in enumerate(fields.listing(row.get("documents"), "documents")):
             place = f"documents.{number}."
             passage = self._passage(fields.mapping(document, place[:-1]), place)
             self._add(item, passage, str(document.get("Document ID") or number))

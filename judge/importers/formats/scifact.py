@@ -3,9 +3,9 @@
 Wadden et al., "Fact or Fiction: Verifying Scientific Claims", EMNLP 2020 (arXiv 2004.14974). An abstract
 supports a claim, refutes it, or gives no information about it.
 
-Two files are imported together. The claims are in `claims_*.jsonl` ({id, claim, evidence: {doc_id:
-[{sentences, label}]}, cited_doc_ids}), or in the CSV file from Hugging Face, which has one row per evidence
-set. The corpus is in `corpus.jsonl` or a CSV file ({doc_id, title, abstract: sentences, structured}).
+Two files are imported together. The claims are in `claims_*.jsonl` ({id, claim, evidence: {doc_id: [{sentences,
+label}]}, cited_doc_ids}). The corpus is in `corpus.jsonl`, or in the CSV file from Hugging Face ({doc_id, title,
+abstract: sentences, structured}).
 
 Each claim becomes one item, with the question "Is it true that ...?". Its passages are the cited documents.
 Gold fields of a passage:
@@ -34,19 +34,16 @@ from judge.errors import BadInput, UsageError
 from judge.files import opened
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row, ignore
-from judge.importers.records import Records, built, each, placed, table_or_json
+from judge.importers.records import built, each, json_records, table_or_json
 from judge.types import Item, Passage, Vote
 
 NAME = "scifact"
-HELP = "SciFact: claims and corpus (each CSV or JSONL), imported together"
+HELP = "SciFact: claims (JSONL) and corpus (JSONL or CSV), imported together"
 TOGETHER = True
 SIGNS = (("claim", "cited_doc_ids"), ("doc_id", "abstract"))
 
-# The CSV files contain printed numpy arrays. An array of numbers looks like `[2 5]`. An abstract is an array
-# of quoted sentences, on separate lines without commas.
-_CLAIM_COLUMNS = ("id", "claim", "evidence_doc_id", "evidence_label", "evidence_sentences", "cited_doc_ids")
+# In the CSV file, an abstract is a printed numpy array: quoted sentences on separate lines without commas.
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
-_NUMBERS = re.compile(r"\[[\s\d,]*\]\s*$")
 
 
 @dataclass(slots=True)
@@ -62,45 +59,6 @@ def is_corpus(path: Path) -> bool:
     """Return whether the file's first line (a header or an object) contains the word "abstract"."""
     with opened(path) as handle:
         return b"abstract" in handle.readline(2**20)
-
-
-def claims(path: Path, bad: Bad) -> Records:
-    """Return the claims as objects with the keys of SciFact's JSON Lines: {id, claim, evidence, cited_doc_ids}."""
-    records, is_table = table_or_json(path, bad, _CLAIM_COLUMNS)
-    return Records(path, "line", _claims_of(records, bad)) if is_table else records
-
-
-def _claims_of(rows: Records, bad: Bad) -> Iterator[tuple[int, Any]]:
-    """Combine consecutive CSV rows about the same claim into one object, and yield it with the line of the
-    first row.
-    """
-    start, claim, broken = 0, None, False
-    for line, row in rows.rows:
-        if claim is None or claim["id"] != row["id"] or claim["claim"] != row["claim"]:
-            if claim is not None and not broken:
-                yield start, claim
-            start, broken = line, False
-            claim = {"id": row["id"], "claim": row["claim"], "evidence": {}, "cited_doc_ids": []}
-        try:
-            claim["cited_doc_ids"] = numbers(row["cited_doc_ids"], "cited_doc_ids")
-            if row["evidence_doc_id"]:
-                sentences = numbers(row["evidence_sentences"], "evidence_sentences")
-                sets = claim["evidence"].setdefault(row["evidence_doc_id"], [])
-                sets.append({"sentences": sentences, "label": row["evidence_label"]})
-        except BadInput as error:
-            # If one evidence set is unreadable, the whole claim is skipped, because its verdict could be
-            # different without that set.
-            broken = True
-            bad(placed(error, rows.path, line))
-    if claim is not None and not broken:
-        yield start, claim
-
-
-def numbers(cell: str, field: str) -> list[int]:
-    """Parse a list of numbers, such as `[2 5]` or `[2, 5]`."""
-    if not _NUMBERS.match(cell):
-        raise BadInput(f"must be a list of numbers, not '{cell[:40]}'", field=field)
-    return [int(n) for n in re.findall(r"\d+", cell)]
 
 
 def corpus(path: Path, bad: Bad, wanted: set[str]) -> Iterator[tuple[str, Abstract]]:
@@ -153,11 +111,11 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
             f"scifact needs both files: {command('judge items import scifact claims.jsonl corpus.csv')}"
         )
     # A first pass over the claims collects their citations, so that only cited abstracts are kept in memory.
-    cited = {doc for p in others for _, claim in claims(p, ignore).rows for doc in _documents(claim)}
+    cited = {doc for p in others for _, claim in json_records(p, ignore).rows for doc in _documents(claim)}
     documents = {name: doc for p in corpora for name, doc in corpus(p, bad, cited)}
     builder = _Builder(options, documents)
     for path in others:
-        yield from each(claims(path, bad), builder.items, bad)
+        yield from each(json_records(path, bad), builder.items, bad)
     builder.finish()
 
 
