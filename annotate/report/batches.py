@@ -205,11 +205,9 @@ def _by_policy(store: Store, batch: str, policy: Policy) -> str:
         "AND e.annotator_id = 'adjudicated' AND a.status = 'done' GROUP BY e.position HAVING min(s.person = 'policy'))",
         [batch],
     ).fetchone()[0]
-    return (
-        f"; {n:,} of these were decided by the batch's policy and not by a lead ({str(policy) or 'since removed'})"
-        if n or policy
-        else ""
-    )
+    if not n and not policy:
+        return ""
+    return f"; {n:,} of these were decided by the batch's policy and not by a lead ({str(policy) or 'since removed'})"
 
 
 def _imports(store: Store, batch: str) -> list[tuple[str, str]]:

@@ -144,11 +144,9 @@ def _texts(store: Store, subject: Subject, unit_id: str) -> list[tuple[str, str]
 
 
 def _listed(value: Json) -> str:
-    return (
-        "; ".join(f"{k}: {v}" for k, v in value.items())
-        if isinstance(value, dict)
-        else "; ".join(map(str, value))
-    )
+    if isinstance(value, dict):
+        return "; ".join(f"{k}: {v}" for k, v in value.items())
+    return "; ".join(map(str, value))
 
 
 def _cut(text: str) -> str:

@@ -87,13 +87,9 @@ def _shown(
     if isinstance(cell, Measure):
         marks = " ".join(remarks[text] for text in _remarks(cell))
         value, interval = brief(cell)
-        return [
-            Shown(
-                value,
-                f"{level_text(cell.confidence)}: {interval}" if with_level and interval else interval,
-                marks,
-            )
-        ]
+        if with_level and interval:
+            interval = f"{level_text(cell.confidence)}: {interval}"
+        return [Shown(value, interval, marks)]
     if isinstance(cell, str):
         return [Shown(cell)]
     if cell is not None and kind in ("share", "p"):

@@ -89,14 +89,8 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
             f"{counted(int(wrong[r, c]), 'unit')}."
         )
     data = {"matrix": cells.matrix.tolist(), "labels": labels, "rows": truth, "columns": predicted}
-    return Figure(
-        f"confusion_{i}",
-        caption,
-        text,
-        "heat_map",
-        data,
-        Table(f"confusion_{i}_cells", "The cells as a table", columns, rows, notes),
-    )
+    table = Table(f"confusion_{i}_cells", "The cells as a table", columns, rows, notes)
+    return Figure(f"confusion_{i}", caption, text, "heat_map", data, table)
 
 
 def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]:

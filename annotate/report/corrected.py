@@ -148,16 +148,8 @@ def _weighing(rows: list[Estimand]) -> Iterator[str]:
 def _beside(
     subject: Subject, name: str, judge: FloatArray, human: FloatArray, *, rate: bool = False
 ) -> Estimand:
-    return Estimand(
-        name,
-        judge,
-        human,
-        subject.panel.table.clusters,
-        None,
-        rate,
-        (0.0, 1.0) if rate else None,
-        subject.panel.field,
-    )
+    bounds, clusters = (0.0, 1.0) if rate else None, subject.panel.table.clusters
+    return Estimand(name, judge, human, clusters, None, rate, bounds, subject.panel.field)
 
 
 def _on_judged_units(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, float]) -> Estimand:

@@ -87,14 +87,12 @@ def _table(
             label = f"{judge} and {other}" if len(subject.panel.judges) > 1 else f"judge and {other}"
             drawn.append(_bar(label, kappa, "judge"))
     columns = heads("text", "with") + heads("brief", *map(shown, names)) + COUNTS
-    notes = (
-        [
+    notes = []
+    if n_unlisted:
+        notes.append(
             f"Only the {LISTED} people who share the most units with the judge are listed; "
             f"{counted(n_unlisted, 'other is', 'others are')} in the summary."
-        ]
-        if n_unlisted
-        else []
-    )
+        )
     if apart:
         notes.append(f"Left out, because they share no labelled unit with {judge}: {', '.join(apart)}.")
     table = Table(
@@ -145,19 +143,15 @@ def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
     if len(known) < len(rows):
         text += f" It is undefined for {counted(len(rows) - len(known), 'pair')}."
     # With two or more people, the verdict compares the judge with their agreement, and not with a threshold.
-    decides = (
-        ""
-        if len(subject.panel.people) > 1
-        else f" The line at {subject.options.threshold:g} is the threshold of the verdict."
-    )
+    threshold = None if len(subject.panel.people) > 1 else subject.options.threshold
+    if threshold is not None:
+        text += f" The line at {threshold:g} is the threshold of the verdict."
     data = {
         "rows": rows,
         "label": interval_head(subject.coefficient_name, (float(r["confidence"]) for r in known)),
-        "threshold": None if len(subject.panel.people) > 1 else subject.options.threshold,
+        "threshold": threshold,
     }
-    return Figure(
-        "forest", "Agreement of judges beside agreement of people", text + decides, "forest", data, table
-    )
+    return Figure("forest", "Agreement of judges beside agreement of people", text, "forest", data, table)
 
 
 def _spread(subject: Subject, judge: str) -> Table:

@@ -102,11 +102,9 @@ class Table:
     def left_out(self) -> list[str]:
         """Return the note on the omitted rows for a renderer without folding."""
         rest = len(self.rows) - self.shown()
-        return (
-            [f"{rest:,} more row{' is' if rest == 1 else 's are'} in the HTML, JSON and CSV report."]
-            if rest
-            else []
-        )
+        if not rest:
+            return []
+        return [f"{rest:,} more row{' is' if rest == 1 else 's are'} in the HTML, JSON and CSV report."]
 
 
 def _is_undefined(row: Sequence[Cell]) -> bool:

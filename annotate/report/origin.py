@@ -87,11 +87,7 @@ def _examples(task: Task, options: Mapping[str, Json]) -> str:
     """Return the number of examples in a run's prompt: the run's own, or those of the task."""
     # A run without the option used the examples in its task file.
     chosen = options.get("examples")
-    n = (
-        len(task.spec.examples)
-        if chosen is None
-        else len([example for example in chosen.split(",") if example])
-    )
+    n = len(task.spec.examples) if chosen is None else len(list(filter(None, chosen.split(","))))
     nearest = options.get("nearest_examples")
     return (
         str(n) if nearest is None else f"for each unit, the {nearest} nearest of each label by BM25, from {n}"

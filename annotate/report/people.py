@@ -191,11 +191,9 @@ def ceiling(subject: Subject) -> Section:
         if other not in ruled:
             blocks += [_against(subject, source, other) for source in sources]
     if len(subject.panel.people) < 2:
-        why = (
-            f"only one person labelled this field, {subject.panel.people[0]}"
-            if subject.panel.people
-            else "no person labelled this field"
-        )
+        why = "no person labelled this field"
+        if subject.panel.people:
+            why = f"only one person labelled this field, {subject.panel.people[0]}"
         unknown = f"{why}, so it is unknown how well people agree with each other"
         if not blocks:
             return Section("ceiling", title, absent=unknown)
@@ -278,18 +276,11 @@ def spread_table(key: str, caption: str, pairs: Pairs) -> Table:
     values = [spread[name] for name in ("n_sharing", "n_defined", *quartiles)]
     row: list[Cell] = ["pairs with a common unit", *values]
     n = pairs.n_units
-    notes = (
-        [f"A pair shares {_span(int(n.min()), int(n.max()))} units, median {int(np.median(n)):,}."]
-        if len(n)
-        else []
-    )
-    return Table(
-        key,
-        caption,
-        columns,
-        [row],
-        [*notes, "The weighted mean weights each pair by the number of units that it shares."],
-    )
+    notes = ["The weighted mean weights each pair by the number of units that it shares."]
+    if len(n):
+        sharing = _span(int(n.min()), int(n.max()))
+        notes.insert(0, f"A pair shares {sharing} units, median {int(np.median(n)):,}.")
+    return Table(key, caption, columns, [row], notes)
 
 
 def _against(subject: Subject, source: str, other: str) -> Table:

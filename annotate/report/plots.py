@@ -124,13 +124,8 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
     axes.axvline(0, color=COLOUR["rule"], linewidth=0.8, zorder=0)
     if data["threshold"] is not None:
         axes.axvline(data["threshold"], color=COLOUR["soft"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
-    low = min(
-        [
-            0.0,
-            *(r["low"] for r in rows if r["low"] is not None),
-            *(r["value"] for r in rows if r["value"] is not None),
-        ]
-    )
+    numbers = [number for r in rows for number in (r["low"], r["value"]) if number is not None]
+    low = min([0.0, *numbers])
     axes.set_xlim(max(-1.05, low - 0.05), 1.05)
     for y, r in enumerate(rows):
         _above(axes, y + 0.17, _short(r["label"], 56))

@@ -252,17 +252,11 @@ def _ahead(verdict: Verdict) -> str:
         parts.append(f" Only {left:,} more can be drawn; about {verdict.more_units:,} are needed.")
     # The number can be 0 or less if labels have gaps: enough units are labelled, but an earlier block is not complete.
     elif verdict.more_units and verdict.more_units > 0:
-        units = (
-            f"about {verdict.more_units:,} more"
-            if not verdict.of.sums.weighted
-            else f"about {verdict.more_units:,} drawn in the same way"
-        )
-        chance = (
-            " would decide with a chance of 80 %"
-            if ahead is not None and ahead.curve
-            else " would be enough to plan from"
-        )
-        parts.append(f" {units[:1].upper()}{units[1:]}{chance}.")
+        units = "drawn in the same way" if verdict.of.sums.weighted else "more"
+        enough = "would be enough to plan from"
+        if ahead is not None and ahead.curve:
+            enough = "would decide with a chance of 80 %"
+        parts.append(f" About {verdict.more_units:,} {units} {enough}.")
     elif ahead is not None and ahead.why and verdict.refused and verdict.of.sums.weighted:
         # More units drawn in the same way would not decide. The draw that would decide is already named.
         parts += [

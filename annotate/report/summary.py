@@ -297,7 +297,7 @@ def _annotators(document: Document) -> list[str]:
 
 def _in_words(m: Measure) -> str:
     value, interval = brief(m)
-    # The verdict's intervals can have another level than the others, so each has its own beside it.
+    # The level of the verdict's intervals can differ from that of other intervals, so each level is printed.
     interval = f"{level_text(m.confidence)} interval {interval}" if interval else ""
     n = f"n = {counted(m.n_units, 'unit')}"
     if m.n_clusters not in (None, m.n_units):

@@ -11,7 +11,7 @@ from judge.console import visible
 
 LABELS = 8
 """The maximum number of labels with different colours."""
-# Marker colour -> class; the style sheet gives each class its colour in light, dark and print.
+# A map from marker colours to classes. The style sheet sets the colour of each class for light, dark and print.
 MARKERS = {
     "#010101": "ink",
     "#020202": "soft",

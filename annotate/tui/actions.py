@@ -70,7 +70,7 @@ class ActionQueue:
             self._there.clear()
             await self._there.wait()
         action = self._waiting.popleft()
-        # The time of typing decides, not the time of handling: on a slow machine they are far apart.
+        # What counts is the time of typing. On a slow machine, the action may be handled much later.
         valid = action.at > self._void_until
         self.dropped += not valid
         return action, valid
@@ -87,7 +87,7 @@ class ActionQueue:
 
     def refuse(self) -> None:
         """Make all actions void that are typed before `seen` is called."""
-        # Nobody has seen the refusal before it is painted, however long that takes.
+        # Nobody can have seen the refusal before it is painted.
         self._void_until = math.inf
         self.dropped = 0
 
@@ -111,5 +111,5 @@ class HeldKeys:
         again = self._within > 0 and name == self._last and action.at - self._at <= within
         self._run = self._run + 1 if again else 1
         self._last, self._at = name, action.at
-        # Two quick presses can be on purpose: two units may have the same label.
+        # Two quick presses can be intended, because two units may have the same label.
         return self._run >= 3

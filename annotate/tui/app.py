@@ -87,7 +87,7 @@ class AnnotateApp(App[None]):
             if valid:
                 await self._do(action)
             else:
-                # A dropped key is counted, too: a key that was held down before a refusal is still held after it.
+                # A dropped key is counted, too, because a key that was held down before a refusal is still held after it.
                 self.labelling.held_keys.is_held(action)
                 self._show_dropped()
             if self._exit:

@@ -75,7 +75,7 @@ class Ask(Dialog):
         kind: Literal["number", "text"] = "number" if self._is_number else "text"
         with Vertical(id="ask-box"):
             yield Static(Content(self._title), id="ask-title")
-            # A selected text would be lost with the first key: here it would be a draft or the last note.
+            # If the text were selected, the first key would replace it. It may be a draft or an earlier note.
             yield Input(self._value, type=kind, id="ask", select_on_focus=False)
             yield Static("", id="ask-wrong", markup=False)
 
@@ -172,7 +172,7 @@ class Help(Dialog):
         """Yield the text."""
         # If the box had the focus, it would handle keys itself, outside the queue.
         with VerticalScroll(id="help-box", can_focus=False):
-            # Guidelines can come from a third party: a click must not open an address in a browser.
+            # Guidelines can come from a third party, so a click must not open an address in a browser.
             yield Markdown(self._text, open_links=False)
 
     async def take(self, action: UserAction) -> bool:

@@ -77,7 +77,7 @@ _TAKEN = {
 }
 _SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "return": "enter", "ctrl+space": "ctrl+@"}
 """Keys for which terminals send the same bytes as for other keys."""
-# Names such as `<any>` do not stand for keys that a person can press.
+# Nobody can press keys with names such as `<any>`.
 _KNOWN = {str(key.value) for key in Keys if key.value[0] != "<"}
 _MODIFIED = re.compile(r"(alt|ctrl\+alt)\+[a-z0-9]")
 

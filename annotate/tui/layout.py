@@ -109,7 +109,7 @@ def _cells(line: _Line) -> list[_Cell]:
 
 def _is_header(line: _Line, under: _Line) -> bool:
     """Return whether a table begins here, that is, a row followed by a line of dashes with the same number of cells."""
-    # As in GitHub's Markdown. Without the count, a title over a line of dashes could pass for a header.
+    # GitHub's Markdown has the same rule. Without the count, a title over a line of dashes would be a header.
     if "-" not in under.text or not _bars(under) or not _bars(line):
         return False
     rule = _cells(under)

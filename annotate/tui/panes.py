@@ -17,7 +17,7 @@ READABLE_COLUMNS = 120
 
 def put(part: Static, content: Content, *, layout: bool = True) -> None:
     """Draw a part if its content has changed. `layout` is False for a part that never changes its number of rows."""
-    # Laying out is most of the time that a key takes.
+    # Most of the time that a key takes is spent on the layout.
     before = part.content
     if not (isinstance(before, Content) and before.is_same(content)):
         part.update(content, layout=layout)

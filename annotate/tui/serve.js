@@ -1,5 +1,5 @@
-// In the head of textual-serve's page, before its own script.
-// That script shows its logo until the first output, for ever if there is none.
+// This runs in the head of textual-serve's page, before its own script.
+// Until the first output, that script shows a logo. If there is no output, the logo would stay forever.
 window.WebSocket = class extends WebSocket {
   constructor(...given) {
     super(...given);
@@ -8,7 +8,7 @@ window.WebSocket = class extends WebSocket {
     });
   }
 };
-// The terminal takes keys once it has the focus; without this, only after a click.
+// The terminal receives keys only if it has the focus. Without this code, the user would have to click first.
 const focusing = setInterval(() => {
   const area = document.querySelector(".xterm-helper-textarea");
   if (area) { area.focus(); }

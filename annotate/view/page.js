@@ -1,5 +1,5 @@
 "use strict";
-// Texts of the study reach the page through textContent only: nothing here makes markup of a string.
+// Texts of the study are put on the page through textContent only, so no string is interpreted as markup.
 (() => {
   const byId = (id) => document.getElementById(id);
   const data = JSON.parse(byId("data").textContent);
@@ -20,7 +20,7 @@
   const nameOf = (who) => data.who[who][0];
   const kindOf = (who) => data.who[who][1];
   const plain = (index) => data.texts[index].map((piece) => (Array.isArray(piece) ? piece[0] : piece)).join("");
-  // Repeats and revisions are shown, and filters go by what was said first.
+  // Repeats and revisions are shown, but filters use the first label.
   const said = (unit, field) => (unit.labels || []).filter((l) => l.field === field && !l.layer && !l.repeat);
   const searchable = new Map();
   const words = (unit) => {
@@ -33,7 +33,7 @@
     return searchable.get(unit);
   };
 
-  // Every status is true of some units; a unit can have several.
+  // A unit can have several of these statuses.
   const STATUSES = {
     "waits for a blind label": (unit) => Boolean(unit.waits),
     "labelled by people": (unit, labels) => labels.some((l) => kindOf(l.who) !== "judge"),
@@ -102,7 +102,7 @@
       const own = whose.length ? labels.filter((l) => whose.includes(l.who)) : labels;
       if (label && !own.some((l) => l.value === label)) return false;
       if (status && !STATUSES[status](unit, labels)) return false;
-      // With a judge or a person chosen, the difference is one between these and the others.
+      // If a judge (or a person) is chosen, the other judges (or people) are left out of the comparison.
       const compared = labels.filter((l) => {
         const chosen = kindOf(l.who) === "judge" ? judge : person;
         return !chosen || l.who === chosen;
@@ -240,14 +240,14 @@
     draw(false);
     if (byId("unit").getBoundingClientRect().top < 0) byId("unit").scrollIntoView();
   };
-  // A filter keeps the unit on the screen where it fits; another order begins at its first unit.
+  // If the current unit matches a new filter, it stays on the screen. A new order begins at its first unit.
   const filter = (anew) => {
     const now = at < 0 || anew ? -1 : shown[at];
     select();
     at = Math.max(shown.indexOf(now), shown.length ? 0 : -1);
     draw(true);
   };
-  // A link to a unit shows it, whatever the filters.
+  // A link to a unit shows the unit even if it does not match the filters.
   const follow = () => {
     let wanted = "";
     try {

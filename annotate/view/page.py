@@ -56,7 +56,7 @@ def _data(view: View) -> str:
     }
     # Each text is stored once, although all passages of an item have the same claim.
     document["texts"] = [json.loads(text) for text in texts]
-    # A text with `</script>` would otherwise end the element that holds the data.
+    # A text with `</script>` would otherwise end the element that contains the data.
     return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace(
         "<", "\\u003c"
     )

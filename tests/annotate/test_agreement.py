@@ -98,9 +98,9 @@ def test_everything_about_the_example(tmp_path: Path) -> None:
     assert kinds == {"ann": "human", "bob": "human", "cyd": "human", "gpt": "judge", "majority": "majority"}
     assert field["reference"] == "majority" and (field["n_units"], field["n_clusters"]) == (40, 20)
     assert [g["title"] for g in field["groups"]] == ["people", "people and judges"]
-    told = {tuple(m["annotators"]) for m in outcome["measures"] if m["measure"] == "cohen_kappa"}
+    compared = {tuple(m["annotators"]) for m in outcome["measures"] if m["measure"] == "cohen_kappa"}
     people = {("ann", "bob"), ("ann", "cyd"), ("bob", "cyd")}
-    assert told == people | {("gpt", who) for who in ("ann", "bob", "cyd", "majority")}
+    assert compared == people | {("gpt", who) for who in ("ann", "bob", "cyd", "majority")}
     # By hand from the file: gpt has no label on two units, and cyd was not asked about six.
     pair = measure(outcome, "percent", "gpt", "cyd")
     rows = list(csv.DictReader(VOTES.read_text("utf-8").splitlines()))
@@ -364,21 +364,21 @@ def test_usage_errors_end_with_2(args: tuple[str, ...], complaint: str) -> None:
 def test_bad_data_ends_with_1(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "t.csv", [("unit", "annotator", "label"), ("u", "a", "x"), ("u", "a", "y")])
     failed = annotate("agreement", path, code=1)
-    told = f"annotate: {path}:3: a second label by 'a' on unit 'u' (the first is on line 2)\n"
-    assert failed.stderr == told
+    message = f"annotate: {path}:3: a second label by 'a' on unit 'u' (the first is on line 2)\n"
+    assert failed.stderr == message
     assert "no such study" in annotate("agreement", "-d", tmp_path / "no.db", code=1).stderr
 
 
 @pytest.mark.parametrize("command", ["agreement", "plan", "annotators set", "annotators list"])
 def test_every_help_has_an_example(command: str) -> None:
-    told = annotate(*command.split(), "--help").stdout
-    assert f"  annotate {command} " in told or f"  annotate {command}\n" in told
+    message = annotate(*command.split(), "--help").stdout
+    assert f"  annotate {command} " in message or f"  annotate {command}\n" in message
 
 
 def test_the_help_names_every_measure() -> None:
-    told = str(agreement.help)
+    message = str(agreement.help)
     # Levels and weights stand in brackets there.
-    assert [name for name in METRICS if name.partition(":")[0] not in told] == []
+    assert [name for name in METRICS if name.partition(":")[0] not in message] == []
 
 
 def test_help_is_there_at_once() -> None:

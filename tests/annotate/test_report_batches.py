@@ -183,6 +183,6 @@ def test_the_rule_of_adjudication_is_told(tmp_path: Path) -> None:
             for n, status in ((1, "done"), (2, "open"))
         ),
     )
-    told = facts(report(path))["adjudication"]
-    assert told.startswith("units on which two people differ in any answer go to a lead (lead)")
-    assert told.endswith("1 of 2 decided")
+    message = facts(report(path))["adjudication"]
+    assert message.startswith("units on which two people differ in any answer go to a lead (lead)")
+    assert message.endswith("1 of 2 decided")

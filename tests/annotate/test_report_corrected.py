@@ -165,7 +165,7 @@ def test_a_list_that_is_labelled_in_part_does_not_count(judge: Judge, tmp_path: 
     result = rows(report(task="stance"))
     # Of p1's list one passage of three is labelled, of p2's the only one: what is labelled as a whole is the short list.
     assert values(result["SR original [retrieve]"]) == (0.75, None, None)
-    assert "draw whole questions" in notes(report(task="stance"))
+    assert "1 labels by majority on stance" in notes(report(task="stance"))
 
 
 def test_unequal_probabilities_are_weighed(tmp_path: Path) -> None:
@@ -237,8 +237,8 @@ def test_a_measure_does_not_disappear_with_the_labels_of_another_field(
     """All labels of one field after the other go, people's, the judge's or both: what does not rest on it stays as it is."""
     both = {f"{unit(n)}#s{s}": "supported" for n in (0, 1, 6) for s in (0, 1)}
     people("eligibility", {"ann": {unit(n): GOOD if n < 6 else BAD for n in (0, 1, 6)}})
-    said = {unit(n): "missing" for n in (8, 9, 11)} | {unit(n): "attempted" for n in (0, 1)}
-    people("deflection", {"ann": said})
+    deflections = {unit(n): "missing" for n in (8, 9, 11)} | {unit(n): "attempted" for n in (0, 1)}
+    people("deflection", {"ann": deflections})
     people("grounding", {"ann": {**both, f"{unit(1)}#s0": "contradictory"}})
     people("grounding_relevant", {"ann": both})
     fields = ("eligibility", "deflection", "grounding", "grounding_relevant")

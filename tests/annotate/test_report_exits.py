@@ -66,7 +66,7 @@ def test_a_measure_below_its_limit_is_named_with_its_value(trusted: Path, in_par
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (("--fail-under", "verdict=distrust"), "write it as verdict=trust, verdict=part or MEASURE=0.6"),
         (("--fail-under", "kappa=0.6"), "verdict=part or MEASURE=0.6; measures are pooled_kappa"),
@@ -74,8 +74,8 @@ def test_a_measure_below_its_limit_is_named_with_its_value(trusted: Path, in_par
         (("--fail-under", "pooled_kappa"), "verdict=part or MEASURE=0.6"),
     ],
 )
-def test_what_cannot_be_asked_for(trusted: Path, args: tuple[str, ...], told: str) -> None:
-    assert told in annotate("report", "-d", trusted, *args, code=2).stderr
+def test_what_cannot_be_asked_for(trusted: Path, args: tuple[str, ...], message: str) -> None:
+    assert message in annotate("report", "-d", trusted, *args, code=2).stderr
 
 
 def test_no_verdict_is_no_trust(tmp_path: Path) -> None:

@@ -59,9 +59,9 @@ def test_each_person_and_the_judge_against_the_majority_of_the_others(study: Pat
                 kept.append((labels[i], labels[3], label))
         person, its, majority = zip(*kept, strict=True)
         assert row[0] == PEOPLE[i]
-        for cell, said in ((row[1], person), (row[2], its)):
+        for cell, given in ((row[1], person), (row[2], its)):
             result = document["measures"][cell["measure"]] if "measure" in cell else cell
-            assert result["value"] == pytest.approx(cohen_kappa_score(said, majority), abs=1e-12)
+            assert result["value"] == pytest.approx(cohen_kappa_score(given, majority), abs=1e-12)
             assert result["n_units"] == len(kept) and result["coverage"] == pytest.approx(len(kept) / 12)
 
 

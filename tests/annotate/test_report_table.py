@@ -121,7 +121,7 @@ def test_a_wide_table_takes_the_probabilities_of_its_one_judge(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("cells", "told"),
+    ("cells", "message"),
     [
         ('{"yes": 0.9}', "the probabilities sum to 0.9, not to 1"),
         (
@@ -133,16 +133,18 @@ def test_a_wide_table_takes_the_probabilities_of_its_one_judge(tmp_path: Path) -
         ("{", "not JSON"),
     ],
 )
-def test_probabilities_that_are_none_are_named_with_their_line(tmp_path: Path, cells: str, told: str) -> None:
+def test_probabilities_that_are_none_are_named_with_their_line(
+    tmp_path: Path, cells: str, message: str
+) -> None:
     rows = [["unit", "a", "j", "probabilities"], ["1", "yes", "yes", ""], ["2", "no", "yes", cells]]
     path = write_csv(tmp_path / "bad.csv", rows)
     args = ("--annotators", "a,j", "--judge", "j")
     failed = annotate("report", path, *args, code=1).stderr
-    assert f"{path}:3" in failed and told in failed and failed.count("\n") == 1
+    assert f"{path}:3" in failed and message in failed and failed.count("\n") == 1
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
-    for args, told in (
+    for args, message in (
         ((VOTES, "--judge", "nobody"), "--judge nobody: no such annotator"),
         ((VOTES, "--task", "stance"), "--task is for a study"),
         ((VOTES, "--batch", "b"), "--batch is for a study"),
@@ -152,7 +154,7 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
         ((VOTES, *CLUSTER, "-o", VOTES), "the labels are read from this file"),
     ):
         failed = annotate("report", *args, code=2).stderr
-        assert told in failed and failed.count("\n") == 1, failed
+        assert message in failed and failed.count("\n") == 1, failed
     ratings = [["unit", "a", "j"], *([str(i), str(i / 7), str(i / 5)] for i in range(300))]
     scores = write_csv(tmp_path / "scores.csv", ratings)
     args = ("--annotators", "a,j", "--judge", "j", "--level", "interval")
@@ -186,7 +188,7 @@ def test_a_person_who_copied_the_judge_is_named(elsewhere: Path) -> None:
     rows = [("unit", "question", "annotator", "label")]
     for i in range(600):
         x = {"gpt": i % 3 == 0, "ann": i % 2 == 0, "bob": (i % 2 == 0) != (i % 25 == 0)}
-        rows += [(f"u{i}", f"u{i}", who, "xy"[said]) for who, said in {**x, "copy": x["gpt"]}.items()]
+        rows += [(f"u{i}", f"u{i}", who, "xy"[is_x]) for who, is_x in {**x, "copy": x["gpt"]}.items()]
     for kept, is_there in ((rows, True), ([row for row in rows if row[2] != "copy"], False)):
         (verdict,) = as_json(write_csv(Path("v.csv"), kept), *CLUSTER)["verdicts"]
         # With people the judge agrees (0 + 0 + 1) / 3 beyond chance, they with each other (.92 + 0 + 0) / 3: (a) would hold.

@@ -35,7 +35,7 @@ def nothing_computed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("nothing_computed")
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (
             ("-o", "{t}/a.docx"),
@@ -47,13 +47,13 @@ def nothing_computed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ],
 )
 def test_a_target_that_cannot_be_is_refused_before_anything_is_computed(
-    db: Path, tmp_path: Path, args: tuple[str, ...], told: str
+    db: Path, tmp_path: Path, args: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "link.md").symlink_to(tmp_path / "a.md")
     before = db.read_bytes()
     places = {"t": tmp_path, "n": tmp_path.name, "db": db}
     done = annotate("report", "-d", db, *(a.format(**places) for a in args), code=2)
-    assert told.format(**places) in done.stderr and done.stderr.count("\n") == 1
+    assert message.format(**places) in done.stderr and done.stderr.count("\n") == 1
     assert ".part" not in done.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["link.md"]
     assert db.read_bytes() == before

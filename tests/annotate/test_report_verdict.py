@@ -210,7 +210,7 @@ def test_three_people_undecided(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "message"),
     [
         ([U(people={"ann": S, "bob": truth(i)}) for i in range(12)], "No judge labelled this field"),
         ([U(judges={"m/judge": S})] * 3, "only judges labelled"),
@@ -218,10 +218,10 @@ def test_three_people_undecided(tmp_path: Path) -> None:
     ids=["no judge", "only a judge"],
 )
 def test_without_a_judge_or_without_people_there_is_no_verdict(
-    made: list[U], told: str, tmp_path: Path
+    made: list[U], message: str, tmp_path: Path
 ) -> None:
     document = report_of(tmp_path, made, field="stance")
-    assert not document.rulings and told in document.no_ruling
+    assert not document.rulings and message in document.no_ruling
     assert {s.key: s.absent for s in document.sections}["judges"]
 
 
@@ -243,9 +243,9 @@ def test_labels_that_are_missing_for_one_class_are_told(tmp_path: Path) -> None:
     for u in refused:
         u.judges = {"m/judge": Status.REFUSED}
     result = ruled(tmp_path, made)[0]
-    told = " ".join(result.warnings)
-    assert "no label on 66 of 120 units" in told
-    assert "10% of 'support', 100% of 'refute'" in told
+    message = " ".join(result.warnings)
+    assert "no label on 66 of 120 units" in message
+    assert "10% of 'support', 100% of 'refute'" in message
 
 
 def test_people_who_agree_by_chance_are_told(tmp_path: Path) -> None:
@@ -296,11 +296,11 @@ def test_the_curve_agrees_with_the_verdicts_at_its_points(tmp_path: Path) -> Non
             return rule(store, load(store, ReportOptions(**asked)))[0][0]
 
     curve = at(curve=True, margin=-0.12).curve
-    told = {(p.margin, p.epsilon): p.decision for p in curve}
-    assert len(told) == len(curve) == 8 * 7, "the margin asked for is one of them"
-    assert len(set(told.values())) > 1
+    decisions = {(p.margin, p.epsilon): p.decision for p in curve}
+    assert len(decisions) == len(curve) == 8 * 7, "the margin asked for is one of them"
+    assert len(set(decisions.values())) > 1
     for margin, epsilon in ((-0.3, 0.2), (-0.12, 0.1), (0.0, 0.2), (0.0, 0.0)):
-        assert at(margin=margin, epsilon=epsilon).decision == told[margin, epsilon]
+        assert at(margin=margin, epsilon=epsilon).decision == decisions[margin, epsilon]
     assert at().curve == ()
 
 

@@ -79,8 +79,8 @@ def test_units_that_wait_for_a_blind_label_have_none(tmp_path: Path, db: Path) -
             conn.execute("UPDATE assignments SET status = 'skipped' WHERE unit_id = ?", [skipped])
     assert len(drawn) == 4, "units 0 and 1 were labelled by ann before"
     page = tmp_path / "page.html"
-    told = annotate("view", "-d", db, "-o", page).stderr
-    assert "labels of 3 units are left out" in told and "--reveal NAME" in told
+    message = annotate("view", "-d", db, "-o", page).stderr
+    assert "labels of 3 units are left out" in message and "--reveal NAME" in message
     held = {f"CANARY-{unit[6]}" for unit in drawn - {done}}
     text = page.read_bytes().decode()
     assert not [canary for canary in held if canary in text]

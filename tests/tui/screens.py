@@ -61,8 +61,8 @@ def screen(pilot: Pilot[Any]) -> LabelScreen:
 
 def text_of(pilot: Pilot[Any], name: str) -> str:
     """What a part of the labelling screen says."""
-    found: Static = screen(pilot).query_one(f"#{name}", Static)
-    return str(found.content)
+    result: Static = screen(pilot).query_one(f"#{name}", Static)
+    return str(result.content)
 
 
 def rows(pilot: Pilot[None]) -> list[str]:

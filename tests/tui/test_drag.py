@@ -104,12 +104,12 @@ async def test_over_several_lines_of_a_text_that_was_scrolled(tmp_path: Path) ->
         shown = [row for row in rows(pilot) if "word0" in row]
         first, last = shown[1].split()[1], shown[3].split()[2]
         await drag(pilot, first, last)
-        (found,) = marked(pilot)
-        assert found == words[words.index(first) : words.index(last) + len(last)]
+        (result,) = marked(pilot)
+        assert result == words[words.index(first) : words.index(last) + len(last)]
         # Upwards is the same as downwards.
         await press(pilot, "backspace", "space", "space")
         await moved(pilot, cell(pilot, last, last=True), cell(pilot, first))
-        assert marked(pilot) == [found]
+        assert marked(pilot) == [result]
 
 
 async def test_passages_beside_an_answer_are_marked_by_their_id(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def act(desk: Desk, dice: random.Random) -> None:
         desk.note(position, "seen")
 
 
-def work(path: Path, person: str, seed: int, limit: int, told: Connection) -> None:
+def work(path: Path, person: str, seed: int, limit: int, reports: Connection) -> None:
     """A process that works until it is killed, or `limit` times; it tells after each commit."""
     dice = random.Random(seed)
     with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
@@ -58,8 +58,8 @@ def work(path: Path, person: str, seed: int, limit: int, told: Connection) -> No
             with suppress(Busy):  # others write: "press the key again"
                 act(desk, dice)
                 done += 1
-                told.send_bytes(b".")
-    told.close()
+                reports.send_bytes(b".")
+    reports.close()
 
 
 def consistent(path: Path, person: str) -> int:
@@ -67,7 +67,7 @@ def consistent(path: Path, person: str) -> int:
     with open_study(path) as store:
         assert store.conn.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         # These people open no unit on a screen, so nothing is noted as shown.
-        assert [found for found in verify(store) if found.kind != "exposure"] == []
+        assert [finding for finding in verify(store) if finding.kind != "exposure"] == []
         query = "SELECT count(*) FROM events WHERE annotator_id = ?"
         return int(store.conn.execute(query, [person]).fetchone()[0])
 
@@ -194,8 +194,8 @@ def test_a_full_disk_is_told_and_nothing_is_pretended(
     assert "no space left on the disk" in terminal.screen() and f" {done} done" in terminal.screen()
     assert len(labels(study)) == done
     terminal.type("C-q")
-    told = terminal.until("refused").replace("\n", "")
-    assert f"{done} of 30 done" in told and "Traceback" not in told
+    message = terminal.until("refused").replace("\n", "")
+    assert f"{done} of 30 done" in message and "Traceback" not in message
     again = opened(terminals(), study, f"{done + 1}/30")
     again.type("r")
     again.until(f" {done + 1} done")
@@ -212,8 +212,8 @@ def test_a_second_terminal_of_the_same_annotator_is_told(
     first, second = terminals(), terminals()
     opened(first, study, "1/30")
     second.run("open", "pilot", "--as", "alice", "-d", str(study))
-    told = second.until("annotate:").replace("\n", "")
-    assert "another terminal or browser tab is labelling as alice" in told
+    message = second.until("annotate:").replace("\n", "")
+    assert "another terminal or browser tab is labelling as alice" in message
     first.type("s")
     first.until(" 1 done")
     first.type("C-q")
@@ -245,19 +245,19 @@ def test_a_hang_up_keeps_the_text_that_was_being_typed(
 def test_what_cannot_be_opened_is_said_in_one_line(study: Path) -> None:
     """Before any line of the dialogue; the screen opens a batch by the same function."""
 
-    def said(batch: str, person: str, code: int) -> str:
+    def refusal(batch: str, person: str, code: int) -> str:
         return annotate("open", batch, "--as", person, "--plain", "-d", study, code=code).stderr
 
-    assert "its annotators are: alice" in said("pilot", "zoe", 2)
-    assert "no batch 'pilto'; available: pilot" in said("pilto", "alice", 2)
+    assert "its annotators are: alice" in refusal("pilot", "zoe", 2)
+    assert "no batch 'pilto'; available: pilot" in refusal("pilto", "alice", 2)
     keymap = configuration_folder() / "keymap.toml"
     keymap.parent.mkdir(parents=True)
     keymap.write_text('[keys]\nundo = "s"\n')
-    assert "key 's' of 'undo'" in said("pilot", "alice", 2)
+    assert "key 's' of 'undo'" in refusal("pilot", "alice", 2)
     keymap.unlink()
     with open_study(study) as store:
         store.conn.execute("UPDATE batches SET closed = '2026-01-02T00:00:00Z'")
-    assert "was closed on 2026-01-02" in said("pilot", "alice", 1)
+    assert "was closed on 2026-01-02" in refusal("pilot", "alice", 1)
 
 
 async def test_an_open_session_counts_what_is_added_to_it(tmp_path: Path) -> None:

@@ -86,8 +86,10 @@ async def test_skip_flag_note_jump(study: Path) -> None:
             await press(pilot, "enter")
             assert text_of(pilot, "message").startswith("there is no unit " + none[:8])
         await press(pilot, "left", "left", "left", "exclamation_mark")
-    found = rows_of(study, "SELECT position, status, flag, note FROM assignments WHERE position < 3")
-    assert found == [(1, "skipped", None, None), (2, "open", None, "see p. 3")], "! again takes the flag away"
+    result = rows_of(study, "SELECT position, status, flag, note FROM assignments WHERE position < 3")
+    assert result == [(1, "skipped", None, None), (2, "open", None, "see p. 3")], (
+        "! again takes the flag away"
+    )
 
 
 async def test_a_done_unit_can_be_changed_and_stays_in_view(study: Path) -> None:
@@ -138,8 +140,8 @@ async def test_training_shows_the_answer_and_locks_it(tmp_path: Path) -> None:
     async with sitting(path) as pilot:
         await press(pilot, "s")
         assert screen(pilot).hand.unit.position == 1 and screen(pilot).hand.phase == "key"
-        said = text_of(pilot, "said")
-        assert "right" in said or "not quite" in said
+        output = text_of(pilot, "said")
+        assert "right" in output or "not quite" in output
         await press(pilot, "r")
         assert rows_of(path, "SELECT count(*) FROM events WHERE kind = 'label'") == [(1,)]
         await press(pilot, "enter")
@@ -202,8 +204,10 @@ async def test_help_has_guidelines_labels_and_keys(study: Path) -> None:
     async with sitting(study) as pilot:
         await press(pilot, "question_mark")
         assert isinstance(pilot.app.screen, Help)
-        told = pilot.app.screen._text.replace("\n", " ")
-        assert "does not by itself mean" in told and "the next filter" in told and "space begin" in told
+        message = pilot.app.screen._text.replace("\n", " ")
+        assert (
+            "does not by itself mean" in message and "the next filter" in message and "space begin" in message
+        )
         await press(pilot, "escape", "s")
     assert len(labels(study)) == 1
 
@@ -287,8 +291,8 @@ async def test_adjudication_shows_letters_and_stores_the_decision(tmp_path: Path
     differ = rows_of(path, query)[0][0]
     async with sitting(path, "lead", adjudicate=True) as pilot:
         assert screen(pilot).hand.desk.total == differ
-        said = text_of(pilot, "said")
-        assert all(f"Person {letter} said " in said for letter in "ABC")
+        output = text_of(pilot, "said")
+        assert all(f"Person {letter} said " in output for letter in "ABC")
         assert not any(name in pilot.app.export_screenshot() for name in ("alice", "bob", "carol"))
         await press(pilot, "plus")
         await type_in(pilot, "the date decides")
@@ -382,11 +386,11 @@ async def test_a_wrong_training_answer_has_a_second_try_and_a_reason(tmp_path: P
         )
     async with sitting(path) as pilot:
         await press(pilot, "s")
-        said = text_of(pilot, "said")
-        assert "you said support" in said and "second try" in said and "refute" not in said
+        output = text_of(pilot, "said")
+        assert "you said support" in output and "second try" in output and "refute" not in output
         await press(pilot, "r")
-        said = text_of(pilot, "said")
-        assert "right the second time" in said and "because: it says no" in said
+        output = text_of(pilot, "said")
+        assert "right the second time" in output and "because: it says no" in output
         await press(pilot, "enter")
     assert event_kinds(path) == ["label", "shown", "revise"]
     assert rows_of(path, "SELECT answers FROM assignments WHERE position = 1") == [('{"stance":"support"}',)]
@@ -526,8 +530,8 @@ async def test_the_list_shows_what_tells_units_apart(texts: dict[str, str], tmp_
     batch(path, n=4)
     async with sitting(path) as pilot:
         await press(pilot, "equals_sign")
-        found = pilot.app.screen.query_one(ReviewRows)
-        shown = [found.row(n).text for n in range(4)]
+        review = pilot.app.screen.query_one(ReviewRows)
+        shown = [review.row(n).text for n in range(4)]
     assert len(set(shown)) == 4, shown
     assert all(text.startswith("Claim number") and "of " in text for text in shown), shown
 
@@ -565,14 +569,14 @@ async def test_escape_leads_back_to_the_unit_from_what_was_searched_there(tmp_pa
 async def test_a_lead_s_list_shows_who_differs_and_can_be_narrowed_to_one_kind(tmp_path: Path) -> None:
     """Three units: support against refute, support against neutral, and one that both skipped."""
     path = drawn(tmp_path, items=3, each=1, n=3, annotators=["ann", "bob"], overlap=2)
-    said = {"ann": ["support", "support", None], "bob": ["refute", "neutral", None]}
+    given = {"ann": ["support", "support", None], "bob": ["refute", "neutral", None]}
     order = [
         u
         for (u,) in rows_of(
             path, "SELECT unit_id FROM assignments WHERE annotator_id = 'ann' ORDER BY position"
         )
     ]
-    for person, labels_given in said.items():
+    for person, labels_given in given.items():
         with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
             for position in range(1, 4):
                 value = labels_given[order.index(desk.load(position).unit_id)]
@@ -582,10 +586,10 @@ async def test_a_lead_s_list_shows_who_differs_and_can_be_narrowed_to_one_kind(t
                     desk.label(position, "stance", value)
     async with sitting(path, "lead", adjudicate=True) as pilot:
         await press(pilot, "equals_sign")
-        found = pilot.app.screen.query_one(ReviewRows)
+        review = pilot.app.screen.query_one(ReviewRows)
         kinds = {}
         for _ in range(9):
-            kinds[found.only] = [found.row(n).text for n in range(found.count)]
+            kinds[review.only] = [review.row(n).text for n in range(review.count)]
             await press(pilot, "tab")
         assert list(kinds)[6:] == sorted(
             ["refute / support", "neutral / support", "nobody could say"], key=list(kinds).index
@@ -645,5 +649,5 @@ async def test_kinds_of_disagreement_name_their_question_and_no_text_of_people(t
             }  # fmt: skip
     async with sitting(path, "lead", adjudicate=True) as pilot:
         await press(pilot, "equals_sign")
-        told = str(pilot.app.screen.query_one("#review-top", Static).content)
-        assert "ann" not in told and "\x1b" not in told
+        message = str(pilot.app.screen.query_one("#review-top", Static).content)
+        assert "ann" not in message and "\x1b" not in message

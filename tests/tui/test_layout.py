@@ -238,9 +238,9 @@ async def test_the_key_of_raw_text_says_when_nothing_is_laid_out(tmp_path: Path)
     async with sitting(path) as pilot:
         for _ in range(2):
             has_table = "Mountain" in "\n".join(rows(pilot))
-            for told in ("raw text", "") if has_table else ("nothing to lay out",) * 2:
+            for message in ("raw text", "") if has_table else ("nothing to lay out",) * 2:
                 await press(pilot, "tilde")
                 await pilot.pause()
-                assert told in text_of(pilot, "message")
-                assert screen(pilot).view.raw is (told == "raw text")
+                assert message in text_of(pilot, "message")
+                assert screen(pilot).view.raw is (message == "raw text")
             await press(pilot, "right")

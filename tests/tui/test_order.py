@@ -93,8 +93,8 @@ def test_random_keys_with_random_gaps_and_kills(number: int, gaps: list[float], 
         line.burst(keys)
         time.sleep(gaps[-1])
         line.kill()
-    found = plain(log(path))
-    assert found == plain(oracle.log)[: len(found)], "what a kill leaves is the beginning of what was meant"
+    result = plain(log(path))
+    assert result == plain(oracle.log)[: len(result)], "what a kill leaves is the beginning of what was meant"
 
 
 def test_a_key_that_is_held_down_labels_and_skips_nothing_from_the_third_on(study: Path) -> None:
@@ -161,9 +161,9 @@ def test_a_kill_in_a_burst_leaves_its_beginning(study: Path) -> None:
         thread.join()
     finally:
         line.close()
-    found = plain(log(study))
-    assert found == oracle.log[: len(found)]
-    oracle.resume(found)
+    result = plain(log(study))
+    assert result == oracle.log[: len(result)]
+    oracle.resume(result)
     with opened(study) as line:
         line.burst(oracle.act("s"))
         assert line.quit() == 0
@@ -234,8 +234,8 @@ def test_a_held_key_stays_held_until_it_is_let_go() -> None:
     """Milliseconds of one key: a busy machine delivers the fourth repeat late, and later nobody holds it any more."""
     held = HeldKeys(40)
     at = [0, 33, 66, 150, 380, 640, 900]
-    found = [held.is_held(UserAction(events.Key("s", "s"), at=ms / 1000)) for ms in at]
-    assert found == [False, False, True, True, True, False, False]
+    result = [held.is_held(UserAction(events.Key("s", "s"), at=ms / 1000)) for ms in at]
+    assert result == [False, False, True, True, True, False, False]
 
 
 @pytest.mark.parametrize(

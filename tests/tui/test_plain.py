@@ -68,28 +68,28 @@ def test_random_sittings_leave_the_log_that_was_meant(tmp_path: Path, seed: int)
 
 def test_a_unit_is_printed_with_its_texts_meanings_and_what_to_type(tmp_path: Path) -> None:
     path = drawn(tmp_path, n=2)
-    said = talk(path, ["support", "r", "", ""])
-    assert "Unit 1 of 2, 0 done" in said and "Unit 2 of 2, 1 done" in said
-    assert "Claim number" in said and "says 42" in said
+    output = talk(path, ["support", "r", "", ""])
+    assert "Unit 1 of 2, 0 done" in output and "Unit 2 of 2, 1 done" in output
+    assert "Claim number" in output and "says 42" in output
     first = load_task("stance").spec.questions[0].labels[0]
-    assert first.meaning and f"s  support: {first.meaning}" in said
+    assert first.meaning and f"s  support: {first.meaning}" in output
     # A label's name does what its key does; the first Enter at the end leaves.
     assert [value for _, _, value in log(path)] == ["support", "refute"]
-    assert "Everything in this batch has been seen: 2 done, 0 skipped" in said
+    assert "Everything in this batch has been seen: 2 done, 0 skipped" in output
 
 
 def test_several_questions_are_asked_one_after_the_other(tmp_path: Path) -> None:
     path = drawn(tmp_path, three(), n=1)
-    said = talk(path, ["s", "r", "g"])
+    output = talk(path, ["s", "r", "g"])
     # A key of a later question answers that one, as on the screen.
     assert [value for _, _, value in log(path)] == ["support", "relevant", "good"]
-    assert said.index("Is it relevant?") < said.index("quality")
+    assert output.index("Is it relevant?") < output.index("quality")
 
 
 def test_the_judge_comes_up_after_the_label_and_a_change_needs_a_reason(tmp_path: Path) -> None:
     path = drawn(tmp_path, judged=True, n=3, reveal=True)
-    said = talk(path, ["r", "", "r", "s", "I overlooked it", "r", "s", "", "<"])
-    assert said.index("Stored: refute") < said.index("The judge says support; you said refute.")
+    output = talk(path, ["r", "", "r", "s", "I overlooked it", "r", "s", "", "<"])
+    assert output.index("Stored: refute") < output.index("The judge says support; you said refute.")
     kinds = [(kind, position, value) for kind, position, value in log(path)]
     assert kinds[:5] == [
         ("label", 1, "refute"),
@@ -98,9 +98,9 @@ def test_the_judge_comes_up_after_the_label_and_a_change_needs_a_reason(tmp_path
         ("label", 2, "refute"),
         ("shown", 2, "judge"),
     ]
-    assert ("revise", 2, "support") in kinds and "Nothing was changed." in said
+    assert ("revise", 2, "support") in kinds and "Nothing was changed." in output
     assert rows_of(path, "SELECT reason FROM events WHERE kind = 'revise'") == [("I overlooked it",)]
-    assert "your first label for this unit is final" in said
+    assert "your first label for this unit is final" in output
     assert {v for (_, _, layer, _), v in labels(path).items() if layer == "first"} == {"refute"}
 
 
@@ -112,9 +112,9 @@ def test_training_gives_a_second_try_and_the_answer(tmp_path: Path) -> None:
         "WHERE l.annotator_id = 'gold' AND l.field = 'stance' AND a.role = 'training'",
     )
     wrong = next(value for value in ("support", "refute") if value != right)
-    said = talk(path, [wrong, right, ""])
-    assert f"not quite   stance: you said {wrong}" in said and "right the second time" in said
-    assert "The training units are done." in said and "0 of 1 right" in said
+    output = talk(path, [wrong, right, ""])
+    assert f"not quite   stance: you said {wrong}" in output and "right the second time" in output
+    assert "The training units are done." in output and "0 of 1 right" in output
 
 
 def test_a_note_that_cannot_be_stored_is_kept_and_offered_again(tmp_path: Path) -> None:
@@ -161,9 +161,9 @@ def test_text_behind_a_command_is_stored(tmp_path: Path) -> None:
 
 def test_what_a_terminal_would_obey_is_printed_as_escapes(tmp_path: Path) -> None:
     path = drawn(tmp_path, texts=NASTY, n=12)
-    said = talk(path, [f"# {n}" for n in range(1, 13)] + ["= all", "!", "a\x1b[31mflag", "."])
-    assert "[bold red]not bold[/]" in said and "family" in said
-    assert not [c for c in said if c in "\x00\x07\x1b\x9b\x7f\x08\r\u202e"]
+    output = talk(path, [f"# {n}" for n in range(1, 13)] + ["= all", "!", "a\x1b[31mflag", "."])
+    assert "[bold red]not bold[/]" in output and "family" in output
+    assert not [c for c in output if c in "\x00\x07\x1b\x9b\x7f\x08\r\u202e"]
 
 
 def test_pasted_lines_label_one_unit_and_no_more(tmp_path: Path) -> None:
@@ -208,8 +208,8 @@ def test_a_terminal_gets_lines_that_end_between_words(tmp_path: Path) -> None:
 
 def test_a_grade_that_is_its_own_key_is_printed_once(tmp_path: Path) -> None:
     path = drawn(tmp_path, "relevance_graded", n=1)
-    said = talk(path, [])
-    assert "\n0: the passage has nothing to do with the question\n" in said and "0  0" not in said
+    output = talk(path, [])
+    assert "\n0: the passage has nothing to do with the question\n" in output and "0  0" not in output
 
 
 @pytest.mark.parametrize(("sentences", "times"), [(2, 1), (60, 2)])
@@ -217,10 +217,10 @@ def test_the_claim_is_printed_again_below_a_text_longer_than_a_screen(
     sentences: int, times: int, tmp_path: Path
 ) -> None:
     path = drawn(tmp_path, items=1, each=1, texts={"one": "It rained that day.\n" * sentences}, n=1)
-    said = talk(path, [])
-    assert said.count("Claim number 0") == times
+    output = talk(path, [])
+    assert output.count("Claim number 0") == times
     if times == 2:
-        assert said.rindex("It rained") < said.rindex("Claim number 0") < said.index("s  support")
+        assert output.rindex("It rained") < output.rindex("Claim number 0") < output.index("s  support")
 
 
 def test_nothing_hidden_is_printed(tmp_path: Path) -> None:
@@ -243,12 +243,12 @@ def test_nothing_hidden_is_printed(tmp_path: Path) -> None:
     ]
     total = rows_of(path, "SELECT count(*) FROM assignments WHERE annotator_id = 'alice'")[0][0]
     assert total > 12, "ten units, three repeats, and attention checks"
-    said = talk(path, [*lists, *(f"# {n}" for n in range(1, total + 1)), *["s"] * total, *lists, "<", "q!"])
-    found = said.replace("with a reason", "")
+    output = talk(path, [*lists, *(f"# {n}" for n in range(1, total + 1)), *["s"] * total, *lists, "<", "q!"])
+    result = output.replace("with a reason", "")
     hidden = ["zebedee", CANARY, run, "scripted", "because", "attention", "repeat", "sample", "gold", "judge"]
-    assert not [word for word in hidden if word.lower() in found.lower()]
+    assert not [word for word in hidden if word.lower() in result.lower()]
     # Labels that are printed are those of the question and the own ones.
-    rows = [line.split(": ")[0] for line in said.splitlines() if re.match(r"\d+  \w+: Claim", line)]
+    rows = [line.split(": ")[0] for line in output.splitlines() if re.match(r"\d+  \w+: Claim", line)]
     assert rows and not [row for row in rows if row.split()[1] not in ("open", "support")]
-    heads = {line.partition("done")[2] for line in said.splitlines() if line.startswith("Unit ")}
+    heads = {line.partition("done")[2] for line in output.splitlines() if line.startswith("Unit ")}
     assert heads == {""}, "no unit is told from another by what it is for"

@@ -96,10 +96,10 @@ async def _walk(
             assert isinstance(pilot.app.screen, there)
             # Behind a box there is the screen before, dimmed on purpose.
             within = pilot.app.screen.query_one(box) if box else pilot.app.screen
-            found = {theme: _in_theme(pilot.app, theme, within.region) for theme in themes}
-            for theme, (ratio, text) in found.items():
+            worst = {theme: _in_theme(pilot.app, theme, within.region) for theme in themes}
+            for theme, (ratio, text) in worst.items():
                 assert ratio >= 4.5, (theme, what, text)  # what WCAG AA asks of text
-            assert len(set(found.values())) > 1, "the themes were taken up"
+            assert len(set(worst.values())) > 1, "the themes were taken up"
 
 
 def _in_theme(app: AnnotateApp, theme: str, within: Region) -> tuple[float, str]:
@@ -180,12 +180,12 @@ async def test_the_pass_mark_is_told_after_training_and_to_the_lead(tmp_path: Pa
         # A wrong answer has a second try: the first Enter gives it up and shows the answer.
         await press(pilot, *([key[gold[1]]] if right == 2 else [wrong[gold[1]], "enter"]), "enter")
         assert isinstance(pilot.app.screen, Notice)
-        told = str(pilot.app.screen._text)
+        message = str(pilot.app.screen._text)
         # 2 of 2 is 100 %; 1 of 2 is 50 %, below 80 %.
         assert (
-            (f"✓ passed   {right} of 2 right" in told)
+            (f"✓ passed   {right} of 2 right" in message)
             if right == 2
-            else ("✗ not passed   1 of 2 right" in told)
+            else ("✗ not passed   1 of 2 right" in message)
         )
         await press(pilot, "s", "enter")
         assert screen(pilot).hand.unit.position == 3 and labels(path) == {}, (
@@ -229,7 +229,7 @@ async def test_numbers_and_lists_are_typed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('[keys]\nundo = "s"', "key 's' of 'undo' is already used by label 'support'"),
         ('[keys]\nundo = "-"', "key '-' of 'skip' is already used by 'undo'"),
@@ -248,12 +248,12 @@ async def test_numbers_and_lists_are_typed(tmp_path: Path) -> None:
         ("[keys", "not valid TOML"),
     ],
 )
-def test_keys_that_clash_are_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_keys_that_clash_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "keymap.toml"
     path.write_text(text)
     with pytest.raises(UsageError) as e:
         load_keymap(path, load_task("stance"))
-    assert told in str(e.value) and "keymap.toml" in str(e.value)
+    assert message in str(e.value) and "keymap.toml" in str(e.value)
 
 
 def test_any_character_is_a_key_and_shown_as_itself(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ async def serving(study: Path, *args: str) -> AsyncIterator[str]:
     assert process.stderr is not None
     try:
         line = (await asyncio.wait_for(process.stderr.readline(), 60)).decode()
-        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
-        assert found, line
+        result = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
+        assert result, line
         for _ in range(300):
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -58,7 +58,7 @@ async def serving(study: Path, *args: str) -> AsyncIterator[str]:
                 break
             except OSError:
                 await asyncio.sleep(0.1)
-        yield found[0]
+        yield result[0]
     finally:
         if process.returncode is None:
             process.terminate()
@@ -151,8 +151,8 @@ async def test_the_browser_is_told_that_right_to_left_text_is_in_the_wrong_order
             await asyncio.sleep(0.1)
         await asyncio.sleep(1)
         await page.script("0")
-        told = "shows right-to-left text in the wrong order" in "".join(page.frames)
-        assert told is (text[0] > "\u0590")
+        is_warned = "shows right-to-left text in the wrong order" in "".join(page.frames)
+        assert is_warned is (text[0] > "\u0590")
         await page.screenshot(tmp_path / "page.png", whole=False)
 
 
@@ -229,17 +229,17 @@ async def tunnel(port: int) -> AsyncIterator[int]:
 
 
 async def test_complaints_come_before_the_browser(study: Path) -> None:
-    async def said(*args: str) -> tuple[int | None, str]:
+    async def refused(*args: str) -> tuple[int | None, str]:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "annotate", "serve", *args, "-d", str(study), stderr=asyncio.subprocess.PIPE
         )
         _, err = await asyncio.wait_for(process.communicate(), 60)
         return process.returncode, err.decode()
 
-    code, text = await said("pilot", "--as", "zoe")
+    code, text = await refused("pilot", "--as", "zoe")
     assert code == 2 and "its annotators are: alice" in text
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        code, text = await said("pilot", "--as", "alice", "--port", str(taken.getsockname()[1]))
+        code, text = await refused("pilot", "--as", "alice", "--port", str(taken.getsockname()[1]))
         assert code == 1 and "--port" in text

@@ -52,9 +52,9 @@ async def until(pilot: Pilot[None], true: Callable[[], bool], seconds: float = 3
 
 def dump(path: Path) -> list[str]:
     conn = sqlite3.connect(path)
-    found = list(conn.iterdump())
+    result = list(conn.iterdump())
     conn.close()
-    return found
+    return result
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 40)])
@@ -122,15 +122,15 @@ def test_what_is_to_be_looked_at_comes_first(tmp_path: Path) -> None:
     first = sections(document, datetime.now(UTC))[0]
     people = {p["annotator"]: p for p in document["annotators"]}
     assert first.title == "To look at" and first.warns
-    told = "\n".join(first.lines)
-    assert "bob is stopped: left the project" in told
-    assert "alice labelled 14 of 14 units faster than they could be read" in told
+    message = "\n".join(first.lines)
+    assert "bob is stopped: left the project" in message
+    assert "alice labelled 14 of 14 units faster than they could be read" in message
     missed = people["alice"]["attention_answered"] - people["alice"]["attention_right"]
     assert (
-        f"alice missed {missed} of {people['alice']['attention_answered']} attention checks" in told
+        f"alice missed {missed} of {people['alice']['attention_answered']} attention checks" in message
     ) is bool(missed)
     failed = [who for who, p in people.items() if p["training_passed"] is False]
-    assert failed and all(f"{who} failed the training" in told for who in failed)
+    assert failed and all(f"{who} failed the training" in message for who in failed)
 
 
 def test_without_a_terminal_it_prints_how_it_stands(tmp_path: Path) -> None:
@@ -138,9 +138,13 @@ def test_without_a_terminal_it_prints_how_it_stands(tmp_path: Path) -> None:
     work(path, "alice", {1: "support", 2: "refute"}, flags=(1,))
     before = dump(path)
     for more in ([], ["--once"]):
-        told = annotate("watch", "pilot", *more, "-d", path).stdout
-        assert told.splitlines()[0].startswith("pilot   2/12 done (16 %)   1 at work   at least 16 s left")
-        assert "Flags (1)" in told and "[bold]who[/] wrote \\x1b[31mthis?" in told and "\x1b" not in told
+        message = annotate("watch", "pilot", *more, "-d", path).stdout
+        assert message.splitlines()[0].startswith("pilot   2/12 done (16 %)   1 at work   at least 16 s left")
+        assert (
+            "Flags (1)" in message
+            and "[bold]who[/] wrote \\x1b[31mthis?" in message
+            and "\x1b" not in message
+        )
     assert dump(path) == before
     with open_study(path) as store:
         close_batch(store, "pilot")
