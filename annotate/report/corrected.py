@@ -278,5 +278,6 @@ def _sides(
         options=paper.reads(run),
     )
     scores, study = scores_of(store, paper, request, None)
-    sides = beside(study, scores, reference, weights if all(len(part.tasks) == 1 for part in parts) else {})
-    return [estimand for estimand in sides.estimands if not np.isnan(estimand.judge).all()]
+    of_parts = weights if all(len(part.tasks) == 1 for part in parts) else {}
+    estimands, _, _ = beside(study, scores, reference, of_parts)
+    return [estimand for estimand in estimands if not np.isnan(estimand.judge).all()]
