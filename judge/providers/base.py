@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from judge import plugins
 from judge.errors import AdjudgeError, UsageError
-from judge.providers.conformance import lack
+from judge.providers.conformance import lack, lack_of_class
 from judge.types import Json, Reply, Request
 
 
@@ -295,8 +295,9 @@ def get(model: str, settings: Settings | None = None) -> Provider:
         provider: Provider = module.Provider(name, given)
         return provider
     try:
-        made = module.Provider(name, given)
-        why = lack(made)
+        why = lack_of_class(module.Provider)
+        made = None if why else module.Provider(name, given)
+        why = why or lack(made)
     # An error about the model's name or options is meant for the user. It is not a fault of the plugin.
     except AdjudgeError:
         raise

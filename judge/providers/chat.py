@@ -96,6 +96,7 @@ class ChatWriter:
         self.ids: dict[str, int] = {}
         """Maps each choice to its token id, which the mask `logit_bias` needs."""
         self._head = f'{{"model": {json.dumps(name)}, "messages": ['
+        self._rest: tuple[Any, str] = (None, "")
 
     def body(self, request: Request, dialect: Dialect) -> bytes:
         """Return the request as JSON bytes. The model and the messages come first, so that requests start
@@ -104,8 +105,19 @@ class ChatWriter:
         constant = _constant(request.messages[: request.prefix])
         unit_turns = _turns(request.messages[request.prefix :])
         comma = ", " if constant and unit_turns else ""
-        rest = json.dumps(merged(self._parameters(request, dialect), self._fields))[1:]
-        return f"{self._head}{constant}{comma}{unit_turns}], {rest}".encode()
+        # Encoded only once, because the parameters are the same for all requests of a run.
+        parameters = (
+            dialect,
+            request.schema,
+            request.choices,
+            request.max_tokens,
+            request.temperature,
+            request.seed,
+        )
+        if parameters != self._rest[0]:
+            rest = merged(self._parameters(request, dialect), self._fields)
+            self._rest = (parameters, json.dumps(rest)[1:])
+        return f"{self._head}{constant}{comma}{unit_turns}], {self._rest[1]}".encode()
 
     def _parameters(self, request: Request, dialect: Dialect) -> dict[str, Any]:
         """Return everything in a request body except the model and the messages."""

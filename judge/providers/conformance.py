@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from judge.providers.base import Provider
 
 
+def lack_of_class(provider: Any) -> str | None:
+    """Return a message if a provider's class has no `complete`, otherwise None. A factory function is not
+    checked, because it is not a class.
+    """
+    if isinstance(provider, type) and not hasattr(provider, "complete"):
+        return "the method 'complete' is missing"
+    return None
+
+
 def lack(provider: Any) -> str | None:
     """Return the reason why an object cannot be used as a provider, or None if it can.
 

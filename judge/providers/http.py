@@ -144,6 +144,8 @@ class Wire(Connection):
     ) -> None:
         self._at, self._timeout, self._query = at, timeout, looked_up.query
         super().__init__((*secrets, at.password, *looked_up.secrets))
+        # Every call needs the address, so it is parsed only once.
+        self._urls: dict[str, URL] = {}
         if at.login is not None:
             # Credentials in the URL are meant for this server, so they override the key.
             headers = {k: v for k, v in headers.items() if k.lower() not in ("authorization", "x-api-key")}
@@ -165,7 +167,9 @@ class Wire(Connection):
         )
 
     async def _send(self, method: str, path: str, body: bytes | None) -> HttpAnswer:
-        url = URL(self._at.url + path).extend_query(self._query)
+        url = self._urls.get(path)
+        if url is None:
+            url = self._urls[path] = URL(self._at.url + path).extend_query(self._query)
         try:
             # Redirects are not followed, because they would send prompts and keys to another server.
             async with (

@@ -13,6 +13,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from time import monotonic
 
 from judge.errors import KeyProblem, ProviderError, RateLimited, Rejected, ServerFault, UsageError
 from judge.providers import chat, features, http, masks
@@ -23,6 +24,10 @@ from judge.types import Json, Reply, Request
 NEEDS = Needs(examples="openai/gpt-5-mini; with --base-url any compatible server", key="OPENAI_API_KEY")
 
 OWN_URL = "https://api.openai.com/v1"
+STRAGGLER_SECONDS, STRAGGLER_TIMES = 20.0, 4.0
+"""A probe without a reply is cancelled and sent again after STRAGGLER_SECONDS, or after STRAGGLER_TIMES times
+the duration of the slowest other probe, whichever is longer.
+"""
 KEY = "OPENAI_API_KEY"
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
@@ -269,10 +274,31 @@ class Provider(Vendor):
         return () if self._is_openai else masks.MASKS
 
     async def _ask_all(self) -> None:
-        """Send all probes at once, and raise the first error."""
-        probes = (self._ask(question) for question in self._questions)
-        for error in await asyncio.gather(*probes, return_exceptions=True):
-            if error is not None:
+        """Send all probes at once, and raise the first error. Probes that take much longer than the others
+        are cancelled.
+        """
+        begun = slowest = monotonic()
+        probes = [asyncio.create_task(self._ask(question)) for question in self._questions]
+        pending = set(probes)
+        try:
+            while pending:
+                left = None
+                if any(self._answers.values()):
+                    # The first unit waits for these replies, so a single hanging call must not delay it by a whole timeout.
+                    longest = max(STRAGGLER_SECONDS, STRAGGLER_TIMES * (slowest - begun))
+                    left = begun + longest - monotonic()
+                    if left <= 0:
+                        break
+                n_answers = len(self._answers)
+                _, pending = await asyncio.wait(pending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                if len(self._answers) > n_answers:
+                    slowest = monotonic()
+        finally:
+            for probe in pending:
+                probe.cancel()
+            ended = await asyncio.gather(*probes, return_exceptions=True)
+        for error in ended:
+            if error is not None and not isinstance(error, asyncio.CancelledError):
                 raise error
 
     async def _ask_rest(self) -> None:

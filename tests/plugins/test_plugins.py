@@ -243,6 +243,18 @@ class Provider(scripted.Provider):
 """
 
 
+def test_a_provider_without_complete_is_named_even_where_it_takes_no_name(site: Path, judge: Judge) -> None:
+    """The base class has a default for all but `complete`. This one refuses the name with which it is tried."""
+    install(
+        site, "forgets", "0.1", "[adjudge.providers]\nforgets = forgets_part\n",
+        forgets_part="from judge.errors import UsageError\nfrom judge.providers.base import BaseProvider\n"
+        "class Provider(BaseProvider):\n    def __init__(self, name, settings): raise UsageError(f'no model {name}')\n",
+    )  # fmt: skip
+    problem = "provider: the method 'complete' is missing (see docs/plugins.md)"
+    assert str(problems_of(judge)["forgets"]).endswith(f"of forgets 0.1 is not a valid {problem}")
+    assert problem in judge("models", "show", "forgets/any", code=1).err
+
+
 def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, judge: Judge) -> None:
     write = "def write(export, out, options):"
     install(

@@ -16,6 +16,7 @@ import pytest
 
 from judge.errors import RateLimited, Unreachable, UsageError
 from judge.providers import base
+from judge.providers import openai as openai_provider
 from judge.runner import RunReport, open_patiently, run_task
 from judge.runner.dispatch import Dispatcher
 from judge.runner.rate import MOST
@@ -103,6 +104,17 @@ async def test_a_question_that_hangs_is_tried_again(db: Path, server: OpenAIServ
     # On a busy machine good answers may be late, too: they cost tries, and no unit.
     report = await ask(db, server, timeout=0.3, patience=replace(HASTY, tries=1000, outage=60.0))
     assert report.ended == {"ok": UNITS}
+
+
+async def test_one_question_that_hangs_delays_nothing_for_a_whole_time_out(
+    db: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are answered, so it is sent again long before its time-out of ten minutes."""
+    monkeypatch.setattr(openai_provider, "STRAGGLER_SECONDS", 0.1)
+    server.script(Fault("slow", seconds=600.0))
+    report = await ask(db, server, timeout=600.0)
+    assert report.ended == {"ok": UNITS}
+    assert questions(server) == QUESTIONS + 1
 
 
 async def test_an_address_of_web_pages_is_not_waited_for(db: Path, server: OpenAIServer) -> None:
