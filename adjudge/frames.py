@@ -87,7 +87,7 @@ def rows_of(data: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
     for number, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
             raise UsageError(f"row {number} must be a mapping, not {type(row).__name__}")
-    return [{name: plain(value) for name, value in row.items()} for row in rows], None
+    return [{name: to_plain(value) for name, value in row.items()} for row in rows], None
 
 
 def _rows_of_frame(data: Any) -> tuple[list[dict[str, Any]], list[str]]:
@@ -99,7 +99,7 @@ def _rows_of_frame(data: Any) -> tuple[list[dict[str, Any]], list[str]]:
 
 def _cells(column: Any) -> list[Any]:
     """Convert the values of a column to JSON types."""
-    values = [plain(value) for value in column]
+    values = [to_plain(value) for value in column]
     # JSON has no infinite numbers, but log scores do. They become text, as in a CSV file.
     values = [str(v) if isinstance(v, float) and math.isinf(v) else v for v in values]
     floats = [v for v in values if isinstance(v, float)]
@@ -109,7 +109,7 @@ def _cells(column: Any) -> list[Any]:
     return values
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Convert a value to JSON types: numpy scalars and arrays to Python's, times to ISO 8601, missing values to None."""
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -117,11 +117,11 @@ def plain(value: Any) -> Any:
         # NaN is the only number that differs from itself.
         return None if value != value else value
     if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {str(k): to_plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set):
-        return [plain(v) for v in value]
+        return [to_plain(v) for v in value]
     if hasattr(value, "tolist"):  # numpy
-        return plain(value.tolist())
+        return to_plain(value.tolist())
     # Checked by name, because pandas may not be imported.
     if type(value).__name__ in ("NAType", "NaTType"):
         return None

@@ -30,8 +30,8 @@ def import_items(
     from judge.importers.base import Options
     from judge.importers.guess import MissingFields
     from judge.importers.importing import understood
-    from judge.importers.offers import file_rows, offered
-    from judge.importers.signs import found_format
+    from judge.importers.offers import file_rows, suggest_maps
+    from judge.importers.signs import recognise_format
 
     _check_maps(maps, label_maps)
     said: list[str] = []
@@ -40,7 +40,7 @@ def import_items(
     try:
         paths = _paths(data)
         if paths:
-            format = format or found_format(paths)
+            format = format or recognise_format(paths)
             # Kept because errors suggest maps if columns have other names.
             rows = file_rows(format, paths[0])
             done = from_files(study, format, paths, options, skip_bad)
@@ -56,7 +56,7 @@ def import_items(
                 options = dataclasses.replace(options, dataset=dataset or "data")
             done = from_rows(study, name, rows, options, skip_bad, columns=columns)
     except MissingFields as lacking:
-        suggested, renamed = offered(lacking.maps, rows, maps)
+        suggested, renamed = suggest_maps(lacking.maps, rows, maps)
         message = f"{lacking.reason}; try: maps={suggested!r}"
         message += f", label_maps={renamed!r}" if renamed and not label_maps else ""
         raise BadInput(message, path=lacking.path, line=lacking.line, field=lacking.field) from None

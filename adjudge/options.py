@@ -80,16 +80,16 @@ def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOpt
     for name in given:
         if name not in names:
             raise UsageError(f"no option '{name}'; available: {', '.join(names)}")
-    given = _checked(given)
+    given = _convert(given)
     paths = {name: Path(given[name]) for name in ("prices", "recipe", "prompts") if given.get(name)}
     examples = given.get("examples")
     if examples is not None and not isinstance(examples, str):
         # On the command line, the items are one text.
         given = {**given, "examples": ",".join(examples)}
-    return RunOptions.of({**given, **paths})
+    return RunOptions.from_options({**given, **paths})
 
 
-def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+def _convert(given: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the values as the command does. Raises UsageError if a value is outside its range or choices."""
     import click
 
@@ -112,7 +112,7 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def known(given: Iterable[str], names: Iterable[str], method: str) -> None:
+def check_arguments(given: Iterable[str], names: Iterable[str], method: str) -> None:
     """Raise UsageError if an argument is not an option of the method."""
     names = list(names)
     for argument in given:

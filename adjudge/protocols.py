@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adjudge.options import SuiteArguments, known, run_options
+from adjudge.options import SuiteArguments, check_arguments, run_options
 from adjudge.outcome import Outcome
 from adjudge.outcomes import raise_ending
 from adjudge.terms import call_of
@@ -107,10 +107,10 @@ def scores(store: Store, paper_name: str, systems: list[str] | None, given: Scor
     """Return scores as one frame, one row per system and measure. Raises Incomplete with the calls that create missing data."""
     from judge.suites.result import score
 
-    known(given, ScoreArguments.__annotations__, "scores")
+    check_arguments(given, ScoreArguments.__annotations__, "scores")
     paper, request, _ = prepare(store, paper_name, **given)
     results = []
-    names: list[str | None] = [*_named(store, paper, request, systems)]
+    names: list[str | None] = [*_list_systems(store, paper, request, systems)]
     for system in names or [None]:
         paper, request, how = prepare(store, paper_name, system, **given)
         with _calls_for_steps(paper.name):
@@ -123,14 +123,14 @@ def board(store: Store, paper_name: str, systems: list[str] | None, given: Score
     from judge.suites import board as boards
     from judge.suites.board_files import COLUMNS, as_html, cells_of
 
-    known(given, ScoreArguments.__annotations__, "board")
+    check_arguments(given, ScoreArguments.__annotations__, "board")
     each = given.get("judges") == "each"
     paper, request, how = prepare(store, paper_name, **given)
     if each:
         # Each judge is a row of the leaderboard, so the request itself names none.
         names, request, how = list(request.models), replace(request, models=()), {**how, "judges": None}
     else:
-        names = _named(store, paper, request, systems)
+        names = _list_systems(store, paper, request, systems)
     with _calls_for_steps(paper.name):
         table = boards.board(store, paper, request, names, axis="judge" if each else "system", **how)
     title = f"{paper.title}: {len(table.contenders)} {table.axis}s on the rows that all share"
@@ -156,7 +156,7 @@ def suite(
     from judge.asking.suite import ASKING
     from judge.asking.suite import suite as make
 
-    known(given, SuiteArguments.__annotations__, "suite")
+    check_arguments(given, SuiteArguments.__annotations__, "suite")
     asking = {name: value for name, value in given.items() if name in ASKING}
     run_settings = run_options(asking)
     rows: Any = {name: given[name] for name in ("condition", "dataset", "parts") if name in given}
@@ -168,7 +168,7 @@ def suite(
         sample=given.get("sample"),
         also_generate=bool(given.get("also_generate", False)),
     )
-    names = _named(store, paper, request, systems)
+    names = _list_systems(store, paper, request, systems)
     done = make(
         store, paper, request, names, model, run_settings, list(asking), lambda: watched, stop=stop, **how
     )
@@ -180,14 +180,14 @@ def suite(
     return _frame(done.results, [f"not kept: {text}" for text in done.performed.problems])
 
 
-def _named(store: Store, paper: Any, request: Any, systems: list[str] | None) -> list[str]:
+def _list_systems(store: Store, paper: Any, request: Any, systems: list[str] | None) -> list[str]:
     """Return the named systems, or all systems that the paper can score. Raises BadInput for a system without output."""
     from judge.providers.base import is_model
     from judge.store.listing import list_outputs
-    from judge.suites.board import all_systems
+    from judge.suites.board import list_systems
 
     if systems is None:
-        return all_systems(store, paper, request)
+        return list_systems(store, paper, request)
     there = {str(row["system"]) for row in list_outputs(store)}
     models = {str(row[0]) for row in store.conn.execute("SELECT DISTINCT model FROM runs")}
     for name in systems:

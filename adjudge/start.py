@@ -86,7 +86,7 @@ class Start:
         from judge.errors import BadInput
         from judge.files import file_sha
         from judge.importers.base import Options
-        from judge.importers.signs import found_format
+        from judge.importers.signs import recognise_format
         from judge.store import Store, listing
 
         note("\n1. The file")
@@ -103,7 +103,7 @@ class Start:
             # study behind.
             trial = Path(folder) / "study.db"
             try:
-                from_files(trial, found_format(self.files), self.files, Options())
+                from_files(trial, recognise_format(self.files), self.files, Options())
             except BadInput:
                 # The import command reports the same error, with the maps to type, and it stores nothing
                 # either.
@@ -117,27 +117,27 @@ class Start:
     def _task(self, store: Store) -> str:
         """Return the given task, or the one that fits the newest data. Raises UsageError if data or model do not fit."""
         from judge.asking.items import ANSWERS_ALONE, has_grounds
-        from judge.store.export import known_task
+        from judge.store.export import find_task
         from judge.store.selection import Selection, check_any
 
-        task = self.given_task or self._proposed(store)
+        task = self.given_task or self._propose_task(store)
         if task == FAITHFULNESS and not has_grounds(store):
             fitting = ", ".join(f"--task {name}" for name in ANSWERS_ALONE)
             raise UsageError(
                 f"{FAITHFULNESS} needs answers with contexts, and this file has none; for answers alone: {fitting}"
             )
         first = CLAIMS if task == FAITHFULNESS else task
-        loaded = known_task(store, first)
+        loaded = find_task(store, first)
         check_any(store, loaded, Selection(None))
         # The model gives one score for a passage, which can only separate two labels.
         if self.model == EMBEDDED and len(loaded.domain(loaded.spec.questions[0].field)) != 2:
             raise UsageError(
                 f"{EMBEDDED} can only separate relevant passages from others; for {task}, choose a judge with -m MODEL"
             )
-        self._prepared(store, first)
+        self._prepare(store, first)
         return task
 
-    def _prepared(self, store: Store, task: str) -> Asking:
+    def _prepare(self, store: Store, task: str) -> Asking:
         """Prepare the run of a task. Raises UsageError if the judge cannot be created, e.g. because its key is missing."""
         from judge.asking.run import prepare
         from judge.run_options import RunOptions
@@ -145,11 +145,11 @@ class Start:
         options = RunOptions(base_url=(self.base_url,) if self.base_url else ())
         return prepare(task, self.model, options, store)
 
-    def _proposed(self, store: Store) -> str:
+    def _propose_task(self, store: Store) -> str:
         """Return the task that fits the newest data. Raises UsageError if no task fits both the data and the model."""
-        from judge.asking.items import has_grounds, suited
+        from judge.asking.items import find_suitable_tasks, has_grounds
 
-        tasks = suited(store)
+        tasks = find_suitable_tasks(store)
         has_answers = has_grounds(store)
         if has_answers and self.model == EMBEDDED:
             note(
@@ -178,15 +178,15 @@ class Start:
 
         Raises UsageError if no unit in the study fits the task.
         """
-        from judge.asking.run import estimated
+        from judge.asking.run import estimate_run
         from judge.store import Store
         from judge.store.selection import check_any
 
         note(f"\n2. The judge: {self.model} on {task}")
         with Store.open(self.db, create=False) as store:
-            prepared = self._prepared(store, task)
+            prepared = self._prepare(store, task)
             check_any(store, prepared.plan.task, prepared.plan.selection)
-            forecast = estimated(store, prepared)
+            forecast = estimate_run(store, prepared)
         if forecast.calls:
             self._type("judge", "run", task, *self._server(), "--estimate")
         else:
@@ -219,11 +219,11 @@ class Start:
         """
         from annotate.leading.progress import list_batches, show_batch
         from annotate.store import open_study
-        from judge.store.export import known_task
+        from judge.store.export import find_task
 
         note(f"\n3. People: {self.person} labels a sample, without seeing the judge's labels")
         with open_study(self.db) as store:
-            loaded = known_task(store, task)
+            loaded = find_task(store, task)
             every = list_batches(store)
             mine = [
                 str(b["batch"]) for b in every if b["task"] == loaded.name and self.person in b["annotators"]
@@ -256,11 +256,11 @@ class Start:
 
     def _draw(self, store: Store, task: Task, mine: list[str]) -> tuple[str, ...]:
         """Return the arguments to draw all units, or those newer than this person's last batch; empty if there are none."""
-        from annotate.drawing.whole import plain_draw
+        from annotate.drawing.whole import find_plain_draw
 
         last = mine[-1] if mine else None
         try:
-            drawn = plain_draw(store, task, self.person, SAMPLE, last)
+            drawn = find_plain_draw(store, task, self.person, SAMPLE, last)
         except UsageError as error:
             note(str(error))
             return ()
@@ -302,10 +302,10 @@ class Start:
     def _newest_run(self, task: str) -> dict[str, Any]:
         """Return the newest run of this judge on the task, with its counts."""
         from judge.store import Store
-        from judge.store.export import known_task, list_runs
+        from judge.store.export import find_task, list_runs
 
         with Store.open(self.db, create=False) as store:
-            name = known_task(store, task).name
+            name = find_task(store, task).name
             matching = [r for r in list_runs(store) if r["task"] == name and r["model"] == self.model]
         return matching[-1]
 

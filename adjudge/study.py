@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from adjudge import outcomes
-from adjudge.options import ImproveArguments, RunArguments, SuiteArguments, WatchedCall, known, run_options
+from adjudge.options import (
+    ImproveArguments,
+    RunArguments,
+    SuiteArguments,
+    WatchedCall,
+    check_arguments,
+    run_options,
+)
 from adjudge.outcome import Outcome
 from adjudge.report import Report
 from adjudge.terms import python_terms
@@ -123,7 +130,7 @@ class Study:
 
         def work() -> tuple[list[asking.Ran], panels.PanelOutcome | None]:
             def ask(prepared: asking.Asking) -> asking.Ran:
-                return asking.run(store, asking.in_study(store, prepared, given), watched, stop)
+                return asking.run(store, asking.complete_asking(store, prepared, given), watched, stop)
 
             with self._open() as store:
                 every = (
@@ -241,7 +248,7 @@ class Study:
         """
         from judge.asking import judges
         from judge.asking import run as asking
-        from judge.improve.page import written
+        from judge.improve.page import write_recipe
 
         given = run_options(options, without=("recipe", "limit", "where", "sample", "examples", "relevant"))
         target = None if recipe is None else Path(recipe)
@@ -264,7 +271,9 @@ class Study:
                     progress=watched,
                     stop=stop,
                 )
-                return outcomes.improved(improved, written(improved, target) if improved.proved else None)
+                return outcomes.improved(
+                    improved, write_recipe(improved, target) if improved.proved else None
+                )
 
         with WatchedCall(progress, stop) as watched:
             return outside_the_loop(work, stop)
@@ -279,13 +288,13 @@ class Study:
         fields with labels.
         """
         from adjudge.frames import frame
-        from judge.labels.relation import EVERY, every, unit_counts
+        from judge.labels.relation import EVERY, read_all, unit_counts
 
         with self._open() as store:
             if field is not None and field not in (there := unit_counts(store.conn)):
                 known = ", ".join(there) or "none"
                 raise UsageError(f"{self.path}: nobody labelled '{field}'; fields with labels: {known}")
-            rows = [dict(zip(EVERY, row, strict=True)) for row in every(store.conn, field)]
+            rows = [dict(zip(EVERY, row, strict=True)) for row in read_all(store.conn, field)]
         for row in rows:
             row["distribution"] = json.loads(str(row["distribution"])) if row["distribution"] else None
         return frame(rows, EVERY)
@@ -302,11 +311,11 @@ class Study:
         rows: list[dict[str, Any]] = []
         fields: list[str] = []
         with self._open() as store:
-            runs = [export.named_run(store, run)] if run else export.list_runs(store)
+            runs = [export.find_named_run(store, run)] if run else export.list_runs(store)
             for stored_run in runs:
-                task = export.stored_task(store, stored_run["task"])
+                task = export.read_stored_task(store, stored_run["task"])
                 fields += task.fields
-                for row in export.judged(store, stored_run, task):
+                for row in export.read_judged(store, stored_run, task):
                     # A column for each field can be grouped and counted, which a dictionary cannot.
                     labels = row.pop("labels")
                     rows.append({**row, **{f"label.{name}": value for name, value in labels.items()}})
@@ -490,10 +499,10 @@ class Study:
 
         `training` is a number of units with a gold label. Shares (`repeats`, `attention`, `pass_mark`) are between 0 and 1.
         """
-        from annotate.batch_plan import BatchPlan, drawn_by
+        from annotate.batch_plan import BatchPlan, plan_draw
         from annotate.drawing.batch import new_batch
         from annotate.store import open_study
-        from judge.store.export import find_run, known_task
+        from judge.store.export import find_run, find_task
 
         if isinstance(annotators, str):
             raise UsageError(f"annotators={annotators!r}: must be a list of names, e.g. [{annotators!r}]")
@@ -502,11 +511,11 @@ class Study:
             plan = BatchPlan(
                 name, annotators, n, by, seed, overlap, repeats, training, attention, by_question,
                 looks=looks, judges=runs, reveal=reveal, where=where, pass_mark=pass_mark,
-                allow_exposed=allow_exposed, fresh=fresh, **drawn_by(draw, run),
+                allow_exposed=allow_exposed, fresh=fresh, **plan_draw(draw, run),
             )  # fmt: skip
             # This draws the first block; the next block is drawn when it is complete.
-            plan = plan.in_blocks() if until_decided else plan
-            made = new_batch(store, known_task(store, task), plan)
+            plan = plan.to_blocks() if until_decided else plan
+            made = new_batch(store, find_task(store, task), plan)
         rows = [{"stratum": stratum, **counts} for stratum, counts in made.strata.items()]
         document = {slot: getattr(made, slot) for slot in made.__slots__ if slot != "notes"}
         title = (
@@ -580,7 +589,7 @@ class Study:
         from judge.stats.alternative import epsilon_of
 
         # The error of the dataclass would not name the possible arguments.
-        known(options, inspect.signature(ReportOptions).parameters, "report")
+        check_arguments(options, inspect.signature(ReportOptions).parameters, "report")
         value, named = epsilon_of(epsilon)
         report_options = ReportOptions(field=field, task=task, epsilon=value, epsilon_name=named, **options)
         with self._open() as store:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adjudge.outcome import Outcome
-from judge.commands import use_study, written_by
+from judge.commands import use_study, use_writer
 from judge.errors import AdjudgeError, BadInput
 
 if TYPE_CHECKING:
@@ -53,16 +53,16 @@ class Calls:
         self.lines.append(line)
         return line
 
-    def in_python(self, text: str) -> str:
+    def translate(self, text: str) -> str:
         """Replace options in the text with arguments, except in commands for a terminal."""
         if not self.lines:
-            return in_python(text)
+            return translate(text)
         # A command for a terminal keeps its options, which are not arguments.
         parts = re.split("(" + "|".join(map(re.escape, self.lines)) + ")", text)
-        return "".join(part if part in self.lines else in_python(part) for part in parts)
+        return "".join(part if part in self.lines else translate(part) for part in parts)
 
 
-def in_python(text: str) -> str:
+def translate(text: str) -> str:
     """Replace options in the text with arguments."""
     return _OPTION.sub(_argument_of, text)
 
@@ -84,7 +84,7 @@ def _argument(flag: str) -> str | None:
     """Return the argument for an option, or None if no method has it. For a paper's own option, it is a key of `readings`."""
     if flag == "--system-column":
         return "maps['system']"
-    declared = _declared()
+    declared = _read_declared()
     name = _OTHER_NAMES.get(flag) or declared.get(flag) or flag.removeprefix("--").replace("-", "_")
     if name in _ARGUMENTS or name in declared.values():
         return name
@@ -92,7 +92,7 @@ def _argument(flag: str) -> str | None:
 
 
 @functools.cache
-def _declared() -> Mapping[str, str]:
+def _read_declared() -> Mapping[str, str]:
     """Return a mapping option -> argument, from the table of run options and the typed dictionaries of methods."""
     from adjudge.options import RunArguments, SuiteArguments
     from judge.asking.scores import ScoreArguments
@@ -131,7 +131,7 @@ def _call_of_import(kind: str, words: Sequence[str]) -> str:
         else:
             next(rest)
     method = kind if kind == "nuggets" else "rankings" if "stage" in named else "answers"
-    return "; ".join(f"study.{method}({_called([repr(file)], named)})" for file in files)
+    return "; ".join(f"study.{method}({_match_called([repr(file)], named)})" for file in files)
 
 
 def call_of(step: Step, paper: str) -> str:
@@ -143,14 +143,14 @@ def call_of(step: Step, paper: str) -> str:
     model, options = step.model_and_options
     if step.kind != "run":
         system = {} if step.system in (None, model) else {"system": step.system}
-        return f"study.suite({_called([repr(paper)], {'model': model, **system})})"
-    given = {n: str(v) if isinstance(v, Path) else v for n, v in run_options.given(options).items()}
+        return f"study.suite({_match_called([repr(paper)], {'model': model, **system})})"
+    given = {n: str(v) if isinstance(v, Path) else v for n, v in run_options.get_given(options).items()}
     # A single address or limit is more readable without its tuple.
     given = {n: v[0] if isinstance(v, tuple) and len(v) == 1 else v for n, v in given.items()}
-    return f"study.run({_called([repr(step.task)], {'model': model, **given})})"
+    return f"study.run({_match_called([repr(step.task)], {'model': model, **given})})"
 
 
-def _called(first: list[str], named: Mapping[str, Any]) -> str:
+def _match_called(first: list[str], named: Mapping[str, Any]) -> str:
     return ", ".join([*first, *(f"{name}={value!r}" for name, value in named.items())])
 
 
@@ -160,23 +160,23 @@ def python_terms(of: type[T]) -> type[T]:
     for name, method in list(vars(of).items()):
         if not name.startswith("_") and callable(method):
             _ARGUMENTS.update(inspect.signature(method).parameters)
-            setattr(of, name, _in_terms(method))
+            setattr(of, name, _translate_errors(method))
     return of
 
 
-def _in_terms(method: Callable[..., Any]) -> Callable[..., Any]:
+def _translate_errors(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, **named: Any) -> Any:
         calls = Calls()
         use_study(self.path)
-        with written_by(calls):
+        with use_writer(calls):
             try:
                 return _result(method(self, *args, **named), calls)
             except AdjudgeError as error:
-                error.args = (calls.in_python(str(error)), *error.args[1:])
+                error.args = (calls.translate(str(error)), *error.args[1:])
                 # BadInput contains its sentence twice: with the place and without it.
                 if isinstance(error, BadInput):
-                    error.reason = calls.in_python(error.reason)
+                    error.reason = calls.translate(error.reason)
                 raise
 
     return call
@@ -185,8 +185,8 @@ def _in_terms(method: Callable[..., Any]) -> Callable[..., Any]:
 def _result(returned: Any, calls: Calls) -> Any:
     """Return the result of a method, with arguments instead of options in its notes."""
     if isinstance(returned, Outcome):
-        return replace(returned, notes=[calls.in_python(text) for text in returned.notes])
+        return replace(returned, notes=[calls.translate(text) for text in returned.notes])
     attrs = getattr(returned, "attrs", None)
     if isinstance(attrs, dict) and "notes" in attrs:
-        attrs["notes"] = [calls.in_python(text) for text in attrs["notes"]]
+        attrs["notes"] = [calls.translate(text) for text in attrs["notes"]]
     return returned

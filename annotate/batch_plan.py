@@ -30,7 +30,7 @@ class Policy:
         ]
         return "; ".join(parts)
 
-    def stored(self) -> dict[str, Any]:
+    def to_stored(self) -> dict[str, Any]:
         """Return the policy as it is stored, without empty parts."""
         return {name: value for name, value in asdict(self).items() if value}
 
@@ -41,7 +41,7 @@ probability.
 """
 
 
-def drawn_by(draw: str | None, run: str | None) -> dict[str, Any]:
+def plan_draw(draw: str | None, run: str | None) -> dict[str, Any]:
     """Return the fields of the plan for a value of --draw and the run that it needs.
 
     Raises UsageError if the value is unknown, or a route is needed but not specified.
@@ -138,7 +138,7 @@ class BatchPlan:
         """Whether the draw could give all units the same probability."""
         return not (self.equal_parts or self.queue or self.from_route or self.purpose)
 
-    def in_blocks(self) -> BatchPlan:
+    def to_blocks(self) -> BatchPlan:
         """Return the plan for a draw in blocks until the verdict is decided, where `n` is the maximum.
 
         The units of the first look come first.
@@ -196,9 +196,9 @@ class BatchPlan:
         if not self.name.strip() or not self.name.isprintable() or "/" in self.name:
             raise UsageError(f"'{self.name}' cannot be the name of a batch")
 
-    def stored(self) -> str:
+    def to_stored(self) -> str:
         """Return the JSON for the batch's row."""
-        later = {"adjudication": self.adjudication.stored(), "assisted": self.assisted}
+        later = {"adjudication": self.adjudication.to_stored(), "assisted": self.assisted}
         kept = {name: value for name, value in asdict(self).items() if name not in later}
         return dumps(kept | {name: value for name, value in later.items() if value})
 

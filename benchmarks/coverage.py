@@ -24,7 +24,7 @@ from typing import Literal
 
 import numpy as np
 
-from judge.stats import Ratings, class_scores, corrected_mean, measures
+from judge.stats import Ratings, class_scores, correct_mean, measures
 from judge.stats.prevalence import rogan_gladen
 from judge.types import Measure
 
@@ -122,7 +122,7 @@ def estimates(codes: np.ndarray, clusters: np.ndarray, seed: int) -> Iterator[tu
                 )
             )
             yield from (((one.measure, way, method), one) for one in found)
-        corrected = corrected_mean(codes[:, 1], human, clusters=groups)
+        corrected = correct_mean(codes[:, 1], human, clusters=groups)
         yield ("human_only", way, "t"), corrected.human_only
         yield ("ppi", way, "t"), corrected.ppi
 

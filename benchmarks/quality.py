@@ -235,7 +235,7 @@ def _rows(
                 continue
             run = runs[cell.name]
             turned = labels.get(replace(cell, order="reversed").name, {})
-            asked = len(relation.judged(store.conn, run))
+            asked = len(relation.read_judged_units(store.conn, run))
             spent = seconds.get((model, data.name, cell.name))
             common = Counter(found.values()).most_common(1)[0]
             out.append(

@@ -290,7 +290,7 @@ async def judge(job: dict[str, Any]) -> dict[str, Any]:
     first, *more = job["urls"]
     settings = base.Settings(base_url=first, timeout=job["timeout"], replicas=tuple(more))
     # A version that is compared may make replicas itself.
-    make = getattr(replicas, "replicated", base.get) if more else base.get
+    make = getattr(replicas, "make_replicas", base.get) if more else base.get
     provider = make("openai/loopback", settings)
     old = "store" not in inspect.signature(open_patiently).parameters
     plan = Plan(

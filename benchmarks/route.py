@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
-from judge.stats.selective import first_share, first_units, follow, path_of, reached_by
+from judge.stats.selective import find_accepting_step, first_share, first_units, follow, path_of
 
 LEVEL = 0.05
 
@@ -85,7 +85,7 @@ def study(world: World, rng: np.random.Generator) -> tuple[list[tuple[int, float
     n = len(np.unique(found.clusters[tested]))
     begin = first_share(first_units(world.agree, LEVEL), found.sure[order, 0], found.clusters[order], n)
     first = path_of(found.sure[order, 0], begin)
-    places, reached = [(0, t) for t in first], reached_by(found.sure[:, 0], first)
+    places, reached = [(0, t) for t in first], find_accepting_step(found.sure[:, 0], first)
     right = ~found.wrong[:, 0]
     which = np.zeros(len(reached), dtype=np.int64)
     planned = -np.inf
@@ -101,7 +101,7 @@ def study(world: World, rng: np.random.Generator) -> tuple[list[tuple[int, float
         second = path_of(found.sure[order & left, 1], 1 / 24)
         places = [*places[: at + 1], *((1, t) for t in second)]
         reached = np.where(
-            left, at + 1 + reached_by(found.sure[:, 1], second), np.minimum(reached, len(places))
+            left, at + 1 + find_accepting_step(found.sure[:, 1], second), np.minimum(reached, len(places))
         )
         which = left.astype(np.int64)
     wrong = found.wrong[np.arange(len(which)), which]

@@ -34,7 +34,7 @@ from judge.scores import (
     urag,
 )
 from judge.scores.compare import compare_all
-from judge.scores.score import Score, Units, scored
+from judge.scores.score import Score, Units, score_values
 from judge.store import Store
 from judge.store.runs import start_run
 from judge.suites.paper import ScoreRequest
@@ -155,7 +155,9 @@ def urag_tables() -> Tables:
 
 
 def urag_scores(t: Tables) -> list[Score]:
-    halves = [urag.Choices.of(Units.of(ids), "ABCD", logits, right) for ids, logits, right in t.values()]
+    halves = [
+        urag.Choices.build(Units.build(ids), "ABCD", logits, right) for ids, logits, right in t.values()
+    ]
     return urag.scores(halves[0], halves[1])
 
 
@@ -170,7 +172,7 @@ SUITES: dict[str, Suite] = {
     "garage": (garage_tables, garage_scores),
     "attribution": (
         citation_tables,
-        lambda t: attribution.judged(t["answers"], t["sentences"], t["citations"]),
+        lambda t: attribution.score_judged_citations(t["answers"], t["sentences"], t["citations"]),
     ),
     "alce, trec": (
         citation_tables,
@@ -184,7 +186,7 @@ SUITES: dict[str, Suite] = {
         retrieval_tables,
         lambda t: raguard.misleading(5, t["claims"], t["documents"], t["ranked"]),
     ),
-    "retrieval": (retrieval_tables, lambda t: retrieval.at(5, t["claims"], t["ranked"], t["ranked"])),
+    "retrieval": (retrieval_tables, lambda t: retrieval.score_at(5, t["claims"], t["ranked"], t["ranked"])),
     "confirmation": (
         confirmation_tables,
         lambda t: confirmation.retrieval_bias(t["pairs"], t["stances"], "retrieve"),
@@ -322,10 +324,10 @@ def bootstraps() -> None:
     print(f"block bootstrap alone, {REPLICATES:,} replicates, {ROWS:,} judgements      asked: under 1 s")
     values = (RNG.random(ROWS) < 0.3).astype(float)
     for what, each in (("100,000 questions of 10", 10), ("1,000 questions of 1,000", 1000)):
-        who = Units.of(np.arange(ROWS), np.arange(ROWS) // each)
+        who = Units.build(np.arange(ROWS), np.arange(ROWS) // each)
         for kind, numbers in (("0 / 1", values), ("real numbers", RNG.random(ROWS))):
-            score = scored("m", who, numbers)
-            whole = best_of(3, lambda score=score: score.measured(replicates=REPLICATES))  # type: ignore[misc]
+            score = score_values("m", who, numbers)
+            whole = best_of(3, lambda score=score: score.measure_score(replicates=REPLICATES))  # type: ignore[misc]
             print(f"  {f'{what}, {kind}':<58} {whole:8.2f} s")
 
 
@@ -337,7 +339,7 @@ def one(name: str) -> None:
     start = time.perf_counter()
     scores = score(tables)
     middle = time.perf_counter()
-    measures = [score.measured(replicates=REPLICATES) for score in scores]
+    measures = [score.measure_score(replicates=REPLICATES) for score in scores]
     end = time.perf_counter()
     what = f"{name}: {len(measures)} measures"
     print(

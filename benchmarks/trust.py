@@ -22,7 +22,7 @@ import numpy as np
 from judge.prompts import load_task
 from judge.store import Store
 from judge.store.runs import start_run
-from judge.store.study import now
+from judge.store.study import get_time
 
 LABELS = ("support", "refute", "neutral")
 
@@ -43,7 +43,8 @@ def build(path: Path, units: int, every: int = 1) -> list[str]:
         names = [f"big:{q:06}/{p}" for q in range(questions) for p in range(10)]
         with store.transaction():
             conn.execute(
-                "INSERT INTO imports VALUES ('i', 'jsonl', 'big', '{}', '{}', '{}', '{}', '[]', ?)", [now()]
+                "INSERT INTO imports VALUES ('i', 'jsonl', 'big', '{}', '{}', '{}', '{}', '[]', ?)",
+                [get_time()],
             )
             conn.executemany(
                 "INSERT INTO items (item_id, dataset, question_id, claim, meta, content_sha, import_id) "
@@ -82,7 +83,7 @@ def build(path: Path, units: int, every: int = 1) -> list[str]:
                 conn.executemany(
                     "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, latency, cost, judged_at) "
                     "VALUES (?, ?, 0, 0, 'ok', 0.5, 0.0001, ?)",
-                    ((run, name, now()) for name in names),
+                    ((run, name, get_time()) for name in names),
                 )
     return runs
 

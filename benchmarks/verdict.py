@@ -35,9 +35,9 @@ from scipy.special import ndtr
 from judge.stats import compare
 from judge.stats.condition_estimates import Estimates, estimates
 from judge.stats.conditions import ConditionArrays, decide, rule
-from judge.stats.looks import PLACES, boundary, places_until, spent_at
+from judge.stats.looks import PLACES, boundary, compute_spent, places_until
 from judge.stats.multiple import holm_steps
-from judge.stats.pairwise import copied
+from judge.stats.pairwise import find_copies
 from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
 from judge.stats.verdict_inputs import DISTRUST, HOLDS, IN_PART, TRUST, UNDECIDED, Limits, Sums, sums
 
@@ -264,7 +264,7 @@ def looked_at(cell: Cell, judges: Sequence[str], studies: int) -> dict[str, Look
     rng = np.random.default_rng(np.random.SeedSequence([7, *(round(1000 * float(x)) for x in cell)]))
     agreement, limits = np.eye(cell.labels), Limits()
     places = places_until(cell.units)
-    spent = spent_at(places, cell.units)
+    spent = compute_spent(places, cell.units)
     parts: dict[str, list[LookedAt]] = {judge: [] for judge in judges}
     left = studies
     while left:
@@ -393,7 +393,7 @@ def families(cell: Cell, studies: int) -> dict[int, tuple[BoolArray, BoolArray]]
 
 def _trusted_and_decided(found: list[list[Estimates]], k: int, share: float) -> tuple[BoolArray, BoolArray]:
     """[judges, studies]: who is trusted and who is decided at place k, at this share of the level."""
-    spent = [share * level for level in spent_at(PLACES, PLACES[-1])[: k + 1]]
+    spent = [share * level for level in compute_spent(PLACES, PLACES[-1])[: k + 1]]
     decisions = []
     for of in found:
         information = np.column_stack([at.information for at in of[: k + 1]])
@@ -574,7 +574,7 @@ COPIES = (
 
 
 def copies(studies: int) -> None:
-    """Judges beside people who copied them, or who guess: how often they are trusted, by the conditions and with `copied`."""
+    """Judges beside people who copied them, or who guess: how often they are trusted, by the conditions and with `find_copies`."""
     for minority, units in product((0.5, 0.1), (100, 300)):
         for seed, (judge, told) in enumerate(COPIES):
             who = told.split()
@@ -593,7 +593,7 @@ def _copied(judge: IntArray, people: IntArray) -> BoolArray:
     """[studies]: what would be trust is undecided, as somebody's labels are nearly the judge's."""
     names = [f"person {i}" for i in range(people.shape[2])]
     tables = (Ratings.from_codes(codes, ["a", "b"], names) for codes in people)
-    return np.array([bool(copied(table, own)) for table, own in zip(tables, judge, strict=True)])
+    return np.array([bool(find_copies(table, own)) for table, own in zip(tables, judge, strict=True)])
 
 
 def _person(drawn: Drawn, judge: IntArray, kind: str) -> IntArray:

@@ -63,7 +63,7 @@ def study(
     mask[units] = True
     weight_of = np.zeros(FRAME)
     weight_of[units] = weights
-    table = frame.subset(mask).weighted(weight_of[mask])
+    table = frame.subset(mask).with_weights(weight_of[mask])
     held: list[bool | None] = []
     of_frame, found = _values(frame), _values(table, "bca")
     for name in MEASURES:

@@ -64,7 +64,7 @@ def server(base_url: str) -> ServerAddress:
     """Parse a base URL. Raises UsageError unless it is http(s)://host[:port][/path]."""
     try:
         parts = urlsplit(base_url.strip())
-        host, port = _normalised(parts.hostname or ""), parts.port
+        host, port = _normalise_host(parts.hostname or ""), parts.port
     except ValueError:
         # Includes UnicodeError, for a host that cannot be encoded.
         host, port, parts = "", None, urlsplit("")
@@ -82,16 +82,16 @@ def server(base_url: str) -> ServerAddress:
     )
 
 
-def no_proxy(at: ServerAddress) -> dict[str, None] | None:
+def no_proxy(address: ServerAddress) -> dict[str, None] | None:
     """Return the `mounts` of an httpx client that bypass the environment's proxy for a server on this
     machine.
 
     Otherwise the proxy would receive the keys.
     """
-    return dict.fromkeys(("http://", "https://", "all://")) if at.is_loopback else None
+    return dict.fromkeys(("http://", "https://", "all://")) if address.is_loopback else None
 
 
-def _normalised(host: str) -> str:
+def _normalise_host(host: str) -> str:
     """Return the normalised spelling of a host. Raises ValueError for an invalid host."""
     try:
         # ::1 and 0:0:0:0:0:0:0:1 are the same host, so they must share their permissions.

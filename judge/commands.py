@@ -46,12 +46,12 @@ def command(words: str, *values: object, study: Path | str | None = None) -> str
     is_default = path == DEFAULT_STUDY and VARIABLE not in os.environ
     if not is_default and not words.startswith(WITHOUT_STUDY):
         parts += ["-d", path]
-    line, write = " ".join(map(quoted, parts)), _writer.get()
+    line, write = " ".join(map(quote, parts)), _writer.get()
     return line if write is None else write(parts, line)
 
 
 @contextmanager
-def written_by(writer: Writer) -> Iterator[None]:
+def use_writer(writer: Writer) -> Iterator[None]:
     """Let a function format the commands while the block runs. The Python API uses it to show method calls
     instead.
     """
@@ -62,7 +62,7 @@ def written_by(writer: Writer) -> Iterator[None]:
         _writer.reset(token)
 
 
-def quoted(word: str) -> str:
+def quote(word: str) -> str:
     """Quote a word for a shell."""
     # SQL that contains single quotes is more readable in double quotes, if it has no characters that are
     # special there.

@@ -25,8 +25,8 @@ import click
 
 from judge.commands import DEFAULT_STUDY, VARIABLE, use_study
 from judge.errors import AdjudgeError, Exit, UsageError
-from judge.plugins import unexpected
-from judge.removed import removed_command, removed_option
+from judge.plugins import describe_unexpected
+from judge.removed import explain_command, explain_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 TO_READ = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -154,7 +154,7 @@ class Command(click.Group):
         except click.exceptions.Exit as e:
             code = e.exit_code
         except click.ClickException as e:
-            if (replacement := _removed(e)) is not None:
+            if (replacement := _explain_removal(e)) is not None:
                 print(f"{self.name}: {visible(replacement)}", file=sys.stderr)
             else:
                 shown = io.StringIO()
@@ -172,7 +172,7 @@ class Command(click.Group):
         """Print an error as one line. If JUDGE_DEBUG=1 is set, print the traceback first."""
         if os.environ.get("JUDGE_DEBUG") == "1":
             traceback.print_exc()
-        code, message = Exit.ERROR, unexpected(error)
+        code, message = Exit.ERROR, describe_unexpected(error)
         # A violated constraint is a bug in adjudge. Every other SQLite error is caused by the file.
         if isinstance(error, DatabaseError) and not isinstance(error, IntegrityError):
             message = f"the study cannot be read: {error}; restore a backup, or try SQLite's .recover"
@@ -186,17 +186,17 @@ class Command(click.Group):
         return code
 
 
-def _removed(error: click.ClickException) -> str | None:
+def _explain_removal(error: click.ClickException) -> str | None:
     """Return the message for an option or command that an earlier version had. It names the replacement."""
     ctx = getattr(error, "ctx", None)
     if ctx is None:
         return None
     if isinstance(error, click.NoSuchOption):
         options = {name for param in ctx.command.params for name in (*param.opts, *param.secondary_opts)}
-        return removed_option(ctx.command_path, error.option_name, options)
+        return explain_option(ctx.command_path, error.option_name, options)
     # Before click 8.4, only the message shows that a command does not exist.
     name = _NO_COMMAND.match(error.message)
-    return None if name is None else removed_command(f"{ctx.command_path} {name[1]}")
+    return None if name is None else explain_command(f"{ctx.command_path} {name[1]}")
 
 
 def _drop_stdout() -> None:
@@ -238,7 +238,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False).translate(_IN_JSON)
 
 
-def say(text: str) -> None:
+def print_lines(text: str) -> None:
     """Print text to stdout, with control characters escaped."""
     print(visible(text))
 
@@ -274,15 +274,15 @@ def notes(texts: Iterable[Any], head: str = "note") -> None:
         note(f"{head}: {text}")
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+def combine_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     """Combine several options into one decorator. The help lists them in this order."""
 
-    def give(function: F) -> F:
+    def decorate(function: F) -> F:
         for option in reversed(options):
             function = option(function)
         return function
 
-    return give
+    return decorate
 
 
 def _use_study(ctx: click.Context, param: click.Parameter, path: Path) -> Path:
@@ -316,12 +316,12 @@ def emit_json(schema: str, content: Mapping[str, Any]) -> None:
     print(document(schema, content), end="")
 
 
-def tell(schema: str, document: Mapping[str, Any], text: str, as_json: bool) -> None:
+def print_result(schema: str, document: Mapping[str, Any], text: str, as_json: bool) -> None:
     """Print the result of a command, either as a JSON document or as text."""
     if as_json:
         emit_json(schema, document)
     else:
-        say(text)
+        print_lines(text)
 
 
 def write_page(path: Path | None, html: Callable[[], str]) -> None:
@@ -359,7 +359,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return a plain-text table with control characters escaped. Columns of numbers are right-aligned."""
     from tabulate import tabulate
 
-    body = [[visible(_listed(v)).replace("\n", " ") for v in row] for row in rows]
+    body = [[visible(_format_value(v)).replace("\n", " ") for v in row] for row in rows]
     columns = list(zip(*rows, strict=True))
     align = ["right" if all(isinstance(v, int | float | None) for v in c) else "left" for c in columns]
     # Column names can be labels or annotators from a file, which may contain any character.
@@ -378,7 +378,7 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def _listed(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Format a value for a table. A list of strings is joined with commas; any other list or dictionary is
     JSON.
     """
@@ -387,13 +387,13 @@ def _listed(value: Any) -> str:
     return _cell(value)
 
 
-def short(text: str | None, width: int) -> str:
+def shorten(text: str | None, width: int) -> str:
     """Shorten a text to one line of at most `width` characters."""
     flat = " ".join((text or "").split())
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
-def named_number(text: str, option: str, form: str) -> tuple[str, float]:
+def parse_named_number(text: str, option: str, form: str) -> tuple[str, float]:
     """Split `NAME=NUMBER`. Raises UsageError, which shows the expected form, for any other text."""
     # Split at the last equals sign, because the names of some measures contain one.
     name, _, number = text.rpartition("=")

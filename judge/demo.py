@@ -83,7 +83,7 @@ async def label(
     return TaskResult(task.name, plan, report, compare(store, task, report.run_id))
 
 
-def put_right(store: Store, result: TaskResult) -> Beside:
+def calibrate_demo(store: Store, result: TaskResult) -> Beside:
     """Calibrate the run on the gold labels, cross-fitting by question. Store the calibration if the run's
     probabilities are informative.
     """

@@ -47,19 +47,19 @@ def file_sha(path: Path) -> str:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def open_input(path: Path) -> Iterator[IO[bytes]]:
     """Open a file as decompressed bytes, after any byte order mark. Raises BadInput if it cannot be read."""
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
             handle = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
-            unmarked(handle)
+            skip_byte_order_mark(handle)
             yield handle
     # gzip raises EOFError for a truncated file, and zlib.error for a damaged one.
     except (OSError, EOFError, zlib.error) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise BadInput(f"cannot be read: {why}", path=str(path)) from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BadInput(f"cannot be read: {reason}", path=str(path)) from error
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, 
     return given or str(named)
 
 
-def unmarked(handle: IO[bytes]) -> None:
+def skip_byte_order_mark(handle: IO[bytes]) -> None:
     """Skip the byte order mark, if there is one."""
     if handle.read(3) != codecs.BOM_UTF8:
         handle.seek(0)
@@ -190,7 +190,7 @@ def is_list(handle: IO[bytes]) -> bool:
     return start_of(handle).startswith(b"[")
 
 
-def not_a_list(handle: IO[bytes], path: Path, wanted: str) -> None:
+def refuse_list(handle: IO[bytes], path: Path, wanted: str) -> None:
     """Raise BadInput if the file contains a JSON list of objects, although its extension means `wanted`."""
     # A table may also begin with a bracket, in the name of its first column.
     if b"".join(start_of(handle).split()).startswith(b"[{"):
@@ -228,7 +228,7 @@ def json_lines(handle: IO[bytes], path: Path, bad: Bad) -> Iterator[tuple[int, A
         except UnicodeDecodeError:
             bad(BadInput("not UTF-8: save the file as UTF-8", path=str(path), line=number))
         except (ValueError, RecursionError) as error:
-            bad(BadInput(not_json(error), path=str(path), line=number))
+            bad(BadInput(describe_json_error(error), path=str(path), line=number))
         else:
             yield number, value
 
@@ -248,7 +248,7 @@ def json_list(handle: IO[bytes], path: Path) -> Iterator[tuple[int, Any]]:
     while text[at : at + 1] != "]":
         line, counted = line + text.count("\n", counted, at), at
         try:
-            value, end = _whole(text, at)
+            value, end = _parse_whole(text, at)
             at = _skip(text, end)
             if text[at : at + 1] not in (",", "]"):
                 raise ValueError("expected a comma or ] after an element of the list")
@@ -257,7 +257,7 @@ def json_list(handle: IO[bytes], path: Path) -> Iterator[tuple[int, Any]]:
                 if text[at : at + 1] == "]":
                     raise ValueError("the list has a comma before its ]")
         except (ValueError, RecursionError) as error:
-            raise BadInput(not_json(error), path=str(path), line=line) from error
+            raise BadInput(describe_json_error(error), path=str(path), line=line) from error
         yield line, value
     if text[at + 1 :].strip():
         line += text.count("\n", counted, at)
@@ -353,21 +353,21 @@ def _refuse_halves(value: Any) -> None:
         raise ValueError(f"{half} is half of a surrogate pair, not a character") from e
 
 
-def not_json(error: Exception) -> str:
+def describe_json_error(error: Exception) -> str:
     """Describe why `loads` rejected a text."""
     if isinstance(error, BadObject):
         return str(error)
     return f"not JSON: {'nested too deeply' if isinstance(error, RecursionError) else error}"
 
 
-def _whole(text: str, at: int) -> tuple[Any, int]:
+def _parse_whole(text: str, at: int) -> tuple[Any, int]:
     value, end = _CAREFUL.raw_decode(text, at)
     if text.find("\\u", at, end) >= 0:
         _refuse_halves(value)
     return value, end
 
 
-def _no_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     # Python would accept NaN and Infinity, which no other JSON reader does.
     raise ValueError(f"{name} is not valid JSON")
 
@@ -375,23 +375,23 @@ def _no_constant(name: str) -> NoReturn:
 def _float(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"the number {_short(text)} is too large for a float")
+        raise ValueError(f"the number {_shorten(text)} is too large for a float")
     return value
 
 
 def _int(text: str) -> int:
     if len(text) > MOST_DIGITS:
         raise ValueError(
-            f"the number {_short(text)} has {len(text):,} digits; if it is an id, put it in quotes"
+            f"the number {_shorten(text)} has {len(text):,} digits; if it is an id, put it in quotes"
         )
     return int(text)
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 20 else f"{text[:20]}..."
 
 
-_PLAIN = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=whole_object)
+_PLAIN = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=whole_object)
 _CAREFUL = json.JSONDecoder(
-    parse_constant=_no_constant, parse_float=_float, parse_int=_int, object_pairs_hook=whole_object
+    parse_constant=_refuse_constant, parse_float=_float, parse_int=_int, object_pairs_hook=whole_object
 )

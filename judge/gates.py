@@ -90,8 +90,8 @@ def _write_undecided(context: click.Context, path: Path) -> None:
     If the command is killed or fails, the file then reports the error instead of the results of an earlier
     build.
     """
-    why = "the command ended before its gates were evaluated; see its output"
-    path.write_text(_junit(context.command_path, [Gate("decided", False, why)], "error"), "utf-8")
+    reason = "the command ended before its gates were evaluated; see its output"
+    path.write_text(_junit(context.command_path, [Gate("decided", False, reason)], "error"), "utf-8")
 
 
 def decide(title: str, gates: Sequence[Gate], files: Files) -> None:

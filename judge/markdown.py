@@ -12,16 +12,16 @@ _BEFORE_LINK = re.compile(r"(?i)\b(https?|ftp)(:)|\b(www)(\.)")
 
 def text(value: str) -> str:
     """Return the text on one line, with all markup escaped."""
-    return _escaped(" ".join(visible(value).split()))
+    return _escape(" ".join(visible(value).split()))
 
 
-def quoted(value: str) -> str:
+def quote(value: str) -> str:
     """Return the text as a block quote, with all markup inside it escaped."""
-    lines = [_escaped(line.strip()) for line in visible(value).strip().split("\n")]
+    lines = [_escape(line.strip()) for line in visible(value).strip().split("\n")]
     return "\n".join(f"> {line}  " if line else ">" for line in lines)
 
 
-def _escaped(line: str) -> str:
+def _escape(line: str) -> str:
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = _SPECIAL.sub(r"\\\1", line)
     line = _STARTS.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\{m[3]}", line)

@@ -13,7 +13,7 @@ from typing import Any
 from judge.commands import command
 
 
-def _counted(n: int, noun: str) -> str:
+def _format_count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
@@ -29,12 +29,12 @@ def _nothing_wrong(cut: float | None) -> str:
     return f"{sentence}, limited to the smallest possible value {cut:g}: there are too few units to conclude anything"
 
 
-def _none_seen(cut: bool) -> str:
+def _note_none_seen(cut: bool) -> str:
     sentence = "no such unit was observed, so the upper bound is the exact binomial bound"
     return f"{sentence}, limited to 1: there are too few units to conclude anything" if cut else sentence
 
 
-def _no_value(requested: int, missing: Mapping[str, int]) -> str:
+def _note_no_value(requested: int, missing: Mapping[str, int]) -> str:
     lost = ", ".join(f"{n} {name}" for name, n in missing.items())
     return f"{sum(missing.values())} of {requested} units have no value: {lost}"
 
@@ -49,7 +49,7 @@ HUMAN_ONLY = {
 """Why a corrected number is based on human labels alone."""
 
 
-def _signed_rank(n: int, of: int, fewest: int, least: int, noun: str) -> str:
+def _describe_signed_rank(n: int, of: int, fewest: int, least: int, noun: str) -> str:
     who = f"{n} of {of} people" if n < of else "all people"
     return (
         f"{who} tested on fewer than {least} {noun}s (minimum {fewest}): the signed-rank test then lets the judge win too "
@@ -57,7 +57,7 @@ def _signed_rank(n: int, of: int, fewest: int, least: int, noun: str) -> str:
     )
 
 
-def few(names: Sequence[str]) -> str:
+def list_briefly(names: Sequence[str]) -> str:
     """Return the names as a list in words. After three names, only the number of the others is given."""
     first = [*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])]
     return " and ".join([*([", ".join(first[:-1])] if len(first) > 1 else []), first[-1]])
@@ -66,12 +66,14 @@ def few(names: Sequence[str]) -> str:
 # These are functions instead of format strings, because plurals and optional clauses depend on the numbers.
 WORDS: Mapping[str, Callable[..., str]] = {
     "few_questions": lambda n, least: (
-        f"only {_counted(n, 'question')}: with fewer than {least} the interval is too narrow"
+        f"only {_format_count(n, 'question')}: with fewer than {least} the interval is too narrow"
     ),
     "few_units": lambda n, least: (
-        f"only {_counted(n, 'unit')}: with fewer than {least} the interval is unreliable"
+        f"only {_format_count(n, 'unit')}: with fewer than {least} the interval is unreliable"
     ),
-    "few_labelled": lambda n, noun, least: f"only {_counted(n, noun)} {'has' if n == 1 else 'have'} labels",
+    "few_labelled": lambda n, noun, least: (
+        f"only {_format_count(n, noun)} {'has' if n == 1 else 'have'} labels"
+    ),
     "rare_labels": _rare,
     "undefined_left_out": lambda share: (
         f"{f'{share:.1%}' if share >= 0.001 else 'under 0.1%'} of the resamples are undefined and were left out"
@@ -80,8 +82,8 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "no_width": lambda: "the interval has no width: every resample gives this value",
     "percentile": lambda: "percentile interval: the BCa correction is undefined here",
     "nothing_wrong_seen": _nothing_wrong,
-    "none_seen": _none_seen,
-    "no_value": _no_value,
+    "none_seen": _note_none_seen,
+    "no_value": _note_no_value,
     "one_cluster": lambda: "no interval: it requires at least two questions or units",
     "jackknife": lambda: "jackknife interval by question, with quantiles of Student's t",
     "same_everywhere": lambda: (
@@ -106,13 +108,13 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "least_others": lambda n: (
         f"only units with labels by {n} other people count, as in the paper's text; the authors' code requires 1"
     ),
-    "signed_rank": _signed_rank,
+    "signed_rank": _describe_signed_rank,
     "by_question": lambda: "standard errors are clustered by question, unlike in the authors' code",
     "by_unit": lambda: (
         "units are treated as independent, as in the authors' code: with several units per question, the judge wins too often"
     ),
     "small_pilot": lambda n, least: (
-        f"only {_counted(n, 'question')} in the pilot: with fewer than {least}, the variance and the similarity of units "
+        f"only {_format_count(n, 'question')} in the pilot: with fewer than {least}, the variance and the similarity of units "
         "within a question are rough estimates; plan again when more units are labelled"
     ),
     "few_planned": lambda least: (
@@ -140,7 +142,7 @@ WORDS: Mapping[str, Callable[..., str]] = {
     ),
     "origin": lambda who, text: f"{who}: {text}",
     "in_conflict": lambda n, who: (
-        f"{_counted(n, 'label')} of {', '.join(who)} {'is' if n == 1 else 'are'} in conflict with another label by the same "
+        f"{_format_count(n, 'label')} of {', '.join(who)} {'is' if n == 1 else 'are'} in conflict with another label by the same "
         f"person, and treated as missing until the conflict is resolved ({command('annotate conflicts list')})"
     ),
     "fitted_on": lambda who, n: (
@@ -190,7 +192,7 @@ class Note(str):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and pickles of a subclass of `str` would otherwise call `__new__` with the words as the code.
-        return _made, (self.code, dict(self.parameters))
+        return _make_note, (self.code, dict(self.parameters))
 
     @property
     def general(self) -> str:
@@ -198,7 +200,7 @@ class Note(str):
         return GENERAL[self.code](**self.parameters) if self.code in GENERAL else str(self)
 
 
-def _made(code: str, parameters: Mapping[str, Any]) -> Note:
+def _make_note(code: str, parameters: Mapping[str, Any]) -> Note:
     return Note(code, **parameters)
 
 

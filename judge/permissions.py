@@ -90,16 +90,19 @@ class Allowed:
     folders: Sequence[Path] = ()
 
     @classmethod
-    def of(cls, values: Sequence[str]) -> Allowed:
+    def from_values(cls, values: Sequence[str]) -> Allowed:
         """Sort the values of --allow into variables (env:NAME), folders (with a slash) and hosts."""
         folders = [v for v in values if "/" in v and "://" not in v]
         variables = [v.partition(":")[2] for v in values if v.startswith("env:")]
         hosts = [v for v in values if v not in folders and not v.startswith("env:")]
         return cls(hosts, variables, [Path(folder) for folder in folders])
 
-    def has(self, at: ServerAddress) -> bool:
+    def has(self, address: ServerAddress) -> bool:
         """Return whether --allow names this server, either by host or by host and port."""
-        return any(name == at.name and port in (None, at.port) for name, port in map(_named_host, self.hosts))
+        return any(
+            name == address.name and port in (None, address.port)
+            for name, port in map(_parse_host, self.hosts)
+        )
 
 
 NOTHING_ALLOWED = Allowed()
@@ -134,7 +137,9 @@ def check_server(
         implied = [name for name in usual.keys if os.environ.get(name, "").strip()]
     if source is not None:
         places = [at] if at is not None else []
-        places += [place for value in _of_plugins(vendor, options).values() for place in _addresses(value)]
+        places += [
+            place for value in _get_plugin_options(vendor, options).values() for place in _addresses(value)
+        ]
         hosts = [place for place in places if not _is_permitted(place, vendor, allowed)]
         refused = [name for name in variables if not _may_receive(at, vendor, name, allowed)]
         if hosts or refused:
@@ -159,11 +164,11 @@ def is_permitted(vendor: str, base_url: str) -> bool:
         return False
 
 
-def without_servers(vendor: str, options: Mapping[str, str]) -> dict[str, str]:
+def remove_servers(vendor: str, options: Mapping[str, str]) -> dict[str, str]:
     """Return the provider options for a printed command, without options that name a server that is not
     permitted.
     """
-    searched = _of_plugins(vendor, options)
+    searched = _get_plugin_options(vendor, options)
     return {
         name: value
         for name, value in options.items()
@@ -184,7 +189,7 @@ def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOT
         if not is_default:
             remember_folder(real)
         return
-    if ["folder", str(real)] not in _remembered():
+    if ["folder", str(real)] not in _read_remembered():
         raise UsageError(
             f"{source}: names {real} as the folder of job {job_id}, which only you may choose; to allow this folder: "
             + command("judge jobs read", job_id, "--allow", real, study=source)
@@ -210,16 +215,16 @@ def remember_folder(folder: Path) -> None:
         _append(["folder", str(real)])
 
 
-def _is_permitted(at: ServerAddress, vendor: str, allowed: Allowed) -> bool:
+def _is_permitted(address: ServerAddress, vendor: str, allowed: Allowed) -> bool:
     """Return whether a server that a file names may be called at all."""
-    if _with_usual_key(at, vendor, allowed):
+    if _with_usual_key(address, vendor, allowed):
         return True
     if vendor not in _USUAL:
-        return (at.origin, f"{vendor}/") in _servers()
-    return at.is_loopback or any(origin == at.origin for origin, _ in _servers())
+        return (address.origin, f"{vendor}/") in _servers()
+    return address.is_loopback or any(origin == address.origin for origin, _ in _servers())
 
 
-def _may_receive(at: ServerAddress | None, vendor: str, variable: str, allowed: Allowed) -> bool:
+def _may_receive(address: ServerAddress | None, vendor: str, variable: str, allowed: Allowed) -> bool:
     """Return whether a permitted server may receive a variable. If `at` is None, the vendor's default server
     is meant.
     """
@@ -227,22 +232,22 @@ def _may_receive(at: ServerAddress | None, vendor: str, variable: str, allowed: 
     is_usual = usual is not None and variable in usual.keys
     return (
         variable in allowed.variables
-        or (_remembered_as(at, vendor), variable) in _servers()
-        or (is_usual and (at is None or _with_usual_key(at, vendor, allowed)))
+        or (_get_remembered_name(address, vendor), variable) in _servers()
+        or (is_usual and (address is None or _with_usual_key(address, vendor, allowed)))
     )
 
 
-def _with_usual_key(at: ServerAddress, vendor: str, allowed: Allowed) -> bool:
+def _with_usual_key(address: ServerAddress, vendor: str, allowed: Allowed) -> bool:
     """Return whether a server may receive the vendor's usual key.
 
     It may if it belongs to the vendor, if the environment names it, or if --allow names it.
     """
     usual = _USUAL.get(vendor)
-    is_vendors = usual is not None and at.origin.startswith("https:") and at.is_within(usual.domain)
-    if is_vendors or allowed.has(at):
+    is_vendors = usual is not None and address.origin.startswith("https:") and address.is_within(usual.domain)
+    if is_vendors or allowed.has(address):
         return True
     home = _home(vendor)
-    return home is not None and home.origin == at.origin
+    return home is not None and home.origin == address.origin
 
 
 def _refusal(source: str | Path, hosts: Sequence[ServerAddress], variables: Sequence[str]) -> UsageError:
@@ -256,7 +261,7 @@ def _refusal(source: str | Path, hosts: Sequence[ServerAddress], variables: Sequ
     )
 
 
-def _of_plugins(vendor: str, options: Mapping[str, str]) -> Mapping[str, str]:
+def _get_plugin_options(vendor: str, options: Mapping[str, str]) -> Mapping[str, str]:
     """Return the options in which a server may be named. These are all options of a plugin, and none of a
     built-in provider.
     """
@@ -275,7 +280,7 @@ def _addresses(value: str) -> list[ServerAddress]:
     return list(dict.fromkeys(server(url) for url in addresses))
 
 
-def _named_host(given: str) -> tuple[str, int | None]:
+def _parse_host(given: str) -> tuple[str, int | None]:
     """Parse a host in --allow. Return its name and port, or None for any port. Raises UsageError."""
     with suppress(UsageError):
         at = server(given if "://" in given else f"https://{given}")
@@ -286,13 +291,13 @@ def _named_host(given: str) -> tuple[str, int | None]:
     )
 
 
-def _remembered_as(at: ServerAddress | None, vendor: str) -> str:
+def _get_remembered_name(address: ServerAddress | None, vendor: str) -> str:
     """Return the name under which a server is remembered.
 
     It is the server's address. If `at` is None, it is the address in the environment or, without one, the
     vendor's name.
     """
-    home = _home(vendor) if at is None else at
+    home = _home(vendor) if address is None else address
     return vendor if home is None else home.origin
 
 
@@ -303,15 +308,17 @@ def _home(vendor: str) -> ServerAddress | None:
     return server(named) if named else None
 
 
-def _remember_server(at: ServerAddress | None, vendor: str, variable: str | None) -> None:
-    origin = _remembered_as(at, vendor)
+def _remember_server(address: ServerAddress | None, vendor: str, variable: str | None) -> None:
+    origin = _get_remembered_name(address, vendor)
     pair = origin, variable
     is_known = any(known == origin for known, _ in _servers())
-    needs_no_permission = variable is None and (at is None or at.is_loopback or is_known)
+    needs_no_permission = variable is None and (address is None or address.is_loopback or is_known)
     usual = _USUAL.get(vendor)
-    is_usual = usual is not None and variable in usual.keys and (at is None or at.is_within(usual.domain))
+    is_usual = (
+        usual is not None and variable in usual.keys and (address is None or address.is_within(usual.domain))
+    )
     # Without an address, a cloud's client sends its credentials to the cloud, which needs no permission.
-    is_clouds = at is None and variable == f"{vendor}/"
+    is_clouds = address is None and variable == f"{vendor}/"
     if not (needs_no_permission or is_usual or is_clouds or pair in _servers()):
         _named.add(pair)
         _append(["server", *pair])
@@ -319,11 +326,11 @@ def _remember_server(at: ServerAddress | None, vendor: str, variable: str | None
 
 def _servers() -> set[tuple[str, str | None]]:
     """Return the pairs of a server and a variable that the user has named. The variable may be None."""
-    pairs = {(row[1], row[2]) for row in _remembered() if row[0] == "server" and len(row) == 3}
+    pairs = {(row[1], row[2]) for row in _read_remembered() if row[0] == "server" and len(row) == 3}
     return _named | {(origin, name) for origin, name in pairs if origin is not None}
 
 
-def _remembered() -> list[list[str | None]]:
+def _read_remembered() -> list[list[str | None]]:
     """Return the valid lines of the file."""
     try:
         lines = (configuration_folder() / FILE).read_text("utf-8").splitlines()

@@ -34,7 +34,7 @@ GROUPS = {
     "providers": ("Provider",),
     "importers": ("read_rows",),
     "exchange": ("NAME",),
-    "measures": ("measure", "level", "weights", "pair", "least", "used", "features", "value", "chance"),
+    "measures": ("measure", "level", "weights", "pair", "least", "mask_used", "features", "value", "chance"),
     "papers": ("name", "title", "compute_scores", "parts", "options", "strata", "better", "abbreviations"),
 }
 """Maps each kind of plugin to the attributes that it needs."""
@@ -81,7 +81,7 @@ def working(kind: str) -> Iterator[tuple[str, Any]]:
             continue
 
 
-def every(built_in: dict[str, list[str]]) -> list[Plugin]:
+def load_all(built_in: dict[str, list[str]]) -> list[Plugin]:
     """Load and return all plugins. `built_in` contains the names of each kind that a plugin cannot use."""
     plugins = []
     for kind in GROUPS:
@@ -131,25 +131,27 @@ def _load(kind: str, point: EntryPoint) -> Any:
     # SystemExit is included, because a script may end the process when it is imported.
     except (Exception, SystemExit) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise PluginFailed(f"{_who(kind, point)} cannot be loaded: {reason}") from error
-    if lack := _lack(kind, point.name, loaded):
-        raise _failed(kind, point, lack)
+        raise PluginFailed(f"{_describe_package(kind, point)} cannot be loaded: {reason}") from error
+    if lack := _find_lack(kind, point.name, loaded):
+        raise _make_failure(kind, point, lack)
     # Tracebacks name modules instead of entry points, so packages are looked up by module.
     _loaded.setdefault(point.module.partition(".")[0], _package(point))
     return loaded
 
 
-def failed(kind: str, name: str, lack: str) -> PluginFailed:
+def make_failure(kind: str, name: str, lack: str) -> PluginFailed:
     """Return the error for an invalid plugin, with its package and what it lacks."""
-    return _failed(kind, next(point for point in _points(kind) if point.name == name), lack)
+    return _make_failure(kind, next(point for point in _points(kind) if point.name == name), lack)
 
 
-def _failed(kind: str, point: EntryPoint, lack: str) -> PluginFailed:
+def _make_failure(kind: str, point: EntryPoint, lack: str) -> PluginFailed:
     group = "exchange format" if kind == "exchange" else kind.removesuffix("s")
-    return PluginFailed(f"{_who(kind, point)} is not a valid {group}: {lack} (see docs/plugins.md)")
+    return PluginFailed(
+        f"{_describe_package(kind, point)} is not a valid {group}: {lack} (see docs/plugins.md)"
+    )
 
 
-def _who(kind: str, point: EntryPoint) -> str:
+def _describe_package(kind: str, point: EntryPoint) -> str:
     return f"plugin '{point.name}' (adjudge.{kind}, {point.value}) of {_package(point)}"
 
 
@@ -163,7 +165,7 @@ _loaded: dict[str, str] = {}
 OURS = frozenset({"judge", "annotate", "adjudge"})
 
 
-def unexpected(error: BaseException) -> str:
+def describe_unexpected(error: BaseException) -> str:
     """Describe an unexpected error, with the packages of plugins in its traceback."""
     whose = f" in a plugin of {by}" if (by := _to_blame(error)) else ""
     return f"unexpected {type(error).__name__}{whose}: {error} (set JUDGE_DEBUG=1 to see the traceback)"
@@ -181,7 +183,7 @@ def _to_blame(error: BaseException) -> str | None:
     return blamed
 
 
-def _lack(kind: str, name: str, loaded: Any) -> str | None:
+def _find_lack(kind: str, name: str, loaded: Any) -> str | None:
     """Return why an object cannot be used as this kind of plugin, or None if it can."""
     if isinstance(loaded, type):
         return "it is a class, but an object or a module is needed"

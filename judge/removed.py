@@ -26,7 +26,7 @@ def _single(rows: dict[str, str]) -> Iterator[tuple[str, str]]:
                 yield f"{command.strip()} {option}".strip(), instead
 
 
-def removed_option(command: str, option: str, available: set[str]) -> str | None:
+def explain_option(command: str, option: str, available: set[str]) -> str | None:
     """Return the error for an option that `command` no longer has, or None if the command never had it.
 
     `available` contains the options of the command.
@@ -46,7 +46,7 @@ def removed_option(command: str, option: str, available: set[str]) -> str | None
     return None
 
 
-def removed_command(command: str) -> str | None:
+def explain_command(command: str) -> str | None:
     """Return the error for a command that no longer exists, or None if the command never existed."""
     _, replacements = table()
     instead = replacements.get(command)

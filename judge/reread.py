@@ -12,8 +12,8 @@ from judge.prompts.load import Task
 from judge.prompts.render import CODES, Mode
 from judge.runner.modes import label_orders
 from judge.store import Store
-from judge.store.export import stored_task
-from judge.store.label_rows import with_replies, without_judgement
+from judge.store.export import read_stored_task
+from judge.store.label_rows import find_without_judgement, with_replies
 from judge.types import Json, LabelDistribution, Reply, Status
 
 
@@ -38,23 +38,23 @@ def unlike_replies(store: Store, run: str) -> Iterator[Unlike]:
     # Labels of a derived run are computed from other runs, and have no replies.
     if not judged_fields:
         return
-    task, mode = stored_task(store, task_name), json.loads(options)
+    task, mode = read_stored_task(store, task_name), json.loads(options)
     if "mode" not in mode:
         # Imported answers have no replies, only labels.
         return
     for (unit, _), rows in groupby(with_replies(store.conn, run), key=lambda row: row[:2]):
         labels = list(rows)
         stored = {row[3]: row for row in labels if row[3] is not None}
-        expected = _expected(task, mode, str(labels[0][2]), stored)
+        expected = _expect_labels(task, mode, str(labels[0][2]), stored)
         for name, value in expected.items():
             stored_labels = stored[name][4] if name in stored else None
             if stored_labels != value:
                 yield Unlike(unit, name, value, stored_labels)
-    for unit, name, value in without_judgement(store.conn, run):
+    for unit, name, value in find_without_judgement(store.conn, run):
         yield Unlike(unit, name, None, value)
 
 
-def _expected(
+def _expect_labels(
     task: Task, options: Mapping[str, Json], reply: str, stored: Mapping[str, sqlite3.Row]
 ) -> dict[str, str]:
     """Return a mapping from field to label in the reply, including derived fields. It is empty if the reply

@@ -7,7 +7,7 @@ contains it. These are derived from the table:
     the command-line options of `judge run` and similar commands    judge.cli.options
     the arguments of `Study.run`, `improve` and `suite`             adjudge.options
     the options that a recipe sets                                  `decided`
-    the options with which a stored run is resumed                  `of_stored`
+    the options with which a stored run is resumed                  `from_stored`
     the command that resumes it                                     `words`
     the settings that distinguish runs of one task and model        `settings_of`
 """
@@ -72,7 +72,7 @@ class Declared:
     stored: bool = False
     """Whether a stored run contains the option, under the field's name."""
 
-    def named(self, name: str) -> Declared:
+    def complete(self, name: str) -> Declared:
         """Return the declaration with the defaults that depend on the name, the kind and `decided`."""
         return dataclasses.replace(
             self,
@@ -207,7 +207,7 @@ class RunOptions:
     )
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> RunOptions:
+    def from_options(cls, options: Mapping[str, Any]) -> RunOptions:
         """Build the options from arguments by name. Ignore other arguments, and use the defaults for missing
         ones.
         """
@@ -225,7 +225,7 @@ class RunOptions:
 
 
 WRITTEN: Mapping[str, Declared] = {
-    field.name: field.metadata["declared"].named(field.name) for field in dataclasses.fields(RunOptions)
+    field.name: field.metadata["declared"].complete(field.name) for field in dataclasses.fields(RunOptions)
 }
 """The declaration of each option, by name."""
 IDENTITY = tuple(name for name, written in WRITTEN.items() if written.identity)
@@ -306,22 +306,22 @@ def _order_text(first: str, orders: int) -> str:
     return str(orders) if first == "declared" else f"{first}*{orders}"
 
 
-def given(options: RunOptions) -> dict[str, Any]:
+def get_given(options: RunOptions) -> dict[str, Any]:
     """Return the options that differ from their defaults, by name."""
     # Values are compared with the default, because 0 is a valid seed.
     every = {name: getattr(options, name) for name in WRITTEN}
     return {name: value for name, value in every.items() if value != getattr(_DEFAULTS, name)}
 
 
-def decided(options: RunOptions) -> list[str]:
+def list_decided(options: RunOptions) -> list[str]:
     """Return the flags of the given options that a recipe sets."""
-    return [WRITTEN[name].flag for name in given(options) if WRITTEN[name].decided]
+    return [WRITTEN[name].flag for name in get_given(options) if WRITTEN[name].decided]
 
 
 def words(options: RunOptions) -> list[str]:
     """Return the options that differ from their defaults as command-line arguments."""
     line: list[str] = []
-    for name, value in given(options).items():
+    for name, value in get_given(options).items():
         written = WRITTEN[name]
         if written.kind == "flag":
             line.append(written.flag)
@@ -335,7 +335,7 @@ def words(options: RunOptions) -> list[str]:
     return line
 
 
-def typed(options: RunOptions) -> dict[str, Json]:
+def get_typed(options: RunOptions) -> dict[str, Json]:
     """Return the recipe and the provider options, which are stored with the run because later commands need
     them.
     """
@@ -347,7 +347,7 @@ def typed(options: RunOptions) -> dict[str, Json]:
     return {**facts, "settings": public} if public else facts
 
 
-def of_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions]:
+def from_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions]:
     """Return the model as typed, and the options with which a stored run is resumed.
 
     `model` and `stored` are the columns `model` and `options` of the study's table of runs.
@@ -381,8 +381,8 @@ def settings_of(model: str, stored: Mapping[str, Json]) -> dict[str, Json]:
 
     They are the options in the identity that differ from their defaults, as plain JSON values.
     """
-    _, options = of_stored(model, stored)
-    settings = {name: value for name, value in given(options).items() if WRITTEN[name].identity}
+    _, options = from_stored(model, stored)
+    settings = {name: value for name, value in get_given(options).items() if WRITTEN[name].identity}
     # All runs of one model have this name, so it distinguishes none of them.
     settings.pop("asked_as", None)
     for name, value in settings.items():
@@ -392,7 +392,7 @@ def settings_of(model: str, stored: Mapping[str, Json]) -> dict[str, Json]:
     return settings
 
 
-def in_words(settings: Mapping[str, Json]) -> str:
+def describe(settings: Mapping[str, Json]) -> str:
     """Return the settings as command-line arguments, or `defaults` if there are none."""
     options = RunOptions(**{name: value for name, value in settings.items() if name in WRITTEN})
     return " ".join(words(options)) or "defaults"
@@ -412,7 +412,7 @@ def differences(runs: Sequence[tuple[str, Mapping[str, Json]]]) -> list[str]:
     beyond = {name for name in beyond if len({str(stored.get(name)) for _, stored in runs}) > 1}
     descriptions = []
     for model, stored in runs:
-        settings = in_words(settings_of(model, stored))
+        settings = describe(settings_of(model, stored))
         extra = [
             f"{name}={str(stored[name])[:40]}" for name in sorted(beyond) if stored.get(name) is not None
         ]

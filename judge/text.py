@@ -69,7 +69,7 @@ def _ids(part: str, known: Collection[str]) -> list[str]:
     return [f"{prefix}{n}" for n in range(first, last + 1)]
 
 
-def folded(text: str) -> str:
+def normalise(text: str) -> str:
     """Normalise a short text for comparisons: case, spaces and a final full stop are ignored."""
     return " ".join(text.casefold().split()).rstrip(" .")
 

@@ -30,9 +30,9 @@ def _uv() -> Path | None:
 
 def _embedded_model() -> Path | None:
     """The weights of the embedded model."""
-    from judge.providers.llamacpp import bundled_weights
+    from judge.providers.llamacpp import find_bundled_weights
 
-    return bundled_weights()
+    return find_bundled_weights()
 
 
 def _minilm() -> Path | None:

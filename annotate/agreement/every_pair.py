@@ -48,7 +48,7 @@ class Pairs:
         return row
 
 
-def all_pairs(
+def compute_pairs(
     ratings: Ratings, keys: Sequence[str], *, level: str, first: Sequence[str], second: Sequence[str]
 ) -> Pairs:
     """Return the agreement of every annotator in `first` with every annotator in `second`, each pair once.
@@ -72,7 +72,7 @@ def all_pairs(
     cells = product.tocoo()
     left, k = np.divmod(cells.row.astype(np.int64), q)
     right, j = np.divmod(cells.col.astype(np.int64), q)
-    wanted = _wanted(names, first, second)
+    wanted = _mask_wanted(names, first, second)
     keep = wanted[left, right]
     pair, of_pair = np.unique(left[keep] * len(names) + right[keep], return_inverse=True)
     where, shape = (of_pair, k[keep] * q + j[keep]), (len(pair), q * q)
@@ -97,7 +97,9 @@ def all_pairs(
     return Pairs(names, a, b, n_units, values, int(wanted.sum()))
 
 
-def _wanted(names: Sequence[str], first: Sequence[str], second: Sequence[str]) -> np.ndarray[tuple[int, int]]:
+def _mask_wanted(
+    names: Sequence[str], first: Sequence[str], second: Sequence[str]
+) -> np.ndarray[tuple[int, int]]:
     place = {name: i for i, name in enumerate(names)}
     wanted = np.zeros((len(names), len(names)), dtype=np.bool_)
     rows, columns = [place[n] for n in first], [place[n] for n in second]

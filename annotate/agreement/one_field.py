@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Unpack
 
-from annotate.agreement.every_pair import Pairs, all_pairs
+from annotate.agreement.every_pair import Pairs, compute_pairs
 from judge import plugins
 from judge.errors import AdjudgeError, BadInput, UsageError
 from judge.labels import relation
 from judge.labels.batches import members
 from judge.labels.panel import MOST_LABELS, Panel
 from judge.labels.reference import Reference
-from judge.labels.scope import Scope, all_in_conflict, fields_of, read_panel
+from judge.labels.scope import Scope, describe_conflicts, fields_of, read_panel
 from judge.stats import METRICS, Comparison, Confusion, class_scores, confusion, label_shares
-from judge.stats.bootstrap import How
+from judge.stats.bootstrap import IntervalOptions
 from judge.store import Store
-from judge.store.export import known_task
+from judge.store.export import find_task
 from judge.types import Measure
 
 # Longer lists of pairs are summarised: more rows are hard to read, and intervals take time to compute.
@@ -101,7 +101,7 @@ def panels_of(
     else:
         every = fields_of(store)
         if task:
-            of_task = known_task(store, task).fields
+            of_task = find_task(store, task).fields
             wanted = [(f, task) for f in of_task if any(f == row.field for row in every)]
         else:
             wanted = [(row.field, row.task) for row in every]
@@ -112,7 +112,7 @@ def panels_of(
     for name, of in wanted:
         try:
             scope = Scope(name, of, batch, tuple(runs), named, level, domain)
-            panels.append(read_panel(store, scope, distributions=False).cut())
+            panels.append(read_panel(store, scope, distributions=False).drop_undrawn())
         except (BadInput, UsageError) as e:
             refused.append(e)
     # A field that was requested must be measured. Without a request, the other fields still are, and this one
@@ -122,19 +122,19 @@ def panels_of(
     enough = [panel for panel in panels if len(panel.ratings.annotators) >= 2]
     if not enough:
         listed = ", ".join(f"{p.field} ({', '.join(p.ratings.annotators)})" for p in panels) or "none yet"
-        conflicts = f"; {in_conflict}" if (in_conflict := all_in_conflict(store)) else ""
+        conflicts = f"; {in_conflict}" if (in_conflict := describe_conflicts(store)) else ""
         raise BadInput(
             f"{store.path}: no field was labelled by two annotators; available: {listed}{conflicts}"
         )
-    return enough, [*map(str, refused), *_without_a_label(store, {name for name, _ in wanted}, field or task)]
+    return enough, [*map(str, refused), *_note_unlabelled(store, {name for name, _ in wanted}, field or task)]
 
 
-def _without_a_label(store: Store, wanted: set[str], named: str | None) -> list[str]:
+def _note_unlabelled(store: Store, wanted: set[str], named: str | None) -> list[str]:
     """Return a note on the fields that would be silently missing, because all of their labels are in conflict."""
     if named:
         return []
     fields = sorted(relation.conflict_counts(store.conn).keys() - wanted)
-    return [f"'{name}' has no label that counts: {all_in_conflict(store, name)}" for name in fields]
+    return [f"'{name}' has no label that counts: {describe_conflicts(store, name)}" for name in fields]
 
 
 def usual(panel: Panel, pair: bool) -> list[str]:
@@ -176,7 +176,7 @@ def analyse(
     *,
     names: Sequence[str] | None = None,
     per_class: bool = False,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> Agreement:
     """Compute the agreement between all annotators: groups, pairs, judges with the reference, and each label.
 
@@ -190,16 +190,16 @@ def analyse(
     done: set[frozenset[str]] = set()
     for title, group in _groups(panel):
         keys = list(dict.fromkeys(wanted[0] + (wanted[1] if len(group) == 2 else [])))
-        result.groups.append(Block(title, group, panel.measure(group, keys, **how)))
+        result.groups.append(Block(title, group, panel.measure(group, keys, **options)))
         # The block for a group of two also has the coefficients for the pair, so the pair is not listed again.
         if len(group) == 2:
             done.add(frozenset(group))
     for title, pairs in _lists(panel):
         left = [pair for pair in pairs if frozenset(pair) not in done]
         done.update(frozenset(pair) for pair in left)
-        _add_pairs(result, title, left, wanted[1], how)
+        _add_pairs(result, title, left, wanted[1], options)
     if reference is not None:
-        result.compared = panel.judges_compared(reference.name, **how)
+        result.compared = panel.judges_compared(reference.name, **options)
     # Numbers have no classes, so there is no confusion matrix, no table by label, and no shares.
     if panel.numeric:
         return result
@@ -210,14 +210,16 @@ def analyse(
     elif not compared and panel.known and vote is not None:
         compared = [(vote.name, panel.known[0])]
     title, group = _groups(panel)[0]
-    result.classes.append(Block(title, group, panel.class_agreement(group, **how)))
+    result.classes.append(Block(title, group, panel.class_agreement(group, **options)))
     for first, second in compared:
         pair = [first, second]
-        result.confusions.append(confusion(panel.together(*pair), first, second))
+        result.confusions.append(confusion(panel.select_common(*pair), first, second))
         if set(pair) != set(group):
-            result.classes.append(Block(f"{first} with {second}", pair, panel.class_agreement(pair, **how)))
+            result.classes.append(
+                Block(f"{first} with {second}", pair, panel.class_agreement(pair, **options))
+            )
         if per_class:
-            scores = class_scores(panel.together(*pair), first, second, field=panel.field, **how)
+            scores = class_scores(panel.select_common(*pair), first, second, field=panel.field, **options)
             result.classes.append(Block(f"{first} against {second}", pair, scores))
     # Judges label all units; people label the sampled ones, which are weighted.
     whole, drawn = label_shares(panel.table), label_shares(panel.of_draw)
@@ -253,20 +255,24 @@ def _lists(panel: Panel) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def _add_pairs(
-    result: Agreement, title: str, pairs: Sequence[tuple[str, str]], keys: Sequence[str], how: How
+    result: Agreement,
+    title: str,
+    pairs: Sequence[tuple[str, str]],
+    keys: Sequence[str],
+    options: IntervalOptions,
 ) -> None:
     panel = result.panel
     if not pairs:
         return
     if len(pairs) <= MOST_PAIRS:
-        every = [m for pair in pairs for m in panel.measure(pair, keys, **how)]
+        every = [m for pair in pairs for m in panel.measure(pair, keys, **options)]
         result.pairs.append(Block(title, list(dict.fromkeys(n for pair in pairs for n in pair)), every))
-    # `all_pairs` counts labels in a matrix, which scores with many values would make too large.
+    # `compute_pairs` counts labels in a matrix, which scores with many values would make too large.
     elif panel.are_scores:
         result.notes.append(f"{title}: {len(pairs)} pairs of scores are too many to list")
     else:
         first, second = zip(*pairs, strict=True)
-        table = all_pairs(
+        table = compute_pairs(
             panel.of_draw, keys, level=panel.level, first=sorted(set(first)), second=sorted(set(second))
         )
         result.pairs.append(Many(title, table))

@@ -10,7 +10,7 @@ from judge.console import table, visible
 from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.stats import AltTest, DawidSkene, alt_test, dawid_skene, measures
-from judge.stats.bootstrap import How
+from judge.stats.bootstrap import IntervalOptions
 from judge.types import Json, Measure
 
 LATENT = "dawid_skene"
@@ -19,7 +19,7 @@ LATENT = "dawid_skene"
 class Extras:
     """The alt-test of each judge and the latent labels of one field, each only if requested."""
 
-    def __init__(self, panel: Panel, how: How, epsilon: float | None, latent: bool) -> None:
+    def __init__(self, panel: Panel, options: IntervalOptions, epsilon: float | None, latent: bool) -> None:
         """Compute the requested results. The alt-test is not computed if `epsilon` is None. Raises UsageError
         if data is missing.
         """
@@ -30,22 +30,22 @@ class Extras:
         self.latent: DawidSkene | None = None
         self.against: list[Measure] = []
         if latent:
-            self._find_latent(how)
+            self._find_latent(options)
 
-    def _find_latent(self, how: How) -> None:
+    def _find_latent(self, options: IntervalOptions) -> None:
         panel = self.panel
         if panel.numeric:
             raise UsageError(f"--measure dawid_skene requires labels, but '{panel.field}' has numbers")
         if len(self.names) < 2:
             raise UsageError("--measure dawid_skene requires at least two people or judges")
-        table = panel.weighted(panel.ratings.select(self.names))
+        table = panel.add_weights(panel.ratings.select(self.names))
         self.latent = dawid_skene(table)
         if panel.known:
             # If units are weighted, units that were not drawn are in neither table.
             known = panel.of_draw if table.weights is not None else panel.table
             pair = known.select(panel.known[:1]).with_annotator(LATENT, self.latent.codes)
             keys = ["percent", "cohen_kappa"]
-            self.against = measures(pair, keys, level=panel.level, field=panel.field, **how)
+            self.against = measures(pair, keys, level=panel.level, field=panel.field, **options)
 
     def texts(self) -> list[str]:
         """Return one text for each result."""
@@ -70,7 +70,7 @@ class Extras:
             "labels": list(self.panel.domain),
             "prevalence": latent.prevalence.tolist(),
             "annotators": [
-                {"annotator": name, "n_labels": n, "accuracy": accuracy, "confusion": _no_nan(matrix)}
+                {"annotator": name, "n_labels": n, "accuracy": accuracy, "confusion": _replace_nan(matrix)}
                 for name, n, accuracy, matrix in rows
             ],
             "against_reference": [m.as_json() for m in self.against],
@@ -108,7 +108,7 @@ def _alt_tests(panel: Panel, epsilon: float) -> list[AltTest]:
         raise UsageError(f"--measure alt_test requires labels, but '{panel.field}' has continuous numbers")
     level = "interval" if panel.level == "ratio" else panel.level
     return [
-        alt_test(panel.weighted(panel.ratings), judge, panel.people, level=level, epsilon=epsilon)
+        alt_test(panel.add_weights(panel.ratings), judge, panel.people, level=level, epsilon=epsilon)
         for judge in panel.judges
     ]
 
@@ -133,7 +133,7 @@ def _alt_test_text(result: AltTest) -> str:
             f"{result.advantage:.3f}: {'passed' if result.passed else 'not passed'} (0.5 passes)"
         )
     if result.skipped:
-        reasons = "; ".join(f"{name}: {why}" for name, why in result.skipped[:3])
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in result.skipped[:3])
         more = " ..." if len(result.skipped) > 3 else ""
         lines.append(visible(f"not tested: {len(result.skipped)} ({reasons}{more})"))
     lines += [f"- {note}" for note in result.notes]
@@ -144,10 +144,10 @@ def _alt_test_json(test: AltTest) -> dict[str, Json]:
     return {
         **asdict(test),
         "compared": [asdict(comparison) for comparison in test.compared],
-        "skipped": [{"annotator": name, "reason": why} for name, why in test.skipped],
+        "skipped": [{"annotator": name, "reason": reason} for name, reason in test.skipped],
     }
 
 
-def _no_nan(matrix: list[list[float]]) -> list[list[float | None]]:
+def _replace_nan(matrix: list[list[float]]) -> list[list[float | None]]:
     # A label that nobody has in the latent classes has no rates, and JSON has no NaN.
     return [[None if math.isnan(v) else v for v in row] for row in matrix]

@@ -15,7 +15,7 @@ from judge.console import db_option
 from judge.errors import UsageError
 
 
-def in_study(command: Callable[..., int | None]) -> Callable[..., int | None]:
+def with_study(command: Callable[..., int | None]) -> Callable[..., int | None]:
     """Add the option -d FILE to a command. The command receives `store`, the open study, which is closed at its end."""
 
     @db_option
@@ -37,7 +37,9 @@ class BatchName(click.Argument):
         rows = _batches(ctx)
         listed = ", ".join(f"{row['batch']} ({', '.join(row['annotators'])})" for row in rows)
         # The example names the newest batch, which is most likely to be the one that the user needs.
-        raise UsageError(f"specify a batch; available: {listed}; for example: {_typed(ctx, rows[-1])}")
+        raise UsageError(
+            f"specify a batch; available: {listed}; for example: {_format_command(ctx, rows[-1])}"
+        )
 
 
 class Person(click.Option):
@@ -54,7 +56,7 @@ class Person(click.Option):
             raise UsageError(f"no batch '{name}'; available: {listed}")
         people = ", ".join(row["annotators"])
         raise UsageError(
-            f"specify your name with --as: batch '{row['batch']}' is for {people}; for example: {_typed(ctx, row)}"
+            f"specify your name with --as: batch '{row['batch']}' is for {people}; for example: {_format_command(ctx, row)}"
         )
 
 
@@ -78,7 +80,7 @@ def open_command(batch: str, person: str, study: Path) -> str:
     return command("annotate open", batch, "--as", person, study=study)
 
 
-def _typed(ctx: click.Context, row: dict[str, Any]) -> str:
+def _format_command(ctx: click.Context, row: dict[str, Any]) -> str:
     sits = any(param.name == "person" and param.required for param in ctx.command.params)
     # A lead is one of the annotators only if there is nobody else.
     who = "NAME" if ctx.info_name == "adjudicate" else row["annotators"][0]

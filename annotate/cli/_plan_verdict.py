@@ -74,7 +74,7 @@ def text(plan: VerdictPlan) -> str:
         ]
         for condition in plan.verdict.conditions
     ]
-    lines += [table(head, rows), "", needs(plan), ""]
+    lines += [table(head, rows), "", describe_needs(plan), ""]
     if plan.curve:
         head = ["more units", "more questions", "decided", "trust", "do not trust"]
         chances = [[c.more_units, c.more_clusters, c.decided, c.trusted, c.distrusted] for c in plan.curve]
@@ -83,7 +83,7 @@ def text(plan: VerdictPlan) -> str:
     return visible("\n".join(lines))
 
 
-def needs(plan: VerdictPlan) -> str:
+def describe_needs(plan: VerdictPlan) -> str:
     """Return a sentence that says how many more units are needed, who must label them, and the range."""
     if plan.decision != "undecided":
         return "Decided: no more labels are needed for a verdict."
@@ -91,9 +91,7 @@ def needs(plan: VerdictPlan) -> str:
         return f"More labels may not decide the verdict: {plan.why}."
     # With one unit for each question, both numbers are the same.
     questions = f" on {plan.more_clusters:,} more questions" if plan.more_clusters != plan.more_units else ""
-    start = (
-        f"Still needed: about {plan.more_units:,} more units{questions}, labelled by {by(plan.labelled_by)}"
-    )
+    start = f"Still needed: about {plan.more_units:,} more units{questions}, labelled by {describe_annotators(plan.labelled_by)}"
     if not plan.curve:
         return f"{start}; {plan.why}."
     half = f"{plan.half:,} for a probability of 50 %" if plan.half is not None else ""
@@ -103,7 +101,7 @@ def needs(plan: VerdictPlan) -> str:
     )
 
 
-def by(names: tuple[str, ...]) -> str:
+def describe_annotators(names: tuple[str, ...]) -> str:
     """Return the names of all annotators as text, or their number if there are many."""
     if len(names) == 1:
         return names[0]

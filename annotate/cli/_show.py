@@ -24,9 +24,11 @@ def text(result: Agreement) -> str:
     parts = [_head(result)]
     parts += [f"{_title(block)}\n{_group(block)}" for block in result.groups]
     for block in result.pairs:
-        parts.append(_many(block) if isinstance(block, Many) else f"{visible(block.title)}\n{_pairs(block)}")
+        parts.append(
+            _format_many(block) if isinstance(block, Many) else f"{visible(block.title)}\n{_pairs(block)}"
+        )
     if result.compared:
-        parts.append(_compared(result))
+        parts.append(_describe_comparison(result))
     if result.classes:
         parts.append(f"label by label\n{_classes(result.classes)}")
     if result.shares:
@@ -45,7 +47,7 @@ def _head(result: Agreement) -> str:
     questions = f", {ratings.n_clusters:,} questions" if ratings.clustered else ""
     lines = [f"{panel.field} ({panel.level}): {labels}", f"{ratings.n_units:,} units{questions}"]
     for kind in AnnotatorKind:
-        names = panel.of_kind(kind)
+        names = panel.select_kinds(kind)
         if not names:
             continue
         shown_names = ", ".join(names[:MOST_SHOWN]) + (" ..." if len(names) > MOST_SHOWN else "")
@@ -84,7 +86,7 @@ def _pairs(block: Block) -> str:
     return table([*head, *(m.title for m in every[0][1])], rows)
 
 
-def _compared(result: Agreement) -> str:
+def _describe_comparison(result: Agreement) -> str:
     assert result.reference is not None
     m = result.compared[0].difference
     head = f"judges compared by {m.title.replace('_difference', '')} with {result.reference.text}: B - A on the {m.n_units:,} units that all of them labelled"
@@ -101,7 +103,7 @@ def _p(value: float | None) -> str:
     return "" if value is None else "<0.001" if value < 0.0005 else f"{value:.3f}"
 
 
-def _many(many: Many) -> str:
+def _format_many(many: Many) -> str:
     rows = []
     for key in many.pairs.values:
         row = many.pairs.summary(key)
@@ -177,7 +179,9 @@ def confusion_text(confusion: Confusion) -> str:
 
 def _remarks(result: Agreement) -> Iterator[str]:
     every = [*result.measures, *(c.difference for c in result.compared)]
-    reasons = dict.fromkeys(f"{m.title}{_of(m)} is undefined: {m.reason}" for m in every if m.reason)
+    reasons = dict.fromkeys(
+        f"{m.title}{_describe_coverage(m)} is undefined: {m.reason}" for m in every if m.reason
+    )
     yield from list(reasons)[:MOST_REASONS]
     if len(reasons) > MOST_REASONS:
         yield f"and {len(reasons) - MOST_REASONS} more are undefined (--json has every reason)"
@@ -196,6 +200,6 @@ def _once(notes: Iterable[str]) -> Iterator[str]:
         yield least if len(group) == 1 else f"{least} (the smallest of {len(group)} such numbers)"
 
 
-def _of(measure: Measure) -> str:
+def _describe_coverage(measure: Measure) -> str:
     names = measure.annotators or ()
     return f" of {' and '.join(names)}" if 0 < len(names) <= 3 else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from judge.console import db_option, note, together
+from judge.console import combine_options, db_option, note
 from judge.errors import UsageError
 from judge.store import Store
 from judge.types import attributes
@@ -133,7 +133,7 @@ def source_options(function: F) -> F:
         source = LabelSource(**{name: given.pop(name) for name in option_names if name in given})
         return function(source=source, **given)
 
-    return together(  # type: ignore[return-value]
+    return combine_options(  # type: ignore[return-value]
         click.argument("table", required=False, type=click.Path(path_type=Path)),
         db_option,
         click.option("--field", metavar="FIELD", help="Use only this field of the study (default: all)."),

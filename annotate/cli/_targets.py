@@ -43,22 +43,22 @@ def write(texts: Mapping[Path, str]) -> None:
     with ExitStack() as files:
         for path, text in texts.items():
             if not _is_device(path):
-                files.enter_context(_whole(path, text))
+                files.enter_context(_replace_at_end(path, text))
         for path, text in texts.items():
             # After the parts of all files, because nothing can be taken back from a pipe.
             if _is_device(path):
-                with _explained(path), path.open("w", encoding="utf-8", newline="\n") as file:
+                with _explain_errors(path), path.open("w", encoding="utf-8", newline="\n") as file:
                     file.write(text)
 
 
 @contextmanager
-def _whole(path: Path, text: str) -> Iterator[None]:
+def _replace_at_end(path: Path, text: str) -> Iterator[None]:
     """Write the text to a temporary file in the same folder, which replaces the file at the end unless an error occurs."""
     target = path.resolve()
     # A random name, because two reports may be written into one folder at once.
     part = target.with_name(f".adjudge-{secrets.token_hex(6)}.part")
     try:
-        with _explained(path):
+        with _explain_errors(path):
             with part.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(text)
                 file.flush()
@@ -68,7 +68,7 @@ def _whole(path: Path, text: str) -> Iterator[None]:
                 # The new file keeps the permissions of the one that it replaces.
                 part.chmod(stat.S_IMODE(target.stat().st_mode))
         yield
-        with _explained(path):
+        with _explain_errors(path):
             part.replace(target)
     finally:
         with suppress(OSError):
@@ -81,7 +81,7 @@ def _is_device(path: Path) -> bool:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _explain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     # A reader of stdout that has gone is no error (judge.console).

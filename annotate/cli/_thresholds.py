@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Unpack
 
-from judge.console import named_number
+from judge.console import parse_named_number
 from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import Reference
 from judge.stats import METRICS, class_scores
-from judge.stats.bootstrap import How
+from judge.stats.bootstrap import IntervalOptions
 from judge.types import Json, Measure
 
 On = Literal["value", "lower"]
@@ -59,7 +59,7 @@ def parse(values: Sequence[str]) -> list[Limit]:
     """Parse the requested limits. Raises UsageError for text that is not MEASURE[:A,B]=X."""
     limits = []
     for typed in values:
-        left, least = named_number(typed, "--fail-under", "MEASURE=0.6 or MEASURE:A,B=0.6")
+        left, least = parse_named_number(typed, "--fail-under", "MEASURE=0.6 or MEASURE:A,B=0.6")
         name = next((n for n in NAMES if left == n or left.startswith(n + ":")), None)
         if name is None:
             known = ", ".join(sorted(NAMES))
@@ -74,7 +74,7 @@ def check(
     on: On,
     *,
     named: bool,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> tuple[list[LimitCheck], list[str]]:
     """Compare each limit with the measures of the fields that it applies to: once, or for each judge if no pair is named.
 
@@ -93,8 +93,8 @@ def check(
         for panel, reference in of_judges or fields:
             try:
                 checked += [
-                    _checked(limit, on, _measure(panel, limit, who, how))
-                    for who in _who(panel, reference, limit, named=named)
+                    _check_limit(limit, on, _measure(panel, limit, who, options))
+                    for who in _find_annotators(panel, reference, limit, named=named)
                 ]
             except UsageError as e:
                 refused.append(e)
@@ -111,7 +111,9 @@ def check(
     return checked, passed_over
 
 
-def _who(panel: Panel, reference: Reference | None, limit: Limit, *, named: bool) -> list[list[str]]:
+def _find_annotators(
+    panel: Panel, reference: Reference | None, limit: Limit, *, named: bool
+) -> list[list[str]]:
     everyone = list(panel.ratings.annotators)
     # An annotator may be called all, or people.
     if limit.who == ALL and ALL not in everyone:
@@ -137,20 +139,20 @@ def pair_of(panel: Panel, who: str, typed: str) -> list[str]:
     parts = who.split(",")
     # Names may contain commas, so each comma is tried as the one between the two.
     for i in range(1, len(parts)):
-        pair = [_named(names, ",".join(side).strip()) for side in (parts[:i], parts[i:])]
+        pair = [_find_name(names, ",".join(side).strip()) for side in (parts[:i], parts[i:])]
         if None not in pair and pair[0] != pair[1]:
             return [name for name in pair if name is not None]
     listed = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "")
     raise UsageError(f"{typed}: '{who}' is not a pair A,B of annotators; available: {listed}")
 
 
-def _named(names: Sequence[str], wanted: str) -> str | None:
+def _find_name(names: Sequence[str], wanted: str) -> str | None:
     # Runs are shown with the end of their ids.
     ends = [name for name in names if name.endswith(f" · {wanted.upper()}")]
     return wanted if wanted in names else ends[0] if len(ends) == 1 else None
 
 
-def _measure(panel: Panel, limit: Limit, names: list[str], how: How) -> Measure:
+def _measure(panel: Panel, limit: Limit, names: list[str], options: IntervalOptions) -> Measure:
     if limit.measure in SCORES or (limit.measure in METRICS and METRICS[limit.measure].pair):
         if len(names) != 2:
             raise UsageError(
@@ -159,12 +161,12 @@ def _measure(panel: Panel, limit: Limit, names: list[str], how: How) -> Measure:
     elif len(names) < 2:
         raise UsageError(f"--fail-under {limit.typed}: requires at least two annotators")
     if limit.measure in SCORES:
-        scores = class_scores(panel.together(*names), names[0], names[1], field=panel.field, **how)
+        scores = class_scores(panel.select_common(*names), names[0], names[1], field=panel.field, **options)
         return next(m for m in scores if m.measure == limit.measure)
-    return panel.measure(names, panel.keys([limit.measure]), **how)[0]
+    return panel.measure(names, panel.keys([limit.measure]), **options)[0]
 
 
-def _checked(limit: Limit, on: On, measure: Measure) -> LimitCheck:
+def _check_limit(limit: Limit, on: On, measure: Measure) -> LimitCheck:
     names = measure.annotators or ()
     names_text = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
     kind = f" ({measure.weights})" if measure.weights else ""
@@ -173,8 +175,8 @@ def _checked(limit: Limit, on: On, measure: Measure) -> LimitCheck:
     if measure.value is None:
         return LimitCheck(limit, on, measure, None, False, f"{measure_text} is undefined: {measure.reason}")
     if seen is None:
-        why = "; ".join(measure.notes) or "no interval"
-        return LimitCheck(limit, on, measure, None, False, f"{measure_text} has no lower bound: {why}")
+        reason = "; ".join(measure.notes) or "no interval"
+        return LimitCheck(limit, on, measure, None, False, f"{measure_text} has no lower bound: {reason}")
     bound = "" if on == "value" else "lower bound of "
     sign = ">=" if seen >= limit.least else "<"
     return LimitCheck(

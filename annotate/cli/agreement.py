@@ -15,7 +15,7 @@ from judge.types import Json
 
 if TYPE_CHECKING:
     from annotate.agreement.one_field import Agreement
-    from judge.stats.bootstrap import How
+    from judge.stats.bootstrap import IntervalOptions
 
 COLUMNS = (
     *("field", "measure", "weights", "level", "annotators", "value", "low", "high", "confidence"),
@@ -103,7 +103,7 @@ def agreement(options: AgreementAsked) -> None:
     from annotate.cli._extras import Extras
     from judge.labels.reference import resolve
 
-    how: How = {
+    how: IntervalOptions = {
         "interval": None if options.interval == "none" else options.interval,
         "confidence": options.confidence,
     }
@@ -134,7 +134,7 @@ def agreement(options: AgreementAsked) -> None:
     )
     measures = [m.as_json() for r in results for m in r.measures]
     for path in options.output.pages:
-        path.write_text(csv_text([_flat(row) for row in measures], COLUMNS), encoding="utf-8")
+        path.write_text(csv_text([_flatten(row) for row in measures], COLUMNS), encoding="utf-8")
     if options.as_json:
         emit_json(
             "agreement",
@@ -208,7 +208,7 @@ def _field(result: Agreement) -> dict[str, Json]:
     }
 
 
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
+def _flatten(row: dict[str, Any]) -> dict[str, Any]:
     # With all digits, because others compute with the values of the table.
     whole = {k: repr(v) if isinstance(v, float) else v for k, v in row.items()}
     # Names may contain commas.

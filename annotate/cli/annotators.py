@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from judge.console import db_option, emit_json, emit_rows, json_option, tell
+from judge.console import db_option, emit_json, emit_rows, json_option, print_result
 from judge.errors import UsageError
 from judge.store import Store
 
@@ -45,7 +45,7 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> None:
     with Store.open(db, create=False) as store:
         profile = set_profile(store, name, given)
     profile_text = "; ".join(f"{key}: {value}" for key, value in profile.items()) or "no values"
-    tell("annotator", {"annotator": name, "profile": profile}, f"{name}: {profile_text}", as_json)
+    print_result("annotator", {"annotator": name, "profile": profile}, f"{name}: {profile_text}", as_json)
 
 
 @annotators.command("list")

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from annotate.batch_plan import DRAWS, BatchPlan, drawn_by
-from annotate.cli._named import BatchName, in_study, open_command
+from annotate.batch_plan import DRAWS, BatchPlan, plan_draw
+from annotate.cli._named import BatchName, open_command, with_study
 from judge.commands import command
-from judge.console import emit_json, emit_rows, json_option, note, say, table
+from judge.console import emit_json, emit_rows, json_option, note, print_lines, table
 from judge.errors import UsageError
 from judge.store import Store
 
@@ -89,7 +89,7 @@ def batches() -> None:
 @click.option("--until-decided", is_flag=True, help="Draw blocks until the verdict is decided, up to -n.")
 @click.option("--judges", metavar="RUN,RUN", help="Judge runs to compute the verdict for.")
 @allow_option
-@in_study
+@with_study
 @json_option
 def new(
     name: str,
@@ -128,15 +128,15 @@ def new(
     exported. With --allow-exposed, labels by annotators who saw an answer are stored as assisted.
     """
     from annotate.drawing.batch import new_batch
-    from judge.store.export import find_run, known_task
+    from judge.store.export import find_run, find_task
 
     people = [a.strip() for a in annotators.split(",") if a.strip()]
-    task = known_task(store, task_name)
+    task = find_task(store, task_name)
     # Runs are stored by id, because `last` may later mean a different run.
     runs = [find_run(store, r.strip())["run_id"] for r in judges.split(",") if r.strip()] if judges else []
-    plan = BatchPlan(name, people, judges=runs, **drawn_by(draw, run), **options)
+    plan = BatchPlan(name, people, judges=runs, **plan_draw(draw, run), **options)
     # The first block; later ones are opened by `next_block`.
-    made = new_batch(store, task, plan.in_blocks() if until_decided else plan)
+    made = new_batch(store, task, plan.to_blocks() if until_decided else plan)
     if as_json:
         emit_json("batch-new", {s: getattr(made, s) for s in made.__slots__ if s != "notes"})
         return
@@ -167,7 +167,7 @@ def _weight(stratum: Mapping[str, Any]) -> Any:
 @batches.command("show")
 @click.argument("name", required=False)
 @click.option("--guidelines", is_flag=True, help="Print questions, labels and guidelines as Markdown.")
-@in_study
+@with_study
 @json_option
 def show(name: str | None, guidelines: bool, store: Store, as_json: bool) -> None:
     """List the batches, or show the progress of one batch.
@@ -186,16 +186,16 @@ def show(name: str | None, guidelines: bool, store: Store, as_json: bool) -> Non
         _list(store, as_json)
         return
     if guidelines:
-        say(markdown(batch_info(store, name).task))
+        print_lines(markdown(batch_info(store, name).task))
         return
     document = show_batch(store, name)
     if as_json:
         emit_json("batch", document)
         return
     state = f"closed {document['closed'][:10]}" if document["closed"] else "open"
-    say(f"{name}: {document['task']}, {state}")
+    print_lines(f"{name}: {document['task']}, {state}")
     if assisted := document["options"].get("assisted"):
-        say(f"assisted, not blind: people see predictions in {assisted}")
+        print_lines(f"assisted, not blind: people see predictions in {assisted}")
     print()
     people = document["annotators"]
     rows = [
@@ -212,11 +212,11 @@ def show(name: str | None, guidelines: bool, store: Store, as_json: bool) -> Non
     print(table(head, rows))
     for p in people:
         if n := p["second_layer_open"]:
-            say(f"{p['annotator']}: the choice to keep or revise is missing for {n:,} units")
+            print_lines(f"{p['annotator']}: the choice to keep or revise is missing for {n:,} units")
         if p["stopped"]:
-            say(f"{p['annotator']}: excluded ({p['stopped']}); no result uses these labels")
+            print_lines(f"{p['annotator']}: excluded ({p['stopped']}); no result uses these labels")
     for warning in document["too_fast"]:
-        say(warning)
+        print_lines(warning)
     print()
     strata = [[s["stratum"], s["units"], _weight(s)] for s in document["strata"]]
     print(table(["stratum", "units", "weight"], strata))
@@ -224,7 +224,7 @@ def show(name: str | None, guidelines: bool, store: Store, as_json: bool) -> Non
     if adjudication["units"]:
         print(f"\nadjudicated: {adjudication['decided']} of {adjudication['units']}")
     if adjudication["policy"]:
-        say(f"policy: {adjudication['policy']}")
+        print_lines(f"policy: {adjudication['policy']}")
     _for_the_lead(document)
     if document["measures"]:
         print("\nAgreement so far (blind labels)")
@@ -254,27 +254,27 @@ def _for_the_lead(document: dict[str, Any]) -> None:
     parts = [f"people differ on {waiting['differ']} units"] if waiting["differ"] else []
     parts += [f"all skipped or flagged {waiting['stuck']} units"] if waiting["stuck"] else []
     if parts:
-        say(
+        print_lines(
             f"\nfor the lead: {', '.join(parts)}; to decide them: {command('annotate adjudicate', document['batch'], '--as', 'NAME')}"
         )
     for flag in document["flags"]:
         more = f" ({flag['note']})" if flag["note"] else ""
-        say(f"flag of {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}")
+        print_lines(f"flag of {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}")
 
 
 @batches.command("close")
 @click.argument("name", cls=BatchName)
 @click.option("--undo", is_flag=True, help="Reopen the batch.")
 @click.option("--note", "why", help="Reason to store with the change.")
-@in_study
-def close(name: str, undo: bool, why: str | None, store: Store) -> None:
+@with_study
+def close(name: str, undo: bool, reason: str | None, store: Store) -> None:
     """Close the batch NAME, so that nobody can label it."""
     from annotate.leading.lead import close_batch, reopen_batch
 
     if undo:
-        reopen_batch(store, name, why)
+        reopen_batch(store, name, reason)
         note(f"batch '{name}' is open again")
         return
-    close_batch(store, name, why)
+    close_batch(store, name, reason)
     labels = command("annotate export", name, "--labels", "-o", f"{name}.csv")
     note(f"batch '{name}' is closed; its labels: {labels}")

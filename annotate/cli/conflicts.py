@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotate.cli._named import in_study
+from annotate.cli._named import with_study
 from judge.commands import command
 from judge.console import emit_rows, json_option, note
 from judge.errors import Exit, UsageError
@@ -33,7 +33,7 @@ def conflicts() -> None:
 
 @conflicts.command("list")
 @click.option("--field", help="Use only labels of this field.")
-@in_study
+@with_study
 @json_option
 def list_(field: str | None, store: Store, as_json: bool) -> None:
     """List the conflicting labels, with the label from each source.
@@ -67,7 +67,7 @@ def list_(field: str | None, store: Store, as_json: bool) -> None:
 @click.option("--all", "every", is_flag=True, help="Resolve all conflicts.")
 @click.option("--annotator", help="Use only labels by this annotator.")
 @click.option("--field", help="Use only labels of this field.")
-@in_study
+@with_study
 def resolve(
     unit: str | None, keep: str, every: bool, annotator: str | None, field: str | None, store: Store
 ) -> None:
@@ -83,16 +83,16 @@ def resolve(
     is reopened.
     """
     from judge.store import label_sources
-    from judge.store.label_sources import by_time, by_value
+    from judge.store.label_sources import pick_by_time, pick_by_value
 
     if every == (unit is not None):
         raise UsageError(
             f"specify a unit or pass --all; to list the conflicts: {command('annotate conflicts list')}"
         )
     by = (
-        by_time("earliest" if keep == "earliest" else "latest")
+        pick_by_time("earliest" if keep == "earliest" else "latest")
         if keep in ("earliest", "latest")
-        else by_value(keep)
+        else pick_by_value(keep)
     )
     # Of two conflicts, the one on another field may not even have such a label.
     if every and keep not in ("earliest", "latest"):
@@ -120,7 +120,7 @@ def _nothing(conn: Connection, unit: str, field: str | None, annotator: str | No
 
 
 @click.command("verify")
-@in_study
+@with_study
 @json_option
 def verify(store: Store, as_json: bool) -> int:
     """Recompute all stored results, and list the differences.

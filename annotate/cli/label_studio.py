@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotate.cli._named import BatchName, in_study
+from annotate.cli._named import BatchName, with_study
 from annotate.exchange.label_studio.server import Server
 from judge.commands import command
 from judge.console import emit_json, json_option, note, notes, pairs
@@ -43,7 +43,7 @@ url_option = click.option(
     is_flag=True,
     help="Create one project for each annotator.",
 )
-@in_study
+@with_study
 @json_option
 def push(
     name: str,
@@ -81,7 +81,9 @@ def push(
         seen = preview(store, name, url, run=run, separate=separate, new=new)
         if as_json:
             emit_json("push", attributes(seen))
-        note(f"would send {seen.new:,} units to {_where(seen)}; {seen.there:,} were sent earlier")
+        note(
+            f"would send {seen.new:,} units to {_describe_destination(seen)}; {seen.there:,} were sent earlier"
+        )
         if seen.repeats:
             note(
                 f"{seen.repeats:,} hidden repeats would not be sent: they are shown only by annotate open (to send them, use --separate)"
@@ -96,10 +98,10 @@ def push(
         )  # fmt: skip
     if as_json:
         emit_json("push", attributes(done))
-    _tell_push(done)
+    _print_push(done)
 
 
-def _where(seen: Pushed) -> str:
+def _describe_destination(seen: Pushed) -> str:
     """Return the destination of a push as text."""
     if not seen.projects:
         return f"{'a new project' if seen.project is None else f'project {seen.project}'} of {seen.url}"
@@ -107,7 +109,7 @@ def _where(seen: Pushed) -> str:
     return f"a project for each person at {seen.url} ({', '.join(each)})"
 
 
-def _tell_push(done: Pushed) -> None:
+def _print_push(done: Pushed) -> None:
     made = "new project" if done.created else "project"
     if done.projects:
         for who, number in done.projects.items():
@@ -144,7 +146,7 @@ def _tell_push(done: Pushed) -> None:
     "--annotator", "annotators", multiple=True, metavar="USER=NAME",
     help="Map a server user to NAME. Repeatable.",
 )  # fmt: skip
-@in_study
+@with_study
 @json_option
 def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json: bool) -> int:
     """Fetch the labels of the batch NAME from its Label Studio project.
@@ -174,11 +176,11 @@ def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json
         # Scripts read these keys: the attributes' names may change, the keys may not.
         document |= {"read": document.pop("changed_tasks"), "held": document.pop("quarantined")}
         emit_json("pull", document)
-    _tell_pull(done)
+    _print_pull(done)
     return Exit.ERROR if done.problems or done.quarantined else Exit.DONE
 
 
-def _tell_pull(done: Pulled) -> None:
+def _print_pull(done: Pulled) -> None:
     new_labels = ", ".join(f"{who} {n:,}" for who, n in sorted(done.new.items())) or "none"
     where = (
         f"{len(done.projects)} projects on {done.url}"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from annotate.batch_plan import Policy
-from annotate.cli._named import BatchName, in_study, open_command
+from annotate.cli._named import BatchName, open_command, with_study
 from annotate.cli.batches import allow_option, batches, print_strata
 from judge.commands import command
-from judge.console import emit_json, json_option, named_number, note
+from judge.console import emit_json, json_option, note, parse_named_number
 from judge.errors import UsageError
 from judge.store import Store
 from judge.types import attributes
@@ -28,7 +28,7 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _tell(store: Store, done: Changed, message: str, as_json: bool) -> None:
+def _print_result(store: Store, done: Changed, message: str, as_json: bool) -> None:
     if as_json:
         emit_json("batch-change", attributes(done))
         return
@@ -50,14 +50,14 @@ def _tell(store: Store, done: Changed, message: str, as_json: bool) -> None:
 )
 @why_option
 @allow_option
-@in_study
+@with_study
 @json_option
 def assign(
     name: str,
     to: str,
     person: str | None,
     n: int | None,
-    why: str | None,
+    reason: str | None,
     allow_exposed: bool,
     store: Store,
     as_json: bool,
@@ -75,15 +75,15 @@ def assign(
 
     people = _names(to)
     if person is None:
-        done = add_people(store, name, people, n=n, note=why, allow_exposed=allow_exposed)
+        done = add_people(store, name, people, n=n, note=reason, allow_exposed=allow_exposed)
         message = f"batch '{name}': {done.units} units were assigned to more people"
     else:
         # Moving only some units would leave the others with a person who has left.
         if n is not None:
             raise UsageError("-n cannot be used with --from, which moves all units that were not started")
-        done = hand_over(store, name, person, people, note=why, allow_exposed=allow_exposed)
+        done = hand_over(store, name, person, people, note=reason, allow_exposed=allow_exposed)
         message = f"batch '{name}': {done.units} units assigned to {person} were handed over"
-    _tell(store, done, message, as_json)
+    _print_result(store, done, message, as_json)
 
 
 @batches.command("extend")
@@ -93,7 +93,7 @@ def assign(
 )
 @click.option("--annotators", metavar="A,B", help="Annotators for the new units (default: all).")
 @allow_option
-@in_study
+@with_study
 @json_option
 def extend(
     name: str,
@@ -126,7 +126,7 @@ def extend(
         return
     people = None if annotators is None else _names(annotators)
     done = extend_batch(store, name, to=to, people=people, allow_exposed=allow_exposed)
-    _tell(store, done, f"batch '{name}': {done.units} units were added", as_json)
+    _print_result(store, done, f"batch '{name}': {done.units} units were added", as_json)
 
 
 @batches.command("stop")
@@ -134,8 +134,8 @@ def extend(
 @click.option("--annotator", "person", required=True, metavar="NAME", help="Annotator to exclude.")
 @click.option("--why", help="Reason to show in the report, e.g. 'failed training'.")
 @click.option("--undo", is_flag=True, help="Include the annotator and their labels again.")
-@in_study
-def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> None:
+@with_study
+def stop(name: str, person: str, reason: str | None, undo: bool, store: Store) -> None:
     """Exclude an annotator from the batch NAME.
 
     The annotator can no longer label, and the annotator's labels are not used in any result.
@@ -145,14 +145,14 @@ def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> N
     from annotate.leading.lead import resume_person, stop_person
 
     # The report names everybody whose labels are left out, with the reason.
-    if not undo and not (why or "").strip():
+    if not undo and not (reason or "").strip():
         raise UsageError("--why requires a reason, e.g. --why 'failed training'; progress and report show it")
     if undo:
         # The log has kept the labels.
-        units = resume_person(store, name, person, why)
+        units = resume_person(store, name, person, reason)
         note(f"batch '{name}': {person} can label again; the labels of {units} units are used again")
         return
-    units = stop_person(store, name, person, why or "")
+    units = stop_person(store, name, person, reason or "")
     note(
         f"batch '{name}': {person} is excluded; {units} units were started, and their labels are not used in any result"
     )
@@ -171,8 +171,8 @@ def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> N
     help="Accept numbers that differ by at most X, and use their median.",
 )
 @why_option
-@in_study
-def policy(name: str, rule: str | None, tolerance: tuple[str, ...], why: str | None, store: Store) -> None:
+@with_study
+def policy(name: str, rule: str | None, tolerance: tuple[str, ...], reason: str | None, store: Store) -> None:
     """Set the rule that decides disagreements without the lead.
 
     If only NAME is given, the current rule is printed.
@@ -191,7 +191,7 @@ def policy(name: str, rule: str | None, tolerance: tuple[str, ...], why: str | N
     if changes:
         if rule == "none" and tolerance:
             raise UsageError("none cannot be used with --tolerance")
-        set_policy(store, name, Policy(rule == "majority", _tolerances(tolerance)), note=why)
+        set_policy(store, name, Policy(rule == "majority", _tolerances(tolerance)), note=reason)
     info = batch_info(store, name)
     # Units that everybody has finished are decided at once.
     decided = predecide(store, name) if changes else None
@@ -203,4 +203,4 @@ def policy(name: str, rule: str | None, tolerance: tuple[str, ...], why: str | N
 
 
 def _tolerances(given: tuple[str, ...]) -> dict[str, float]:
-    return dict(named_number(text, "--tolerance", "FIELD=NUMBER") for text in given)
+    return dict(parse_named_number(text, "--tolerance", "FIELD=NUMBER") for text in given)

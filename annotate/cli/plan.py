@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotate.cli._source import LabelSource, as_one, reference_option, source_options
-from judge.console import emit_json, json_option, table, tell, visible
+from judge.console import emit_json, json_option, print_result, table, visible
 from judge.errors import BadInput, UsageError
 from judge.types import Json, attributes
 
@@ -99,7 +99,9 @@ def plan(options: PlanAsked) -> None:
         return
     if options.margin is not None:
         raise UsageError("--margin requires --verdict")
-    design, names, assumed = _pilot(options) if options.expect is None else _expected(options, options.expect)
+    design, names, assumed = (
+        _pilot(options) if options.expect is None else _make_design(options, options.expect)
+    )
     if options.icc is not None:
         if not 0 <= options.icc <= 1:
             raise UsageError(f"--icc {options.icc}: an intraclass correlation must be between 0 and 1")
@@ -152,7 +154,7 @@ def _verdict(options: PlanAsked) -> None:
         from annotate.agreement.one_field import check_measures
 
         check_measures([options.name])
-    panel = _only_panel(options)
+    panel = _read_panel(options)
     rule = attributes(options, "epsilon", "power")
     rule |= {key: value for key in ("margin", "threshold") if (value := getattr(options, key)) is not None}
     reference = resolve(panel, options.reference)
@@ -166,7 +168,7 @@ def _verdict(options: PlanAsked) -> None:
         **attributes(options, "power", "epsilon"),
         "judges": [verdict.as_json(judge_plan) for judge_plan in plans],
     }
-    tell(
+    print_result(
         "plan_verdict",
         document,
         "\n\n".join(verdict.text(judge_plan) for judge_plan in plans),
@@ -174,7 +176,7 @@ def _verdict(options: PlanAsked) -> None:
     )
 
 
-def _only_panel(options: PlanAsked) -> Panel:
+def _read_panel(options: PlanAsked) -> Panel:
     from annotate.agreement.one_field import check
 
     panels = options.source.panels()
@@ -184,7 +186,7 @@ def _only_panel(options: PlanAsked) -> Panel:
     return panels[0]
 
 
-def _expected(options: PlanAsked, value: float) -> tuple[Design, list[str] | None, list[str]]:
+def _make_design(options: PlanAsked, value: float) -> tuple[Design, list[str] | None, list[str]]:
     """Return the design from --expect and --shares, and its assumptions."""
     from judge.stats.planning import expected_kappa, expected_rate
 
@@ -228,12 +230,12 @@ def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
     from annotate.agreement.one_field import check_measures
 
     check_measures([options.measure])
-    panel = _only_panel(options)
+    panel = _read_panel(options)
     if panel.are_scores:
         raise BadInput(f"'{panel.field}' has continuous numbers; planning requires labels or --expect")
     (key,) = panel.keys([options.measure])
     names = _names(panel, resolve(panel, options.reference), METRICS[key].pair)
-    ratings = panel.together(*names)
+    ratings = panel.select_common(*names)
     design = pilot(ratings, key, level=panel.level)
     # A sentence with more names is not read.
     names_text = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"

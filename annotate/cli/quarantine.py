@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from annotate.cli._named import in_study
+from annotate.cli._named import with_study
 from judge.commands import command
-from judge.console import emit_rows, json_option, note, short
+from judge.console import emit_rows, json_option, note, shorten
 from judge.errors import UsageError
 from judge.store import Store
 
@@ -28,7 +28,7 @@ def quarantine() -> None:
 @quarantine.command("list")
 @click.option("--batch", help="List only records of this batch.")
 @click.option("--all", "every", is_flag=True, help="Include records that are already decided.")
-@in_study
+@with_study
 @json_option
 def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
     """List the records that need a decision, and the reasons."""
@@ -39,7 +39,7 @@ def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
     if not as_json:
         shown = ["id", "batch", "place", "annotator", "unit", "reason", *(["status"] if every else [])]
         # A long reason is cut for the terminal; --json prints all of it.
-        rows = [{**row, "reason": short(str(row["reason"]), WIDTH)} for row in rows]
+        rows = [{**row, "reason": shorten(str(row["reason"]), WIDTH)} for row in rows]
     emit_rows("quarantine", rows, shown, as_json)
 
 
@@ -51,12 +51,12 @@ def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
     "--assisted", "blind", flag_value="assisted", help="Mark labels as assisted: suggestions were shown."
 )
 @click.option("--note", "why", help="Reason to store with the decision.")
-@in_study
+@with_study
 def accept(
     numbers: tuple[int, ...],
     person: str | None,
     blind: str | None,
-    why: str | None,
+    reason: str | None,
     store: Store,
 ) -> None:
     """Accept quarantined records, and add missing values.
@@ -65,29 +65,29 @@ def accept(
     annotate quarantine accept 3 4 --as alice --note "her private address"
     """
     from annotate.exchange.intake import accept as take_in
-    from annotate.exchange.result import short_list
+    from annotate.exchange.result import format_briefly
     from annotate.packing.conflicts import settle_conflict
 
-    _some(numbers)
+    _require_numbers(numbers)
     # The function is passed, because annotate.exchange never imports annotate.packing.
-    done = take_in(store, numbers, person=person, blind=blind, note=why, merged=settle_conflict)
-    note(f"{len(numbers)} records accepted; new labels: {short_list(done.new)}")
+    done = take_in(store, numbers, person=person, blind=blind, note=reason, merged=settle_conflict)
+    note(f"{len(numbers)} records accepted; new labels: {format_briefly(done.new)}")
 
 
 @quarantine.command("drop")
 @click.argument("numbers", nargs=-1, type=int, metavar="ID...")
 @click.option("--note", "why", help="Reason to store with the decision.")
-@in_study
-def drop(numbers: tuple[int, ...], why: str | None, store: Store) -> None:
+@with_study
+def drop(numbers: tuple[int, ...], reason: str | None, store: Store) -> None:
     """Drop records permanently. They are still listed by annotate quarantine list --all."""
     from annotate.exchange.quarantine import drop as leave
 
-    _some(numbers)
-    leave(store, numbers, why)
+    _require_numbers(numbers)
+    leave(store, numbers, reason)
     note(f"{len(numbers)} records dropped")
 
 
-def _some(numbers: tuple[int, ...]) -> None:
+def _require_numbers(numbers: tuple[int, ...]) -> None:
     if not numbers:
         raise UsageError(
             f"specify at least one record; to list the records: {command('annotate quarantine list')}"

@@ -10,7 +10,7 @@ import click
 
 from annotate.cli._source import LabelSource, as_one, names, reference_option, source_options
 from annotate.cli._targets import ENDINGS, check_targets, write
-from judge.console import json_option, named_number, note
+from judge.console import json_option, note, parse_named_number
 from judge.errors import UsageError
 from judge.gates import Files, Gate, decide, output_option
 from judge.store import Store
@@ -120,7 +120,7 @@ def report(arguments: ReportAsked) -> None:
       .csv   all tables, with one cell per row   .xml   pass/fail checks (JUnit)
     If FILE has no extension, the pass/fail checks are appended to it as Markdown.
     """
-    from annotate.report import FORMATS, SHORT, ReportOptions, build, build_table, short
+    from annotate.report import FORMATS, SHORT, ReportOptions, build, build_table, shorten_document
     from judge.stats.alternative import epsilon_of
 
     wanted, limits = _limits(arguments.fail_under)
@@ -149,7 +149,7 @@ def report(arguments: ReportAsked) -> None:
             document = build(store, options)
     else:
         document = build_table(source.read_panel(probabilities=True), options)
-    written = short(document) if arguments.is_short else document
+    written = shorten_document(document) if arguments.is_short else document
     write({path: renderers[name](written) for path, name in forms.items()})
     if arguments.as_json or not forms:
         sys.stdout.write(renderers["json" if arguments.as_json else "md"](written))
@@ -178,7 +178,7 @@ def _limits(typed: tuple[str, ...]) -> tuple[str, list[tuple[str, float]]]:
         form = f"verdict=trust, verdict=part or MEASURE=0.6; measures are {', '.join(MEASURES)}"
         if name not in MEASURES:
             raise UsageError(f"--fail-under {text}: write it as {form}")
-        limits.append(named_number(text, "--fail-under", form))
+        limits.append(parse_named_number(text, "--fail-under", form))
     return verdict, limits
 
 

@@ -12,10 +12,10 @@ import click
 
 from annotate.cli._named import BatchName, Person
 from annotate.store import open_study
-from annotate.tui.settings import own_keymap
+from annotate.tui.settings import find_keymap
 from annotate.tui.web import make_server
 from judge import commands
-from judge.console import db_option, note, say, suggests_next, visible
+from judge.console import db_option, note, print_lines, suggests_next, visible
 from judge.errors import StudyError, UsageError
 from judge.store import Store
 
@@ -79,7 +79,7 @@ def _sit(
     with open_study(db) as store:
         task = batch_info(store, name).task
         # Before the desk is opened: a mistake in the keymap must not occupy the seat.
-        keys = load_keymap(own_keymap(), task)
+        keys = load_keymap(find_keymap(), task)
         if adjudicate and not fill_queue(store, name, person, allow_own=allow_own):
             note(f"batch '{name}': there is nothing to adjudicate yet")
             return
@@ -182,7 +182,7 @@ def watch(name: str, once: bool, db: Path) -> None:
         batch_info(store, name)
         if once or not (sys.stdin.isatty() and sys.stdout.isatty()):
             document, at = look(store, name), datetime.now(UTC)
-            say(title(document, at))
+            print_lines(title(document, at))
             for part in sections(document, at):
                 print(f"\n{part.title}")
                 for line in part.lines:

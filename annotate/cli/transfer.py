@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from annotate.cli._named import BatchName, in_study, open_command
+from annotate.cli._named import BatchName, open_command, with_study
 from judge.console import emit_json, json_option, note, notes, pairs, table
 from judge.errors import BadInput, Exit, UsageError
 from judge.files import format_of, stop
@@ -44,7 +44,7 @@ PERSON = "annotator"
 @click.option(
     "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the format."
 )
-@in_study
+@with_study
 @json_option
 def import_(
     path: Path,
@@ -85,10 +85,10 @@ def import_(
     to keep the file's version, or drop it to keep this study's version.
     """
     from annotate.exchange import base
-    from annotate.exchange.result import ImportOptions, short_list
+    from annotate.exchange.result import ImportOptions, format_briefly
     from annotate.exchange.transfer import import_file
     from annotate.report.until_decided import move_on
-    from judge.store.export import known_task
+    from judge.store.export import find_task
 
     if name is None and path.suffix.lower() in PACKS:
         if any([batch, task_name, blind, person, field, latest, maps, new_people, skip_bad, options]):
@@ -117,7 +117,7 @@ def import_(
         base.get(name),
         how,
         batch=batch,
-        task=known_task(store, task_name) if task_name else None,
+        task=find_task(store, task_name) if task_name else None,
         person=person,
         field=field,
         options=pairs(options, "-O"),
@@ -133,7 +133,7 @@ def import_(
             "labels-import", {"format": name, "batch": batch, **done.as_json(), "bad": [str(e) for e in bad]}
         )
         return code
-    note(f"{path}: new labels: {short_list(done.new)}; {done.unchanged} were already there")
+    note(f"{path}: new labels: {format_briefly(done.new)}; {done.unchanged} were already there")
     for line in done.notes_for_people(batch):
         note(line)
     if bad:
@@ -201,7 +201,7 @@ def _maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
 @click.option(
     "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the format."
 )
-@in_study
+@with_study
 @json_option
 def export(
     batch: str,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from annotate.cli._named import in_study
+from annotate.cli._named import with_study
 from judge.commands import command
 from judge.console import TO_WRITE, note
 from judge.errors import UsageError
@@ -29,7 +29,7 @@ from judge.store import Store
     help="Show all labels to annotator NAME. Repeatable.",
 )
 @click.option("-o", "--output", type=TO_WRITE, required=True, help="HTML file to write.")
-@in_study
+@with_study
 def view(
     task_name: str | None,
     where: str | None,
@@ -56,18 +56,18 @@ def view(
     from annotate.view.page import as_html
     from annotate.view.units import view as units_of
     from judge.files import PAGE, format_of, whole_file
-    from judge.store.export import stored_task
-    from judge.store.label_rows import quoted
+    from judge.store.export import read_stored_task
+    from judge.store.label_rows import quote
     from judge.store.selection import Selection
 
     format_of(output, PAGE, None, "-o")
     if sample is not None and limit is None:
         raise UsageError("--sample requires -n, the number of units")
-    task = stored_task(store, _task(store, task_name, batch))
+    task = read_stored_task(store, _task(store, task_name, batch))
     # A condition may end with a comment, which would swallow the bracket on the same line.
     conditions = [f"({where}\n)"] if where else []
     if batch is not None:
-        conditions.append(f"unit_id IN (SELECT unit_id FROM batch_units WHERE batch = {quoted(batch)})")
+        conditions.append(f"unit_id IN (SELECT unit_id FROM batch_units WHERE batch = {quote(batch)})")
     # A selection is one text of SQL without parameters, so the name of the batch is quoted in it.
     selection = Selection(" AND ".join(conditions) or None, limit, sample)
     shown_units = units_of(store, task, selection, reveal_to=readers)

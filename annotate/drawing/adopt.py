@@ -6,7 +6,7 @@ from collections.abc import Collection
 from ulid import ULID
 
 from annotate.sitting.events import BLIND, Event, Kind, fold
-from annotate.sitting.standing import append, events_at, new_session, settle
+from annotate.sitting.standing import append, events_at, make_session, write_state
 from judge.labels import relation
 from judge.prompts.load import Task
 from judge.store import label_sources
@@ -32,28 +32,28 @@ def adopt(conn: sqlite3.Connection, task: Task, batch: str, person: str, units: 
     )
     seats = conn.execute(query, [batch, person, dumps(list(units))]).fetchall()
     fields = [question.field for question in task.spec.questions]
-    known = {field: _known(conn, task, person, field) for field in fields}
+    known = {field: _read_labels(conn, task, person, field) for field in fields}
     session = None
     finished = set()
     for position, unit in seats:
         answers = {field: known[field][unit] for field in fields if unit in known[field]}
         if not answers:
             continue
-        session = session or new_session(conn, batch, person, person, "adopt")
+        session = session or make_session(conn, batch, person, person, "adopt")
         for field, (value, layer) in answers.items():
-            sources = [s for s in label_sources.said(conn, unit, field, person, 0) if s.value == value]
+            sources = [s for s in label_sources.read_labels(conn, unit, field, person, 0) if s.value == value]
             event = Event(str(ULID()), Kind.LABEL, field, value, BLIND if layer == "first" else layer, None)
             append(conn, batch, person, position, event, session, sources[0].at)
             origin = dumps([s.source for s in sources])
             conn.execute("INSERT INTO event_sources VALUES (?, ?)", [event.event_id, origin])
         state = fold(events_at(conn, batch, person, position))
-        settle(conn, task, (batch, person, position), "sample", (unit, 0), state)
+        write_state(conn, task, (batch, person, position), "sample", (unit, 0), state)
         if len(answers) == len(fields):
             finished.add(unit)
     return finished
 
 
-def labelled_before(conn: sqlite3.Connection, task: Task, people: Collection[str]) -> list[str]:
+def read_labelled_before(conn: sqlite3.Connection, task: Task, people: Collection[str]) -> list[str]:
     """Return the units on which any of these people answered a question of the task, in a batch or an import."""
     query = (
         "SELECT DISTINCT unit_id FROM label_sources WHERE annotator_id IN (SELECT value FROM json_each(?)) "
@@ -63,7 +63,7 @@ def labelled_before(conn: sqlite3.Connection, task: Task, people: Collection[str
     return [unit for (unit,) in conn.execute(query, [dumps(list(people)), dumps(fields)])]
 
 
-def _known(conn: sqlite3.Connection, task: Task, person: str, field: str) -> dict[str, tuple[str, str]]:
+def _read_labels(conn: sqlite3.Connection, task: Task, person: str, field: str) -> dict[str, tuple[str, str]]:
     """Return unit -> (label, layer) for the person's labels in the domain of the question."""
     domain = task.domain(field)
     return {

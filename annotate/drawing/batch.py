@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 
 from annotate.batch_plan import BatchPlan
 from annotate.drawing import places, sample, seats
-from annotate.drawing.adopt import adopt, labelled_before
+from annotate.drawing.adopt import adopt, read_labelled_before
 from annotate.drawing.eligible import run_of, with_gold, with_taken
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import DrawnUnit
-from annotate.drawing.sequences import in_blocks, sequence_of, shared_level
+from annotate.drawing.sequences import compute_shared_level, sequence_of, split_into_blocks
 from annotate.store import ensure_human
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.runs import keep_task
-from judge.store.study import now
+from judge.store.study import get_time
 from judge.types import Json
 
 NOT_EVEN = (
@@ -56,11 +56,11 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             raise UsageError(f"batch '{plan.name}' already exists; choose another name")
         keep_task(conn, task)
         ensure_human(conn, people)
-        plan = replace(plan, left_out=labelled_before(conn, task, people) if plan.fresh else ())
+        plan = replace(plan, left_out=read_labelled_before(conn, task, people) if plan.fresh else ())
         candidates, taken = with_taken(store, task, plan, run)
         field = task.spec.questions[0].field
         frame_id, shared_with, level = (
-            shared_level(store, field, candidates) if plan.is_even else (None, (), 1.0)
+            compute_shared_level(store, field, candidates) if plan.is_even else (None, (), 1.0)
         )
         # This comes after the hash is computed. Without the units that earlier batches drew, each batch would
         # seem to have a frame of its own.
@@ -89,7 +89,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             + [(plan.name, u, "attention", None, None, None) for u in attention],
         )
         made.notes += _verdict_notes(store, task, plan)
-        blocks = in_blocks(store, task, plan.name, drawn)
+        blocks = split_into_blocks(store, task, plan.name, drawn)
         answer_of = {d.unit_id: d.answer for d in drawn if d.answer}
         units: dict[str, list[str]] = {person: list(attention) for person in people}
         for number, block in enumerate(blocks):
@@ -132,7 +132,7 @@ def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[st
             "to the other units"
         )
     for person in units:
-        before = set(labelled_before(conn, task, [person])) & set(units[person])
+        before = set(read_labelled_before(conn, task, [person])) & set(units[person])
         if not before:
             continue
         adopted = adopt(conn, task, plan.name, person, before)
@@ -149,14 +149,14 @@ def _checks(store: Store, task: Task, frame: Frame, plan: BatchPlan) -> tuple[li
     """Return the training units and the attention units, drawn from those with a known answer."""
     n_attention = round((plan.n or plan.by_question or 0) * plan.attention)
     known = with_gold(store, task, frame) if plan.training or plan.attention else []
-    training = sample.shuffled(known, plan.seed, "training")[: plan.training]
+    training = sample.shuffle(known, plan.seed, "training")[: plan.training]
     if len(training) < plan.training:
         raise BadInput(
             f"--training {plan.training}: only {len(training)} units that can be drawn have a gold label for "
             f"{', '.join(q.field for q in task.spec.questions)}"
         )
     others = set(known) - set(training)
-    attention = sample.shuffled(others, plan.seed, "attention")[:n_attention]
+    attention = sample.shuffle(others, plan.seed, "attention")[:n_attention]
     if len(attention) < n_attention:
         raise BadInput(
             f"--attention: {n_attention} units with a gold label are needed, but only {len(attention)} are left"
@@ -170,7 +170,7 @@ def _keep(conn: sqlite3.Connection, task: Task, plan: BatchPlan) -> None:
     shown = plan.run if plan.reveal else None
     conn.execute(
         "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, NULL, ?, NULL, 'kept')",
-        [plan.name, task.name, purpose, plan.seed, plan.stored(), shown, now()],
+        [plan.name, task.name, purpose, plan.seed, plan.to_stored(), shown, get_time()],
     )
 
 

@@ -15,8 +15,8 @@ from judge.errors import UsageError
 from judge.labels import relation
 from judge.prompts.load import Task
 from judge.store import Store
-from judge.store.derived import stored
-from judge.store.export import find_run, stored_task
+from judge.store.derived import read_derivation
+from judge.store.export import find_run, read_stored_task
 from judge.store.inputs import column
 from judge.store.label_rows import single_label
 from judge.store.study import dumps
@@ -42,7 +42,7 @@ def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
     """
     if name:
         run = find_run(store, name)
-        if not set(stored_task(store, run["task"]).fields) & {q.field for q in task.spec.questions}:
+        if not set(read_stored_task(store, run["task"]).fields) & {q.field for q in task.spec.questions}:
             raise UsageError(
                 f"run {run['run_id']} ({run['task']}) does not answer the questions of {task.name}"
             )
@@ -86,7 +86,9 @@ def with_taken(
     rows = store.conn.execute(
         f"SELECT batch, task FROM batches{before}", [] if of is None else [of]
     ).fetchall()
-    alike = [b for b, name in rows if fields & {q.field for q in stored_task(store, name).spec.questions}]
+    alike = [
+        b for b, name in rows if fields & {q.field for q in read_stored_task(store, name).spec.questions}
+    ]
     # A check is never drawn, because the people who saw it know its answer. 0.2.0 left out the units of every
     # batch.
     of_0_2_0 = of is not None and plan.left_out is None
@@ -140,7 +142,7 @@ def _is_equal(conn: sqlite3.Connection, batch: str) -> bool:
 
 
 def _candidates(store: Store, task: Task, plan: BatchPlan, rows: sqlite3.Cursor) -> Iterator[Candidate]:
-    left = routed_away(store, task, plan.from_route) if plan.from_route else None
+    left = read_unaccepted(store, task, plan.from_route) if plan.from_route else None
     for unit, question, dataset, answer, place, value, distribution in rows:
         if left is not None and unit not in left:
             continue
@@ -156,21 +158,21 @@ def _candidates(store: Store, task: Task, plan: BatchPlan, rows: sqlite3.Cursor)
         yield Candidate(unit, question, stratum or "no label", confidence, part_of, place)
 
 
-def routed_away(store: Store, task: Task, name: str) -> set[str]:
+def read_unaccepted(store: Store, task: Task, name: str) -> set[str]:
     """Return the units that the judges of a routed run judged but the run did not accept.
 
     Raises UsageError if the run is not a routed run, or has other questions.
     """
     run = find_run(store, name)
-    made = stored(store.conn, run["run_id"])
+    made = read_derivation(store.conn, run["run_id"])
     if made is None or made["kind"] != "routed":
         raise UsageError(
             f"--draw route --run {name}: run {run['run_id']} ({run['model']}) is not a route; to make one: {command('judge route', task.task_id, '--run', 'RUN')}"
         )
-    if not set(stored_task(store, run["task"]).fields) & {q.field for q in task.spec.questions}:
+    if not set(read_stored_task(store, run["task"]).fields) & {q.field for q in task.spec.questions}:
         raise UsageError(f"run {run['run_id']} ({run['task']}) does not answer the questions of {task.name}")
-    judged = relation.judged(store.conn, made["parents"][0]["run"])
-    return judged - relation.judged(store.conn, run["run_id"])
+    judged = relation.read_judged_units(store.conn, made["parents"][0]["run"])
+    return judged - relation.read_judged_units(store.conn, run["run_id"])
 
 
 def _bin(confidence: float | None) -> str:

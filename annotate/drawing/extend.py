@@ -8,7 +8,7 @@ from annotate.drawing import places, seats
 from annotate.drawing.batch import redraw, strata_of, strata_sizes
 from annotate.drawing.eligible import eligible
 from annotate.drawing.seats import Changed
-from annotate.drawing.sequences import in_blocks
+from annotate.drawing.sequences import split_into_blocks
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import is_stopped, people_of
 from judge.commands import command
@@ -57,7 +57,7 @@ def extend_batch(
                 f"{others[0]} is not in batch '{name}'; to assign units: {command('annotate batches assign', name, '--to', others[0])}"
             )
         for person in people:
-            seats.not_stopped(conn, name, person)
+            seats.require_active(conn, name, person)
         overlap = plan.overlap or len(people)
         if not people or overlap > len(people):
             raise UsageError(
@@ -99,7 +99,7 @@ def extend_batch(
             [larger.n, larger.by_question, len(frame), dumps(strata_sizes(frame, plan)), name],
         )
         given: dict[str, list[str]] = {}
-        for block in in_blocks(store, info.task, name, new):
+        for block in split_into_blocks(store, info.task, name, new):
             shares = places.assign(block, people, overlap, plan.seed, together=plan.by_question is not None)
             for person, some in shares.items():
                 if some:

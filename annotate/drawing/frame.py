@@ -96,12 +96,12 @@ class Frame(Collection[Candidate]):
         for question, stratum, n, _ in self._conn.execute(query):
             yield question, stratum, n
 
-    def of_question(self, question: str) -> list[Candidate]:
+    def list_question(self, question: str) -> list[Candidate]:
         """Return the units of a question in study order."""
         self._index()
         return list(self._candidates("WHERE question_id = ? ORDER BY place", question))
 
-    def ordered_by(self, key: Callable[[str], bytes]) -> Iterator[Candidate]:
+    def iterate_by(self, key: Callable[[str], bytes]) -> Iterator[Candidate]:
         """Yield all candidates, ordered by a key of their unit. SQLite sorts them, on disk if there are many."""
         self._conn.create_function("frame_key", 1, key, deterministic=True)
         yield from self._candidates("ORDER BY frame_key(unit_id), unit_id")

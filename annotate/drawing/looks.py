@@ -9,19 +9,19 @@ from functools import cached_property
 
 import numpy as np
 
-from annotate.drawing.sequences import DrawnBatch, DrawnSequence, drawn_batches, seats_of, sequences
+from annotate.drawing.sequences import DrawnBatch, DrawnSequence, read_drawn_batches, seats_of, sequences
 from judge.commands import command
 from judge.labels.panel import Panel
-from judge.labels.relation import judges_of, labelled_since
+from judge.labels.relation import count_labelled_since, judges_of
 from judge.labels.split import find
 from judge.labels.words import MAJORITY
 from judge.stats import MISSING, Ratings
-from judge.stats.looks import MOST_MISSING, ONE_LOOK, Draw, Looks, places_until, spent_at
+from judge.stats.looks import MOST_MISSING, ONE_LOOK, Draw, Looks, compute_spent, places_until
 from judge.stats.ratings import BoolArray
 from judge.store import Store
-from judge.store.derived import stored
+from judge.store.derived import read_derivation
 from judge.store.runs import IMPORTED
-from judge.store.splits import closed
+from judge.store.splits import read_closed_units
 from judge.store.study import dumps
 
 STAND_IN = "scripted/"
@@ -48,7 +48,7 @@ class StudyDraws:
     @cached_property
     def batches(self) -> list[DrawnBatch]:
         """The batches with the field, the oldest first."""
-        return [] if self.is_table else drawn_batches(self.store, self.panel.field)
+        return [] if self.is_table else read_drawn_batches(self.store, self.panel.field)
 
     @cached_property
     def sequence(self) -> DrawnSequence | None:
@@ -105,15 +105,15 @@ class StudyDraws:
                 codes[~drawn, column] = MISSING
         columns = {person: column for column, person in enumerate(ratings.annotators)}
         rows = {unit: row for row, unit in enumerate(ratings.units)}
-        for person, unit, value in _decided_against(self.store, self.panel.field, self.sequence):
+        for person, unit, value in _read_lost_labels(self.store, self.panel.field, self.sequence):
             if person in columns and unit in rows and value in ratings.domain:
                 codes[rows[unit], columns[person]] = ratings.domain.index(value)
         return replace(ratings, codes=codes) if self._given else ratings
 
-    def of(self, judge: str, ratings: Ratings, people: Sequence[str]) -> Draw:
+    def find_draw(self, judge: str, ratings: Ratings, people: Sequence[str]) -> Draw:
         """Return how the units of a judge's table were drawn, and the looks at them. `people` are compared with the judge."""
-        draw = self._drawn(judge, ratings)
-        closed = self._closed(judge, self.run_of(judge))
+        draw = self._find_draw(judge, ratings)
+        closed = self._read_closed(judge, self.run_of(judge))
         if closed:
             draw = replace(draw, words=f"outside the sealed test, {draw.words}")
         if draw.refused or draw.looks is None:
@@ -144,7 +144,7 @@ class StudyDraws:
         batches = self.sequence.batches if self.sequence else ()
         return sorted({seat.person for b in batches for seat in seats_of(self.store, b.name) if seat.stopped})
 
-    def _no_labels(self, judge: str) -> str:
+    def _explain_no_labels(self, judge: str) -> str:
         """Return the reason, with the next step, if the judge has no label on any unit that others labelled;
         otherwise "".
         """
@@ -164,8 +164,8 @@ class StudyDraws:
         task = panel.task.name if panel.task is not None else "TASK"
         return f"{reason}. To judge these units: {command('judge run', task, '-m', self._model(run))}"
 
-    def _drawn(self, judge: str, ratings: Ratings) -> Draw:
-        if reason := self._no_labels(judge):
+    def _find_draw(self, judge: str, ratings: Ratings) -> Draw:
+        if reason := self._explain_no_labels(judge):
             return Draw("that it labelled", refused=reason, no_labels=True)
         if self.is_table and self.panel.weights:
             return Draw(
@@ -176,7 +176,7 @@ class StudyDraws:
         if self.is_table:
             # The judges share the significance level, because the best of them is chosen on these labels.
             return Draw(family=tuple(name for name in self.panel.judges if not self.panel.lacks_labels(name)))
-        if not self.batches and _imported_unequally(self.store, self.panel.field):
+        if not self.batches and _has_unequal_import(self.store, self.panel.field):
             return Draw(
                 "drawn with unequal probabilities (column 'weight' of their file)", refused=self._uneven
             )
@@ -185,7 +185,7 @@ class StudyDraws:
             # A sealed test has its own significance level.
             alone = judge in self.panel.looks or self._is_stand_in(self.run_of(judge) or judge)
             family = () if alone else self._beside_imported
-            return Draw(words, unlabelled=self._unlabelled(judge, None), family=family)
+            return Draw(words, unlabelled=self._warn_unlabelled(judge, None), family=family)
         sequence = self.sequence
         if sequence is None:
             return Draw("drawn with unequal probabilities", refused=self._uneven)
@@ -212,9 +212,9 @@ class StudyDraws:
             )
         first = self._first_batch(judge, sequence)
         if first is None and judge in self.panel.looks:
-            return self._sealed(judge, ratings, sequence)
+            return self._find_sealed_draw(judge, ratings, sequence)
         if first is None:
-            return Draw(words, refused=self._late(judge, sequence))
+            return Draw(words, refused=self._describe_late(judge, sequence))
         return self._looks(words, ratings, sequence, first, judge)
 
     @cached_property
@@ -241,17 +241,17 @@ class StudyDraws:
         people = ",".join(self.panel.people) or "A,B"
         return command("annotate batches new NAME", task, "-n", n, "--annotators", people)
 
-    def _late(self, judge: str, sequence: DrawnSequence) -> str:
+    def _describe_late(self, judge: str, sequence: DrawnSequence) -> str:
         left = sequence.end - len(sequence.units)
         # A test that is sealed from now on does not help: this judge may have been chosen with its labels.
         command = f"For a verdict, draw more units: {self._command(min(300, left))}"
         if not left:
             # A command that asks for more units than there are would fail as printed.
             command = "No unit is left to draw: import more items"
-        why = f"labels of these units were compared with another judge before {judge} was added"
-        return f"{why}. {command}"
+        reason = f"labels of these units were compared with another judge before {judge} was added"
+        return f"{reason}. {command}"
 
-    def _unlabelled(self, judge: str, drawn: Sequence[str] | None) -> str:
+    def _warn_unlabelled(self, judge: str, drawn: Sequence[str] | None) -> str:
         """Return a warning with a command if the judge has no label on too many of the units that other
         annotators labelled.
 
@@ -259,14 +259,14 @@ class StudyDraws:
         empty if there is no warning.
         """
         run = self.run_of(judge)
-        made = stored(self.store.conn, run) if run is not None else None
+        made = read_derivation(self.store.conn, run) if run is not None else None
         # A route leaves units out on purpose.
         if run is None or (made and made["kind"] == "routed"):
             return ""
         table = self.panel.table
         judged = self.panel.asked_units[judge]
         if drawn is not None:
-            judged = _among(table, set(drawn) - self._closed(judge, run))
+            judged = _among(table, set(drawn) - self._read_closed(judge, run))
         if self.panel.people:
             judged = judged & self.panel.by_people
         if not (missing := _missing_labels(self.panel, judge, judged)):
@@ -277,14 +277,14 @@ class StudyDraws:
             how = "run its parents on them, and derive it again"
         return f"the judge has no label on {missing}, which may be harder: {how}"
 
-    def _closed(self, judge: str, run: str | None) -> set[str]:
+    def _read_closed(self, judge: str, run: str | None) -> set[str]:
         """Return the units of a sealed test that was not opened for the judge, which therefore has no labels
         there.
         """
         if self.panel.task is None or run is None or judge in self.panel.looks:
             return set()
         split = find(self.store, self.panel.task)
-        return closed(self.store, split.task_id, run) if split is not None else set()
+        return read_closed_units(self.store, split.task_id, run) if split is not None else set()
 
     def _model(self, run: str) -> str:
         row = self.store.conn.execute("SELECT model FROM runs WHERE run_id = ?", [run]).fetchone()
@@ -294,7 +294,7 @@ class StudyDraws:
         """Return the id of the run with this name in the panel, or None for a judge in a table."""
         return next((run for run, name in self.panel.shown.items() if name == judge), None)
 
-    def _sealed(self, judge: str, ratings: Ratings, sequence: DrawnSequence) -> Draw:
+    def _find_sealed_draw(self, judge: str, ratings: Ratings, sequence: DrawnSequence) -> Draw:
         """Return the draw for a judge that was added late, but for which the sealed test was opened. It has a
         single look at the level .05 / 2^k.
         """
@@ -321,7 +321,7 @@ class StudyDraws:
         sealed = {u for (u,) in self.store.conn.execute(query, [dumps(sorted(split.questions("test")))])}
         used = _among(ratings, sealed & set(sequence.units))
         units = [unit for unit, is_used in zip(ratings.units, used.tolist(), strict=True) if is_used]
-        if later := labelled_since(self.store.conn, self.panel.field, units, look.at):
+        if later := count_labelled_since(self.store.conn, self.panel.field, units, look.at):
             return Draw(
                 words,
                 refused=f"{later:,} of these units were labelled after look {look.look} at the sealed test; for the next look: "
@@ -336,7 +336,7 @@ class StudyDraws:
         start = sequence.since(first)
         size = len(sequence.units) - start
         places = places_until(sequence.end - start)
-        spent = spent_at(places, sequence.end - start)
+        spent = compute_spent(places, sequence.end - start)
         if sequence.one_look and first == 0:
             places, spent = (len(sequence.batches[0].units),), (ONE_LOOK,)
         spent = tuple(sequence.level * level for level in spent)
@@ -352,7 +352,7 @@ class StudyDraws:
         )
         # A scripted judge in the family would leave the real judges a smaller share of the level.
         family = [run for run in sequence.batches[first].plan.judges if not self._is_stand_in(run)]
-        missing = self._unlabelled(judge, sequence.units[start : done[-1]]) if done else ""
+        missing = self._warn_unlabelled(judge, sequence.units[start : done[-1]]) if done else ""
         draw = Draw(words, looks=looks, unlabelled=missing, family=tuple(family) if done else ())
         if done:
             return draw
@@ -387,7 +387,7 @@ class StudyDraws:
         return str(model).startswith(STAND_IN) and model != FROM_FILE and IMPORTED not in json.loads(options)
 
 
-def _imported_unequally(store: Store, field: str) -> bool:
+def _has_unequal_import(store: Store, field: str) -> bool:
     """Return whether labels of this field were imported without a batch from a file whose units have
     different design weights.
     """
@@ -395,7 +395,7 @@ def _imported_unequally(store: Store, field: str) -> bool:
     return store.conn.execute(query, [field]).fetchone() is not None
 
 
-def _decided_against(store: Store, field: str, sequence: DrawnSequence | None) -> list[tuple[str, str, str]]:
+def _read_lost_labels(store: Store, field: str, sequence: DrawnSequence | None) -> list[tuple[str, str, str]]:
     """Return (person, unit, label) for labels of a sequence that lost a conflict with another source."""
     # The verdict keeps these labels. Otherwise, somebody who imports labels and resolves conflicts could make
     # people agree with the judge.

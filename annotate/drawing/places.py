@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from annotate.drawing.sample import DrawnUnit, rank, shuffled
+from annotate.drawing.sample import DrawnUnit, rank, shuffle
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ def assign(
     for d in sorted(drawn, key=lambda d: d.place if d.answer else 0):
         blocks.setdefault(d.question_id if together else d.answer or d.unit_id, []).append(d.unit_id)
     out: dict[str, list[list[str]]] = {name: [] for name in annotators}
-    for i, block in enumerate(shuffled(blocks, seed, "assign")):
+    for i, block in enumerate(shuffle(blocks, seed, "assign")):
         for k in range(overlap):
             # Each block begins with the next annotator in turn, so that shares differ by at most one block.
             out[annotators[(i + k) % len(annotators)]].append(blocks[block])
@@ -52,7 +52,7 @@ def sequence(
     """
     # The order must not depend on the judge: an order by uncertainty would reveal where it is unsure.
     by_name = {block[0]: block for block in blocks}
-    order = [by_name[name] for name in shuffled(by_name, seed, f"order:{annotator}")]
+    order = [by_name[name] for name in shuffle(by_name, seed, f"order:{annotator}")]
     chain = [[Place(u, "sample") for u in _inner(b, answer_of or {}, seed, annotator)] for b in order]
     total = sum(len(block) for block in chain)
     wanted = round(total * repeats)
@@ -60,11 +60,11 @@ def sequence(
     # answer.
     half = len(chain) // 2
     early = [p.unit_id for block in chain[:half] for p in block]
-    again = [[Place(u, "repeat", 1)] for u in shuffled(early, seed, f"again:{annotator}")[:wanted]]
+    again = [[Place(u, "repeat", 1)] for u in shuffle(early, seed, f"again:{annotator}")[:wanted]]
     checks = [[Place(u, "attention")] for u in attention]
-    chain = chain[:half] + _mixed(chain[half:], again, seed, f"repeat:{annotator}")
-    chain = _mixed(chain, checks, seed, f"attention:{annotator}")
-    first = [Place(u, "training") for u in shuffled(training, seed, f"training:{annotator}")]
+    chain = chain[:half] + _mix(chain[half:], again, seed, f"repeat:{annotator}")
+    chain = _mix(chain, checks, seed, f"attention:{annotator}")
+    first = [Place(u, "training") for u in shuffle(training, seed, f"training:{annotator}")]
     return first + [place for block in chain for place in block]
 
 
@@ -73,10 +73,10 @@ def _inner(block: Sequence[str], answer_of: Mapping[str, str], seed: int, annota
     groups: dict[str, list[str]] = {}
     for unit in block:
         groups.setdefault(answer_of.get(unit, unit), []).append(unit)
-    return [u for name in shuffled(groups, seed, f"inner:{annotator}") for u in groups[name]]
+    return [u for name in shuffle(groups, seed, f"inner:{annotator}") for u in groups[name]]
 
 
-def _mixed(chain: list[list[Place]], extra: list[list[Place]], seed: int, purpose: str) -> list[list[Place]]:
+def _mix(chain: list[list[Place]], extra: list[list[Place]], seed: int, purpose: str) -> list[list[Place]]:
     """Insert the blocks of `extra` into `chain` at seeded places, but never before its first block."""
     gaps: dict[int, list[list[Place]]] = {}
     for block in extra:

@@ -38,7 +38,7 @@ def rank(seed: int, purpose: str, name: str) -> bytes:
     return hashlib.sha256(f"{seed}:{purpose}:{name}".encode()).digest()[:12]
 
 
-def shuffled(names: Iterable[str], seed: int, purpose: str) -> list[str]:
+def shuffle(names: Iterable[str], seed: int, purpose: str) -> list[str]:
     """Return the names in an order that depends only on the seed and the purpose."""
     return sorted(names, key=lambda name: (rank(seed, purpose, name), name))
 
@@ -65,7 +65,7 @@ def equal_parts(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     return parts
 
 
-def in_proportion(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int]]:
+def allocate(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int]]:
     """Yield the number of units from each stratum for each block of a stratified draw, until all units are drawn.
 
     Each stratum's share of a block equals its share of the remaining units. Fractions of a unit are resolved
@@ -88,7 +88,7 @@ def in_proportion(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int
         yield parts
 
 
-def stratified(drawn: Mapping[str, Sequence[str]], sizes: Mapping[str, int], seed: int) -> list[str]:
+def stratify(drawn: Mapping[str, Sequence[str]], sizes: Mapping[str, int], seed: int) -> list[str]:
     """Return the order of a proportional stratified draw: block after block, each shuffled.
 
     The first n are a sample with equal probabilities for every n. `drawn` has the first names from each
@@ -99,11 +99,11 @@ def stratified(drawn: Mapping[str, Sequence[str]], sizes: Mapping[str, int], see
     order: list[str] = []
     at = dict.fromkeys(sizes, 0)
     total = sum(map(len, drawn.values()))
-    for block in in_proportion(sizes, seed):
+    for block in allocate(sizes, seed):
         if len(order) >= total:
             break
         names = [name for s, n in block.items() for name in drawn.get(s, ())[at[s] : at[s] + n]]
-        order += shuffled(names, seed, "block")
+        order += shuffle(names, seed, "block")
         at = {s: at[s] + n for s, n in block.items()}
     return order
 
@@ -121,7 +121,7 @@ def draw(candidates: Collection[Candidate], n: int, seed: int, *, equal: bool = 
     if equal:
         parts = equal_parts(sizes, n)
     else:
-        for block in itertools.islice(in_proportion(sizes, seed), math.ceil(n / BLOCK)):
+        for block in itertools.islice(allocate(sizes, seed), math.ceil(n / BLOCK)):
             parts = Counter(parts) + Counter(block)
     # Only the sample is in memory, never the millions of units of the frame.
     first = {stratum: _First(parts[stratum]) for stratum in sizes if parts[stratum]}
@@ -130,12 +130,12 @@ def draw(candidates: Collection[Candidate], n: int, seed: int, *, equal: bool = 
             first[c.stratum].add(rank(seed, f"draw:{c.stratum}", c.unit_id), c)
     by_id = {c.unit_id: c for stratum in sorted(first) for c in first[stratum].ordered()}
     if equal:
-        return [_drawn(c, parts[c.stratum] / sizes[c.stratum]) for c in by_id.values()]
+        return [_make_drawn(c, parts[c.stratum] / sizes[c.stratum]) for c in by_id.values()]
     names = {s: [c.unit_id for c in first[s].ordered()] for s in first}
-    return [_drawn(by_id[name], n / len(candidates)) for name in stratified(names, sizes, seed)[:n]]
+    return [_make_drawn(by_id[name], n / len(candidates)) for name in stratify(names, sizes, seed)[:n]]
 
 
-def in_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
+def restore_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
     """Return the units of a batch in the order in which they were drawn, which depends on its seed. Whole
     questions stay together.
     """
@@ -145,10 +145,10 @@ def in_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
     strata: dict[str, list[str]] = {}
     for name, units in heads.items():
         strata.setdefault(units[0].stratum, []).append(name)
-    ranked = {stratum: shuffled(names, plan.seed, f"draw:{stratum}") for stratum, names in strata.items()}
+    ranked = {stratum: shuffle(names, plan.seed, f"draw:{stratum}") for stratum, names in strata.items()}
     # Units drawn in equal parts have no order, because no verdict rests on them.
     order = (
-        stratified(ranked, plan.strata or dict.fromkeys(strata, 0), plan.seed) if not plan.equal_parts else []
+        stratify(ranked, plan.strata or dict.fromkeys(strata, 0), plan.seed) if not plan.equal_parts else []
     )
     return [d for name in order or heads for d in sorted(heads[name], key=lambda d: d.unit_id)]
 
@@ -166,13 +166,13 @@ class _First:
         self._kept.append((key, candidate.unit_id, candidate))
         # Sorting after each unit would take too long, and keeping all units would fill the memory.
         if len(self._kept) > 2 * self._n + 1000:
-            self._cut()
+            self._truncate()
 
     def ordered(self) -> list[Candidate]:
-        self._cut()
+        self._truncate()
         return [candidate for _, _, candidate in self._kept]
 
-    def _cut(self) -> None:
+    def _truncate(self) -> None:
         self._kept.sort(key=lambda entry: entry[:2])
         del self._kept[self._n :]
 
@@ -195,11 +195,11 @@ def draw_questions(
         raise UsageError(f"--by-question {questions}: only {len(heads)} {drawable} can be drawn")
     drawn = []
     for head in draw(heads, questions, seed, equal=equal):
-        units = {c.unit_id: c for c in frame.of_question(head.question_id)}
-        kept = shuffled(units, seed, "within")[:each] if each else list(units)
+        units = {c.unit_id: c for c in frame.list_question(head.question_id)}
+        kept = shuffle(units, seed, "within")[:each] if each else list(units)
         # The question is drawn first, and then units within it: the probabilities of both stages multiply.
         share = (head.probability or 1) * len(kept) / len(units)
-        drawn += [_drawn(units[u], share, head.stratum) for u in kept]
+        drawn += [_make_drawn(units[u], share, head.stratum) for u in kept]
     return drawn
 
 
@@ -212,7 +212,7 @@ def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
         # Units without a confidence come last, because nothing says that the judge is unsure of them.
         key=lambda c: (c.confidence is None, c.confidence if c.confidence is not None else 0.0, c.unit_id),
     )
-    return [_drawn(c, None) for c in first]
+    return [_make_drawn(c, None) for c in first]
 
 
 def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[DrawnUnit]:
@@ -220,7 +220,7 @@ def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[Draw
     # The route chose these units by the judge's confidence, so they represent no other units and have no probability.
     _check_enough(candidates, n)
     first = heapq.nsmallest(n, candidates, key=lambda c: (rank(seed, "rest", c.unit_id), c.unit_id))
-    return [_drawn(c, None) for c in first]
+    return [_make_drawn(c, None) for c in first]
 
 
 # Without this part, units on which the judge is sure but wrong would almost never be drawn.
@@ -270,12 +270,12 @@ def draw_uncertain(frame: Frame, n: int, seed: int) -> list[DrawnUnit]:
     # `rank` has 12 bytes: this is a number from 0 to 1.
     start = int.from_bytes(rank(seed, "ppi", "start"), "big") / 2 ** (8 * 12)
     drawn, total = [], start
-    for c in frame.ordered_by(lambda name: rank(seed, "ppi", name)):
+    for c in frame.iterate_by(lambda name: rank(seed, "ppi", name)):
         chance = probability(c)
         before, total = total, total + chance
         # The tolerance is for rounding errors in the running sum, which would lose the last unit.
         if math.floor(total + 1e-9) > math.floor(before + 1e-9):
-            drawn.append(_drawn(c, min(1.0, chance)))
+            drawn.append(_make_drawn(c, min(1.0, chance)))
     return drawn
 
 
@@ -284,5 +284,5 @@ def _check_enough(candidates: Collection[Candidate], n: int) -> None:
         raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
 
 
-def _drawn(c: Candidate, probability: float | None, stratum: str | None = None) -> DrawnUnit:
+def _make_drawn(c: Candidate, probability: float | None, stratum: str | None = None) -> DrawnUnit:
     return DrawnUnit(c.unit_id, c.question_id, stratum or c.stratum, probability, c.answer, c.place)

@@ -15,7 +15,7 @@ from judge.commands import command
 from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.store import Store
-from judge.store.study import dumps, now
+from judge.store.study import dumps, get_time
 from judge.types import Json
 
 
@@ -41,7 +41,7 @@ def log(
     """Record a change that a lead made to a batch."""
     conn.execute(
         "INSERT INTO batch_changes (batch, what, annotator_id, detail, note, at) VALUES (?, ?, ?, ?, ?, ?)",
-        [batch, change, person, dumps(detail or {}), note, now()],
+        [batch, change, person, dumps(detail or {}), note, get_time()],
     )
 
 
@@ -57,11 +57,11 @@ def open_batch(store: Store, name: str) -> BatchInfo:
     return info
 
 
-def not_stopped(conn: sqlite3.Connection, name: str, person: str) -> None:
+def require_active(conn: sqlite3.Connection, name: str, person: str) -> None:
     """Raise UsageError if a lead stopped the person in the batch."""
-    if why := is_stopped(conn, name, person):
+    if reason := is_stopped(conn, name, person):
         raise UsageError(
-            f"batch '{name}': {person} was stopped ({why}); to undo this: {command('annotate batches stop', name, '--annotator', person, '--undo')}"
+            f"batch '{name}': {person} was stopped ({reason}); to undo this: {command('annotate batches stop', name, '--annotator', person, '--undo')}"
         )
 
 

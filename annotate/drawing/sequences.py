@@ -11,11 +11,11 @@ from itertools import pairwise
 
 from annotate.batch_plan import BatchPlan
 from annotate.drawing.frame import ALL, Frame
-from annotate.drawing.sample import DrawnUnit, in_order
+from annotate.drawing.sample import DrawnUnit, restore_order
 from judge.prompts.load import Task
-from judge.stats.looks import LEVEL, PLACES, places_until, spent_at
+from judge.stats.looks import LEVEL, PLACES, compute_spent, places_until
 from judge.store import Store
-from judge.store.export import stored_task
+from judge.store.export import read_stored_task
 
 ALIKE = 1e-9
 """Probabilities that differ by less than this count as equal."""
@@ -76,7 +76,7 @@ class DrawnSequence:
         places = places_until(self.end)
         done = [
             spent
-            for place, spent in zip(places, spent_at(places, self.end), strict=True)
+            for place, spent in zip(places, compute_spent(places, self.end), strict=True)
             if self.is_complete(place)
         ]
         return self.level * done[-1] / LEVEL if done else 0.0
@@ -103,15 +103,15 @@ class DrawnSequence:
         return sum(len(b.units) for b in self.batches[:batch])
 
 
-def drawn_batches(store: Store, field: str) -> list[DrawnBatch]:
+def read_drawn_batches(store: Store, field: str) -> list[DrawnBatch]:
     """Return the batches with a field, the oldest first."""
     rows = store.conn.execute(_BATCHES).fetchall()
     batches: list[DrawnBatch] = []
     for name, task, purpose, options, created, closed, imports in rows:
-        if field not in stored_task(store, task).fields:
+        if field not in read_stored_task(store, task).fields:
             continue
         plan = BatchPlan.from_json(options)
-        units = tuple(in_order(_units(store, name), plan))
+        units = tuple(restore_order(_units(store, name), plan))
         decides = _are_alike(units) and plan.is_even and purpose != "queue"
         frame: tuple[object, ...] = (plan.frame_id, *plan.shares)
         if plan.frame_id is None:
@@ -150,7 +150,7 @@ def sequences(store: Store, field: str) -> list[DrawnSequence]:
     """Return the sequences of a field, the newest frame last."""
     groups: dict[tuple[object, ...], list[DrawnBatch]] = {}
     later: dict[str, str] = {}
-    for batch in drawn_batches(store, field):
+    for batch in read_drawn_batches(store, field):
         if batch.decides:
             groups.setdefault(batch.frame, []).append(batch)
             for name in batch.plan.shares:
@@ -163,7 +163,7 @@ def sequences(store: Store, field: str) -> list[DrawnSequence]:
     ]
 
 
-def shared_level(store: Store, field: str, frame: Frame) -> tuple[str, tuple[str, ...], float]:
+def compute_shared_level(store: Store, field: str, frame: Frame) -> tuple[str, tuple[str, ...], float]:
     """For a draw from this frame, return the frame's hash, the batches of other frames that share units, and
     the unspent level.
 
@@ -267,7 +267,7 @@ def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
     return [DrawnSeat(p, u, *map(bool, flags)) for p, u, *flags in store.conn.execute(query, [batch])]
 
 
-def in_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:
+def split_into_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:
     """Return the new units of a stored batch in blocks. A verdict will be computed at the end of each block.
 
     Units of a batch without a verdict form a single block.

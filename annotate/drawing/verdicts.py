@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from annotate.drawing.looks import StudyDraws
-from judge.labels.reference import Reference, compared_people
+from judge.labels.reference import Reference, list_compared_people
 from judge.labels.scope import Scope, read_panel
 from judge.stats import Ratings, Verdict, verdict
 from judge.stats.looks import Draw
@@ -25,13 +25,13 @@ def judge_verdicts(
     of the level. Then the k judges that remain undecided are tested at 1/k of the level, and so on.
     """
     panel = drawn.panel
-    people = drawn.people(compared_people(panel, resolved))
+    people = drawn.people(list_compared_people(panel, resolved))
     compared = {judge: _Compared(drawn, judge, resolved, people) for judge in panel.judges}
     shown = {drawn.run_of(judge): judge for judge in panel.judges}
     family = {run for member in compared.values() for run in member.draw.family}
     # Members of the family that the panel leaves out (--run) are tested too: leaving one out must not raise the
     # share of the others. The judges of a table have no runs, so the family contains their names.
-    others = _others(drawn, sorted(family - {run for run in shown if run} - compared.keys()))
+    others = _replace_judges(drawn, sorted(family - {run for run in shown if run} - compared.keys()))
     if others is not None:
         compared |= {judge: _Compared(others, judge, resolved, people) for judge in others.panel.judges}
 
@@ -72,18 +72,18 @@ class _Compared:
 
     @cached_property
     def gold(self) -> str | None:
-        return next(iter(self.drawn.panel.of_kind(AnnotatorKind.GOLD)), None)
+        return next(iter(self.drawn.panel.select_kinds(AnnotatorKind.GOLD)), None)
 
     @cached_property
     def table(self) -> Ratings:
-        return self.drawn.table(self.drawn.panel.judged(self.judge, self.reference, self.people))
+        return self.drawn.table(self.drawn.panel.select_judged(self.judge, self.reference, self.people))
 
     @cached_property
     def draw(self) -> Draw:
-        return self.drawn.of(self.judge, self.table, self.people)
+        return self.drawn.find_draw(self.judge, self.table, self.people)
 
 
-def _others(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
+def _replace_judges(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
     """Return the same draws with these runs in place of the panel's judges, or None if there are no runs."""
     if not runs:
         return None

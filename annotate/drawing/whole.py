@@ -36,7 +36,7 @@ class PlainDraw:
     earlier_share: float = 1.0
 
 
-def plain_draw(store: Store, task: Task, person: str, most: int, since: str | None) -> PlainDraw | None:
+def find_plain_draw(store: Store, task: Task, person: str, most: int, since: str | None) -> PlainDraw | None:
     """Return the draw of about `most` units or, with `since`, of the units that were imported after this batch.
     Return None if there are no units.
 

@@ -85,7 +85,7 @@ class ReadOptions:
     remarks: Counter[str] = dataclasses.field(default_factory=Counter)
     """The number of valid records that were skipped, by kind of record. The numbers are reported to the user."""
 
-    def each(
+    def read_each(
         self, path: Path, rows: Iterable[tuple[int, R]], read_row: Callable[[R, Where], Iterable[Response]]
     ) -> Iterator[Response]:
         """Yield the responses in `rows`, which contains (line number, row). Unusable rows are reported with

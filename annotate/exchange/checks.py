@@ -44,7 +44,7 @@ class Checks:
                     except BadInput as e:
                         raise UsageError(f"--map-label {name}:...={new}: {e.reason}") from e
 
-    def checked(self, response: Response) -> Response:
+    def check(self, response: Response) -> Response:
         """Return the response with mapped labels. Raises BadInput, naming the field, if the response does not
         fit the study.
         """

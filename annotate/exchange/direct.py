@@ -18,9 +18,9 @@ from judge.commands import command
 from judge.errors import BadInput
 from judge.prompts.load import Task
 from judge.store import Store, label_sources
-from judge.store.export import stored_task
+from judge.store.export import read_stored_task
 from judge.store.label_sources import SourceLabel
-from judge.store.study import now
+from judge.store.study import get_time
 
 
 class DirectImport:
@@ -83,7 +83,7 @@ class DirectImport:
         (`latest`).
         """
         key = (response.unit, name, response.annotator, response.repeat)
-        known = label_sources.said(self._conn, *key)
+        known = label_sources.read_labels(self._conn, *key)
         same = [s for s in known if s.value == value]
         kind = result.kind_of(response, name, self._how)
         earlier = self._in_file.setdefault(key, value)
@@ -120,7 +120,19 @@ class DirectImport:
         # A file may contradict itself: its first label is kept as an additional source.
         number = sum(s.source.partition("/")[0] == self._source for s in known)
         source = f"{self._source}/{number}" if number else self._source
-        row = (unit, name, who, _layer(kind), response.repeat, value, None, None, source, response.at, now())
+        row = (
+            unit,
+            name,
+            who,
+            _layer(kind),
+            response.repeat,
+            value,
+            None,
+            None,
+            source,
+            response.at,
+            get_time(),
+        )
         label_sources.add_imported(conn, [row])
         if earlier:
             replaced = label_sources.Conflict(
@@ -139,18 +151,20 @@ class DirectImport:
         # Without this check, an import without --batch would bypass the lead's decision.
         who, unit = response.annotator, response.unit
         if who not in self._closed_batches:
-            self._closed_batches[who] = self._closed_for(who)
-        for batch, fields, why, units in self._closed_batches[who]:
+            self._closed_batches[who] = self._find_closed(who)
+        for batch, fields, reason, units in self._closed_batches[who]:
             if name not in fields or unit not in units:
                 continue
-            if why is not None:
-                raise Unproven("person", f"{who} was stopped in batch '{batch}' ({why})", field="annotator")
+            if reason is not None:
+                raise Unproven(
+                    "person", f"{who} was stopped in batch '{batch}' ({reason})", field="annotator"
+                )
             where = f"'{unit}' is assigned to {who} in batch '{batch}', which is closed"
             raise BadInput(
                 f"{where}; to reopen it: {command('annotate batches close', batch, '--undo')}", field="unit"
             )
 
-    def _closed_for(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
+    def _find_closed(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
         """Return the batches that accept no labels from a person, as tuples (name, fields, reason, units).
         The reason says why the person was stopped; it is None if the batch is closed.
         """
@@ -160,15 +174,15 @@ class DirectImport:
             "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
         )
         for batch, task, closed in self._conn.execute(batches).fetchall():
-            why = is_stopped(self._conn, batch, who)
-            if why is not None:
+            reason = is_stopped(self._conn, batch, who)
+            if reason is not None:
                 rows = self._conn.execute("SELECT unit_id FROM batch_units WHERE batch = ?", [batch])
             elif closed:
                 rows = self._conn.execute(assigned, [batch, who])
             else:
                 continue
-            fields = stored_task(self._store, task).fields
-            closed_batches.append((batch, fields, why, {unit for (unit,) in rows}))
+            fields = read_stored_task(self._store, task).fields
+            closed_batches.append((batch, fields, reason, {unit for (unit,) in rows}))
         return closed_batches
 
     def _declare(self, key: tuple[str, str, str, int], kind: str, same: Sequence[SourceLabel]) -> None:

@@ -58,7 +58,7 @@ class Out:
             if any(self.path.iterdir()) and not (self.path / MARK).exists():
                 raise UsageError(f"-o {self.path} contains other files; choose a new folder")
         if self.kind == "folder":
-            with self.guarded():
+            with self.convert_errors():
                 self._part.mkdir()
                 (self._part / MARK).write_text("annotate export wrote this folder and may replace it\n")
         return self
@@ -68,8 +68,8 @@ class Out:
     ) -> None:
         try:
             if kind is None:
-                with self.guarded():
-                    self._put()
+                with self.convert_errors():
+                    self._flush()
         finally:
             if self._part.is_dir():
                 shutil.rmtree(self._part, ignore_errors=True)
@@ -77,7 +77,7 @@ class Out:
                 with suppress(OSError):
                     self._part.unlink(missing_ok=True)
 
-    def _put(self) -> None:
+    def _flush(self) -> None:
         if not self._part.exists():
             raise WriteFailed(f"{self.path}: the format wrote no file")
         if self.kind == "folder" and self.path.is_dir():
@@ -103,7 +103,7 @@ class Out:
         return target
 
     @contextmanager
-    def guarded(self) -> Iterator[None]:
+    def convert_errors(self) -> Iterator[None]:
         """Convert disk errors to WriteFailed."""
         try:
             yield
@@ -113,7 +113,7 @@ class Out:
     @contextmanager
     def open(self, name: str = "") -> Iterator[IO[str]]:
         """Open a text file in the folder, or the file itself. The file is on disk when the block ends."""
-        with self.guarded(), self.place(name).open("w", encoding="utf-8", newline="") as file:
+        with self.convert_errors(), self.place(name).open("w", encoding="utf-8", newline="") as file:
             yield file
             file.flush()
             # Otherwise the file could get its name before its content is on the disk.
@@ -167,9 +167,9 @@ def json_records(
 @contextmanager
 def _handle(path: Path, data: IO[bytes] | None) -> Iterator[IO[bytes]]:
     if data is None:
-        with files.opened(path) as file:
+        with files.open_input(path) as file:
             yield file
         return
     with data:
-        files.unmarked(data)
+        files.skip_byte_order_mark(data)
         yield data

@@ -26,7 +26,7 @@ from judge.errors import BadInput, StudyError, UsageError
 from judge.files import file_sha, stop
 from judge.prompts.load import Task
 from judge.store import Store
-from judge.store.study import dumps, now
+from judge.store.study import dumps, get_time
 from judge.types import Json, Where, attributes
 
 
@@ -82,14 +82,14 @@ def store_responses(
                 done.quarantined += status == "open"
                 continue
             try:
-                proved = checks.checked(named)
+                proved = checks.check(named)
                 _prove(named)
                 # This comes after the checks of the content, so that nobody is added because of a record that
                 # is rejected.
                 people.check(named.annotator)
                 inside.store(proved)
             except BadInput as e:
-                error = _placed(e, response)
+                error = _add_place(e, response)
                 # A record about another text, or without a status, is well-formed, so it does not stop the
                 # import even without --skip-bad. A lead decides on it.
                 if not (isinstance(error, Unproven) and error.code in ("text", "status")):
@@ -98,7 +98,7 @@ def store_responses(
                 done.quarantined += 1
                 continue
             done.unproven += response.differs is None
-            quarantine.settle(conn, batch, how.format, named)
+            quarantine.close_proved(conn, batch, how.format, named)
         for error in unread:
             quarantine.add(conn, batch, how.format, None, error)
             done.quarantined += 1
@@ -152,7 +152,7 @@ def accept(
     return done
 
 
-def _placed(error: BadInput, response: Response) -> BadInput:
+def _add_place(error: BadInput, response: Response) -> BadInput:
     if error.path:
         return error
     where = response.where
@@ -187,8 +187,8 @@ class AcceptedPeople:
 
     def check(self, who: str) -> None:
         """Raise Unproven for an unknown person, unless new people are accepted, and for a person who was stopped."""
-        if self._batch and (why := is_stopped(self._conn, self._batch, who)):
-            raise Unproven("person", f"{who} was stopped in {self._where} ({why})", field="annotator")
+        if self._batch and (reason := is_stopped(self._conn, self._batch, who)):
+            raise Unproven("person", f"{who} was stopped in {self._where} ({reason})", field="annotator")
         if who in self._known or who in self.new:
             return
         check_person(self._conn, who)
@@ -224,5 +224,5 @@ def _remember(
     counts |= {"unequal": sorted(name for name, weights in done.weights.items() if len(weights) > 1)}
     conn.execute(
         "INSERT INTO label_imports VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [import_id, how.format, batch, blind, dumps(files), dumps(sessions), dumps(counts), now()],
+        [import_id, how.format, batch, blind, dumps(files), dumps(sessions), dumps(counts), get_time()],
     )

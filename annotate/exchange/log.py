@@ -16,10 +16,10 @@ from annotate.exchange.responses import Response
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.events import ASSISTED, BLIND, FIRST_LAYER, UNDECLARED, Event, Kind, State, fold
-from annotate.sitting.standing import append, new_session, settle
+from annotate.sitting.standing import append, make_session, write_state
 from judge.errors import BadInput
 from judge.store import Store, label_sources
-from judge.store.study import dumps, now
+from judge.store.study import dumps, get_time
 
 SKIPPED = "(skipped)"
 
@@ -67,7 +67,7 @@ class BatchLog:
         """Convert a response to its new events and store them. Raises BadInput before any event is stored."""
         place = self._place(response)
         kinds = {name: result.kind_of(response, name, self._how) for name in response.answers}
-        kinds = self._exposed(response, place, kinds)
+        kinds = self._correct_blindness(response, place, kinds)
         new = self._new_events(response, place, kinds)
         self._done.retracted += self._withdraw(response, place)
         # Other tools give the total time on a unit, and the log stores the time between events.
@@ -91,7 +91,7 @@ class BatchLog:
                 self._conn, response.annotator, response.unit, content, self._info.batch, how, response.at
             )
 
-    def _exposed(self, response: Response, place: _Place, kinds: dict[str, str]) -> dict[str, str]:
+    def _correct_blindness(self, response: Response, place: _Place, kinds: dict[str, str]) -> dict[str, str]:
         """Return whether each answer is blind, corrected with the table of exposures."""
         # An answer after its solution was shown is not blind, whatever was declared.
         fresh = [name for name, value in response.answers.items() if place.state.answers.get(name) != value]
@@ -192,7 +192,7 @@ class BatchLog:
         return new
 
     def _append(self, response: Response, place: _Place, event: Event) -> None:
-        at = response.at or now()
+        at = response.at or get_time()
         session = self._session(response.annotator)
         append(self._conn, self._info.batch, response.annotator, place.position, event, session, at)
         if response.source:
@@ -252,7 +252,7 @@ class BatchLog:
     def _session(self, who: str) -> str:
         if who not in self._sessions:
             opened_by = f"import {self._how.format}"
-            self._sessions[who] = new_session(self._conn, self._info.batch, who, who, opened_by)
+            self._sessions[who] = make_session(self._conn, self._info.batch, who, who, opened_by)
         return self._sessions[who]
 
     def finish(self) -> None:
@@ -261,10 +261,12 @@ class BatchLog:
             for place in places.values():
                 if isinstance(place, _Place) and place.changed:
                     seat = (self._info.batch, who, place.position)
-                    settle(self._conn, self._info.task, seat, place.role, place.unit, place.state)
+                    write_state(self._conn, self._info.task, seat, place.role, place.unit, place.state)
                     unit, repeat = place.unit
                     for name in place.state.answers:
-                        values = {s.value for s in label_sources.said(self._conn, unit, name, who, repeat)}
+                        values = {
+                            s.value for s in label_sources.read_labels(self._conn, unit, name, who, repeat)
+                        }
                         self._done.conflicts += len(values) > 1
 
 

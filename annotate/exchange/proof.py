@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from annotate.exchange.texts import InputsOfAnyTask, compose, flat
+from annotate.exchange.texts import InputsOfAnyTask, compose, flatten
 from judge.errors import BadInput
 
 SHA_KEY = "text_sha256"
@@ -30,13 +30,13 @@ def text_sha(inputs: Mapping[str, Any]) -> str:
     """Return the hash of the text that a unit shows: 32 hex digits of the SHA-256 of its inputs, without
     white space.
     """
-    parts = [[name, bare(flat(value))] for name, value in sorted(inputs.items())]
+    parts = [[name, bare(flatten(value))] for name, value in sorted(inputs.items())]
     # Texts of a study may contain lone surrogates, which UTF-8 cannot encode.
     content = json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return hashlib.sha256(content).hexdigest()[:32]
 
 
-def differs_by_hash(sha: str | None, inputs: Mapping[str, Any] | None) -> str | None:
+def compare_hash(sha: str | None, inputs: Mapping[str, Any] | None) -> str | None:
     """Describe how the hash of a record's text differs from the unit's. Return "" if they are equal, and None
     if there is no hash to compare.
     """
@@ -46,7 +46,7 @@ def differs_by_hash(sha: str | None, inputs: Mapping[str, Any] | None) -> str | 
     return _difference(inputs, lambda texts: sha == text_sha(texts), reason)
 
 
-def differs_by_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
+def compare_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
     """Describe how a record's text differs from the unit's. Return "" if they are equal, and None if there is
     no text to compare.
 
@@ -63,7 +63,7 @@ def differs_by_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
     return _difference(inputs, fits, "its text differs from the unit's")
 
 
-def differs_by_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | None:
+def compare_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | None:
     """Describe the first input of a record that differs from the unit's. Return "" if none differs, and None
     if there are no inputs to compare.
     """
@@ -73,7 +73,7 @@ def differs_by_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | Non
     inputs = dict(inputs)
     compared = {name: given[name] for name in inputs if given.get(name) is not None}
     for name, value in compared.items():
-        if bare(flat(value)) != bare(flat(inputs[name])):
+        if bare(flatten(value)) != bare(flatten(inputs[name])):
             return f"its '{name}' differs from the unit's"
     # A record with none of the inputs proves nothing about its text.
     return "" if compared else None
@@ -86,7 +86,9 @@ def _difference(
     there are no inputs.
     """
     difference = None
-    for texts in inputs.each() if isinstance(inputs, InputsOfAnyTask) else [] if inputs is None else [inputs]:
+    for texts in (
+        inputs.iterate() if isinstance(inputs, InputsOfAnyTask) else [] if inputs is None else [inputs]
+    ):
         if fits(texts):
             return ""
         difference = reason

@@ -16,7 +16,7 @@ from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.store import Store
 from judge.store.listing import dicts
-from judge.store.study import dumps, now
+from judge.store.study import dumps, get_time
 from judge.types import Json
 
 # If the text was in doubt, a corrected text in a later import proves nothing: nobody can tell which text the annotator saw.
@@ -71,7 +71,7 @@ def add_row(
     annotator and its unit.
     """
     # Names, units and reasons quote a foreign file, which may contain lone surrogates that SQLite rejects.
-    values = [*map(_clean, about), code, _clean(reason), payload, now()]
+    values = [*map(_clean, about), code, _clean(reason), payload, get_time()]
     conn.execute(
         "INSERT OR IGNORE INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, "
         "found_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -95,12 +95,12 @@ def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: 
     return str(row[0])
 
 
-def settle(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> None:
+def close_proved(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> None:
     """Close the record of a response that a later import has proved and stored."""
     conn.execute(
         "UPDATE quarantine SET status = 'settled', decided_at = ? WHERE status = 'open' AND batch IS ? AND format = ? "
         "AND (record = ? OR (place = ? AND ? <> '') OR (json_extract(response, '$.source') = ? AND ? <> ''))",
-        [now(), batch, form, record_of(batch, form, response), response.where.path, response.source,
+        [get_time(), batch, form, record_of(batch, form, response), response.where.path, response.source,
          response.source, response.source],
     )  # fmt: skip
 
@@ -145,7 +145,7 @@ def decide(conn: sqlite3.Connection, number: int, status: str, note: str | None)
     """Store a lead's decision on a record, with the lead's note."""
     conn.execute(
         "UPDATE quarantine SET status = ?, decided_at = ?, note = ? WHERE quarantine_id = ?",
-        [status, now(), note, number],
+        [status, get_time(), note, number],
     )
 
 

@@ -127,7 +127,7 @@ class ImportResult:
             lines.append(f"new people: {', '.join(self.people)}")
         if self.joined:
             lines.append(
-                f"units that were labelled without an assignment and are now assigned: {short_list(self.joined)}"
+                f"units that were labelled without an assignment and are now assigned: {format_briefly(self.joined)}"
             )
         if self.left_out:
             listed = ", ".join(f"{n} {noun}" for noun, n in self.left_out.items())
@@ -163,7 +163,7 @@ class ImportResult:
         return lines
 
 
-def short_list(counts: Counter[str]) -> str:
+def format_briefly(counts: Counter[str]) -> str:
     """Return the first MOST_LISTED names with their counts; "none" if there are no names."""
     listed = ", ".join(f"{who} {n}" for who, n in list(counts.items())[:MOST_LISTED])
     more = len(counts) - MOST_LISTED

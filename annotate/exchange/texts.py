@@ -15,14 +15,14 @@ EVIDENCE = "evidence"
 class InputsOfAnyTask(Mapping[str, Any]):
     """The inputs of a unit whose task is unknown, under each task that labels units of this kind.
 
-    As a mapping, it contains the inputs of all these tasks; `each` yields the inputs task by task.
+    As a mapping, it contains the inputs of all these tasks; `iterate` yields the inputs task by task.
     """
 
     def __init__(self, each: Callable[[], Iterator[Mapping[str, Any]]]) -> None:
         self._each, self._texts = each, list[Mapping[str, Any]]()
         self._rest: Iterator[Mapping[str, Any]] | None = None
 
-    def each(self) -> Iterator[Mapping[str, Any]]:
+    def iterate(self) -> Iterator[Mapping[str, Any]]:
         """Yield the inputs under each task, beginning with the task that matched last."""
         # Most files belong to one task, so the first comparison usually succeeds: the others are read only if it fails.
         yield from self._texts
@@ -33,7 +33,7 @@ class InputsOfAnyTask(Mapping[str, Any]):
             yield texts
 
     def _all(self) -> dict[str, Any]:
-        return {name: value for texts in [*self.each()][::-1] for name, value in texts.items()}
+        return {name: value for texts in [*self.iterate()][::-1] for name, value in texts.items()}
 
     def __getitem__(self, name: str) -> Any:
         return self._all()[name]
@@ -49,7 +49,7 @@ MARKABLE = ("passage", "answer")
 """The inputs in which evidence can be marked, here and in the terminal."""
 
 
-def marked_input(names: Collection[str]) -> str | None:
+def find_marked_input(names: Collection[str]) -> str | None:
     """Return the input in which evidence is marked: the passage or, if there is no passage, the answer."""
     return next((name for name in MARKABLE if name in names), None)
 
@@ -77,14 +77,14 @@ def compose(inputs: Mapping[str, Any]) -> tuple[str, list[TextPart]]:
     text, parts = "", []
     for name, value in inputs.items():
         text += f"{title(name)}:\n"
-        shown = flat(value)
+        shown = flatten(value)
         if isinstance(value, str):
             parts.append(TextPart(name, len(text), len(text) + len(shown)))
         text += f"{shown}\n\n"
     return text.removesuffix("\n\n"), parts
 
 
-def flat(value: Any) -> str:
+def flatten(value: Any) -> str:
     """Return one input as text: passages with numbers, options with letters, and several answers on one line each."""
     if isinstance(value, Mapping):
         return "\n".join(f"{k}. {v}" for k, v in value.items())

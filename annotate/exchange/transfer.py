@@ -110,7 +110,7 @@ def export_batch(
         format_of(path, {form.ending: form.name})
     info = batch_info(store, batch)
     units = ExchangeUnits(store, info, person)
-    export = Export(batch, info.task, labels, units.each_unit, lambda: iter(()), absent(store, info))
+    export = Export(batch, info.task, labels, units.iterate_units, lambda: iter(()), absent(store, info))
     # `write` raises the error for a format that only reads, before the units are read.
     if form.writes is None:
         form.write(export, Out(path, "file"), options)

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from annotate.drawing.sample import shuffled
+from annotate.drawing.sample import shuffle
 from annotate.exchange.texts import InputsOfAnyTask
 from annotate.sitting.blind import Blind, Seat
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.queue import LISTS, Queue
-from annotate.sitting.standing import not_for
+from annotate.sitting.standing import refuse_person
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task, find_tasks, load_task
 from judge.store import Store
-from judge.store.export import stored_task
+from judge.store.export import read_stored_task
 from judge.store.inputs import column
 from judge.store.study import dumps
 
@@ -51,7 +51,7 @@ class ExchangeUnits:
         people = sorted({row[0] for row in rows})
         self.people = people if person is None else [person]
         if person is not None and person not in people:
-            raise not_for(info.batch, person, people)
+            raise refuse_person(info.batch, person, people)
         self.seats: dict[int, tuple[str, int]] = {}
         """(Unit, repeat) by position in the queue of `person`, including hidden repeats."""
         self.repeats = 0
@@ -65,7 +65,7 @@ class ExchangeUnits:
                 if not repeat:
                     self._places.setdefault(unit, (who, position))
         # The order of the queue would show which units are checks.
-        self.ids = shuffled(self._places, info.plan.seed, "export")
+        self.ids = shuffle(self._places, info.plan.seed, "export")
 
     def leave_out_adopted(self) -> int:
         """Leave out the units that all annotators had finished before the draw, and return the number of these
@@ -90,7 +90,7 @@ class ExchangeUnits:
     def __contains__(self, unit: str) -> bool:
         return unit in self._places
 
-    def each_unit(self) -> Iterator[ExchangeUnit]:
+    def iterate_units(self) -> Iterator[ExchangeUnit]:
         """Yield every unit with its inputs."""
         with self.reader() as inputs_of:
             for unit in self.ids:
@@ -113,7 +113,9 @@ class ExchangeUnits:
                 opened.append(Blind(self._store, Seat(self._info.batch, who, who, ""), self._info.task))
                 queues[who] = Queue(self._info, opened[-1])
             queue = queues[who]
-            return {n: _shown(n, v) for n, v in queue.inputs(position).items() if v not in (None, "", [])}
+            return {
+                n: _format_input(n, v) for n, v in queue.inputs(position).items() if v not in (None, "", [])
+            }
 
         try:
             yield inputs_of
@@ -170,7 +172,7 @@ def inputs_of_any_task(store: Store) -> Callable[[str], InputsOfAnyTask]:
     shown: list[Callable[[str], dict[str, Any] | None]] = []
     known: set[tuple[Any, ...]] = set()
     for task in chain(
-        (stored_task(store, n) for n in names), (load_task(n) for n in find_tasks() if n not in names)
+        (read_stored_task(store, n) for n in names), (load_task(n) for n in find_tasks() if n not in names)
     ):
         # Tasks that show the same inputs of the same units need not be compared twice.
         key = (task.spec.unit, *((n, column(task, n)) for n in task.input_names))
@@ -193,7 +195,7 @@ PASSAGE_KEYS = ("title", "date", "source", "text")
 """The keys that a passage shows in a list of passages."""
 
 
-def _shown(name: str, value: Any) -> Any:
+def _format_input(name: str, value: Any) -> Any:
     if name not in LIST_INPUTS:
         return value
     return [{k: v for k in PASSAGE_KEYS if (v := getattr(passage, k))} for passage in value]

@@ -17,11 +17,11 @@ from ulid import ULID
 
 from annotate.batch_plan import Policy
 from annotate.drawing.places import Place
-from annotate.drawing.sample import shuffled
+from annotate.drawing.sample import shuffle
 from annotate.drawing.seats import add_places, log, open_batch
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Event, Kind, fold
-from annotate.sitting.standing import append, events_at, new_session, settle
+from annotate.sitting.standing import append, events_at, make_session, write_state
 from annotate.store import ADJUDICATED, ensure_human
 from judge.errors import UsageError
 from judge.store import Store
@@ -113,7 +113,7 @@ def _queue(conn: sqlite3.Connection, info: BatchInfo, units: set[str]) -> set[st
     conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'adjudicated', ?)", [ADJUDICATED, "{}"])
     query = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
     queued = {u for (u,) in conn.execute(query, [info.batch, ADJUDICATED])}
-    new = _in_order(conn, units - queued, info.plan.seed)
+    new = _order_units(conn, units - queued, info.plan.seed)
     add_places(conn, info.batch, ADJUDICATED, [Place(unit, "adjudication") for unit in new])
     return queued
 
@@ -141,9 +141,9 @@ def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = No
             else "json_remove(options, '$.adjudication')"
         )
         conn.execute(
-            f"UPDATE batches SET options = {change} WHERE batch = ?2", [dumps(policy.stored()), name]
+            f"UPDATE batches SET options = {change} WHERE batch = ?2", [dumps(policy.to_stored()), name]
         )
-        log(conn, name, "policy", None, policy.stored(), note)
+        log(conn, name, "policy", None, policy.to_stored(), note)
 
 
 def _outcome(info: BatchInfo, policy: Policy, unit: _Unit) -> dict[str, str] | None:
@@ -155,14 +155,14 @@ def _outcome(info: BatchInfo, policy: Policy, unit: _Unit) -> dict[str, str] | N
     values = {}
     for question in info.task.spec.questions:
         answers = [a[question.field] for a in unit.answers if question.field in a]
-        value = _agreed_value(answers, policy.tolerance.get(question.field), policy.majority)
+        value = _find_agreed_value(answers, policy.tolerance.get(question.field), policy.majority)
         if value is None:
             return None
         values[question.field] = value
     return values
 
 
-def _agreed_value(answers: Sequence[str], tolerance: float | None, majority: bool) -> str | None:
+def _find_agreed_value(answers: Sequence[str], tolerance: float | None, majority: bool) -> str | None:
     if not answers:
         return None
     value, count = Counter(answers).most_common(1)[0]
@@ -190,10 +190,10 @@ def predecide(store: Store, batch: str) -> int:
     units = _units(store, batch)
     with store.transaction() as conn:
         ruled = {u: o for u, state in units.items() if policy and (o := _outcome(info, policy, state))}
-        before = _decided(conn, batch, by_policy=True)
+        before = _read_decided(conn, batch, by_policy=True)
         if not ruled and not before:
             return 0
-        leads = _decided(conn, batch, by_policy=False)
+        leads = _read_decided(conn, batch, by_policy=False)
         outcomes = {u: o for u, o in ruled.items() if u not in leads}
         _queue(conn, info, set(outcomes))
         seats = "SELECT unit_id, position, answers FROM assignments WHERE batch = ? AND annotator_id = ?"
@@ -204,12 +204,12 @@ def predecide(store: Store, batch: str) -> int:
                 continue
             # The session is created with the first change only: every `annotate adjudicate` runs this, and an empty session
             # has no meaning.
-            session = session or new_session(conn, batch, ADJUDICATED, POLICY, "policy")
+            session = session or make_session(conn, batch, ADJUDICATED, POLICY, "policy")
             _log_outcome(conn, info, session, (unit, position), outcome)
     return len(outcomes)
 
 
-def _decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> set[str]:
+def _read_decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> set[str]:
     """Return the units for which the policy, or a lead, has logged an event."""
     query = (
         "SELECT DISTINCT a.unit_id FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
@@ -236,13 +236,13 @@ def _log_outcome(
     for e in new:
         append(conn, info.batch, ADJUDICATED, position, e, session)
     place = (info.batch, ADJUDICATED, position)
-    settle(conn, info.task, place, "adjudication", (unit, 0), fold([*events, *new]))
+    write_state(conn, info.task, place, "adjudication", (unit, 0), fold([*events, *new]))
 
 
-def _in_order(conn: sqlite3.Connection, units: set[str], seed: int) -> list[str]:
+def _order_units(conn: sqlite3.Connection, units: set[str], seed: int) -> list[str]:
     """Return the units in a seeded order in which the parts of an answer keep their order."""
     query = "SELECT unit_id, coalesce(answer_id, unit_id) FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
     groups: dict[str, list[str]] = {}
     for unit, answer in conn.execute(query, [dumps(sorted(units))]):
         groups.setdefault(answer, []).append(unit)
-    return [unit for answer in shuffled(groups, seed, "adjudicate") for unit in groups[answer]]
+    return [unit for answer in shuffle(groups, seed, "adjudicate") for unit in groups[answer]]

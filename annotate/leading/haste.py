@@ -68,7 +68,7 @@ def paces(store: Store, batch: str | None = None) -> dict[str, ReadingPace]:
     return people
 
 
-def in_words(who: str, pace: ReadingPace) -> str:
+def describe_haste(who: str, pace: ReadingPace) -> str:
     """Return the sentence about a person who must be named."""
     return (
         f"{who} labelled {pace.fast:,} of {pace.timed:,} units faster than they could be read "

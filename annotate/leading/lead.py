@@ -7,15 +7,15 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from annotate.drawing import seats
-from annotate.drawing.sample import shuffled
+from annotate.drawing.sample import shuffle
 from annotate.drawing.seats import Changed
 from annotate.sitting.desk import BatchInfo, batch_info
-from annotate.sitting.standing import is_stopped, not_for, people_of, settle_log
+from annotate.sitting.standing import is_stopped, people_of, refuse_person, replay_log
 from annotate.store import ensure_human
 from judge.commands import command
 from judge.errors import UsageError
 from judge.store import Store
-from judge.store.study import now
+from judge.store.study import get_time
 
 
 def close_batch(store: Store, name: str, note: str | None = None) -> BatchInfo:
@@ -24,7 +24,7 @@ def close_batch(store: Store, name: str, note: str | None = None) -> BatchInfo:
     if info.closed:
         raise UsageError(f"batch '{name}' was already closed on {info.closed[:10]}")
     with store.transaction() as conn:
-        conn.execute("UPDATE batches SET closed = ? WHERE batch = ?", [now(), name])
+        conn.execute("UPDATE batches SET closed = ? WHERE batch = ?", [get_time(), name])
         seats.log(conn, name, "close", note=note)
     return info
 
@@ -69,7 +69,7 @@ def add_people(
         for person in people:
             chosen: list[list[str]] = []
             # Shuffle before sorting, so that chance decides among units with equally many people.
-            ranked = shuffled(by_name, info.plan.seed, f"add:{person}")
+            ranked = shuffle(by_name, info.plan.seed, f"add:{person}")
             for head in sorted(ranked, key=lambda head: load.get(head, 0)):
                 if n is None or sum(map(len, chosen)) < n:
                     chosen.append(by_name[head])
@@ -102,7 +102,7 @@ def hand_over(
     to = list(dict.fromkeys(to))
     known = people_of(store.conn, name)
     if person not in known:
-        raise not_for(name, person, known)
+        raise refuse_person(name, person, known)
     if person in to or not to:
         raise UsageError(f"--to must not include {person}")
     done = Changed(name)
@@ -111,7 +111,7 @@ def hand_over(
     with store.run_lock(f"annotate {name} {person}", busy), store.transaction() as conn:
         _newcomers(conn, name, [p for p in to if p not in known])
         for other in to:
-            seats.not_stopped(conn, name, other)
+            seats.require_active(conn, name, other)
         _move(conn, store, info, person, to, done, note, allow_exposed)
     return done
 
@@ -147,7 +147,7 @@ def _move(
     if not moved:
         raise UsageError(f"batch '{name}': {', '.join(to)} already have all units of {person}")
     all_gone = len(moved) == len(units)
-    stamp = now()
+    stamp = get_time()
     for position, unit, role, repeat in rows:
         # Checks and repeats are removed, too, because they only make sense for somebody who continues.
         if unit in moved or (role != "sample" and all_gone):
@@ -187,15 +187,15 @@ def stop_person(store: Store, name: str, person: str, why: str) -> int:
     """
     info = seats.open_batch(store, name)
     if person not in (known := people_of(store.conn, name)):
-        raise not_for(name, person, known)
+        raise refuse_person(name, person, known)
     if not why.strip():
         raise UsageError("--why must contain a reason, which is printed in the report")
     with store.transaction() as conn:
         if reason := is_stopped(conn, name, person):
             raise UsageError(f"batch '{name}': {person} is already stopped ({reason})")
-        conn.execute("INSERT INTO stopped VALUES (?, ?, ?, ?)", [name, person, why.strip(), now()])
+        conn.execute("INSERT INTO stopped VALUES (?, ?, ?, ?)", [name, person, why.strip(), get_time()])
         seats.log(conn, name, "stop", person, {}, why.strip())
-        return settle_log(conn, info.task, name, person)
+        return replay_log(conn, info.task, name, person)
 
 
 def resume_person(store: Store, name: str, person: str, note: str | None = None) -> int:
@@ -206,12 +206,12 @@ def resume_person(store: Store, name: str, person: str, note: str | None = None)
             raise UsageError(f"batch '{name}': {person} is not stopped")
         conn.execute("DELETE FROM stopped WHERE batch = ? AND annotator_id = ?", [name, person])
         seats.log(conn, name, "resume", person, {}, note)
-        return settle_log(conn, info.task, name, person)
+        return replay_log(conn, info.task, name, person)
 
 
 def _newcomers(conn: sqlite3.Connection, name: str, people: Iterable[str]) -> None:
     for person in people:
-        seats.not_stopped(conn, name, person)
+        seats.require_active(conn, name, person)
         if person in people_of(conn, name):
             raise UsageError(
                 f"{person} is already in batch '{name}'; to add units: {command('annotate batches extend', name, '--to', 'N')}"

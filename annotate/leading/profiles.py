@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from annotate.store import ensure_human
 from judge.errors import UsageError
 from judge.labels import relation
-from judge.labels.annotators import shown_names
+from judge.labels.annotators import make_short_names
 from judge.store import Store
 from judge.store.listing import dicts
 from judge.store.study import dumps
@@ -41,7 +41,7 @@ def list_annotators(store: Store) -> list[dict[str, Json]]:
     `shown` is a readable name for a judge run, and the name itself for everybody else.
     """
     runs = store.conn.execute("SELECT run_id, model, task FROM runs").fetchall()
-    shown = shown_names(runs)
+    shown = make_short_names(runs)
     fields = relation.label_counts(store.conn)
     rows = []
     for row in dicts(store.conn, "SELECT annotator_id, kind, profile FROM annotators ORDER BY 1", []):

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 
 from annotate.leading.adjudication import for_the_lead
-from annotate.leading.haste import ReadingPace, in_words, paces
+from annotate.leading.haste import ReadingPace, describe_haste, paces
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped, people_of
 from judge.stats import Ratings, measures
@@ -48,7 +48,7 @@ def show_batch(store: Store, name: str) -> dict[str, Json]:
         "closed": info.closed,
         "strata": list(dicts(store.conn, _STRATA, [name])),
         "annotators": [_person(store, info, who, speeds.get(who)) for who in people_of(store.conn, name)],
-        "too_fast": [in_words(who, pace) for who, pace in sorted(speeds.items()) if pace.too_fast],
+        "too_fast": [describe_haste(who, pace) for who, pace in sorted(speeds.items()) if pace.too_fast],
         "adjudication": _adjudication(store, name) | {"policy": str(info.plan.adjudication)},
         "for_the_lead": for_the_lead(store, name),
         "flags": list(dicts(store.conn, _FLAGS, [name])),
@@ -100,8 +100,8 @@ def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None
     times = [ms for (ms,) in store.conn.execute(_TIMES, key)]
     # Labels made elsewhere may have no time, and do not count towards the pace.
     pace = len(times) / (sum(times) / 3_600_000) if times else None
-    right, answered = _known(store, info, who, "training")
-    caught, checked = _known(store, info, who, "attention")
+    right, answered = _count_known(store, info, who, "training")
+    caught, checked = _count_known(store, info, who, "attention")
     same, again = _repeats(store, info, who)
     wanted = info.plan.training
     # Nobody has passed or failed before the training is complete.
@@ -126,7 +126,7 @@ def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None
     }
 
 
-def _known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[int, int]:
+def _count_known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[int, int]:
     """Return (correct, answered) for the units with a known answer. A unit is correct if every field is correct."""
     gold: dict[str, dict[str, str]] = {}
     fields = [q.field for q in info.task.spec.questions]

@@ -173,7 +173,7 @@ def _weights(store: Store) -> Iterator[Finding]:
         info = batch_info(store, batch)
         query = "SELECT unit_id, probability, weight FROM batch_units WHERE batch = ? AND role = 'sample'"
         stored = {unit: (p, weight) for unit, p, weight in conn.execute(query, [batch])}
-        for unit, expected in _expected(store, info, stored).items():
+        for unit, expected in _expect_designs(store, info, stored).items():
             if not _is_close(stored[unit], expected):
                 p, weight = stored[unit]
                 where = f"batch '{batch}', unit '{unit}'"
@@ -191,12 +191,12 @@ Design = tuple[float | None, float | None]
 """Inclusion probability and weight of a drawn unit."""
 
 
-def _expected(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[str, Design]:
+def _expect_designs(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[str, Design]:
     """Return the inclusion probability and weight that each unit should have, computed by repeating the draw
     if possible, and otherwise from the stored plan.
     """
     plan = info.plan
-    again = _drawn_again(store, info, set(stored))
+    again = _repeat_draw(store, info, set(stored))
     if again is not None:
         return {d.unit_id: (d.probability, d.weight) for d in again}
     # The frame has changed since the draw (an import, more labels by the judge), but the plan still contains its
@@ -215,7 +215,7 @@ def _expected(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[
     }
 
 
-def _drawn_again(store: Store, info: BatchInfo, units: set[str]) -> list[DrawnUnit] | None:
+def _repeat_draw(store: Store, info: BatchInfo, units: set[str]) -> list[DrawnUnit] | None:
     """Repeat the draw of a batch. Return None if the batch does not record the draw, or if different units are drawn now."""
     plan, conn = info.plan, store.conn
     if not (plan.annotators and plan.frame):

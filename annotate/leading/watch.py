@@ -62,7 +62,7 @@ def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
         left = _hours(p)
         progress.append(
             [
-                _cut(p["annotator"], NAME), _bar(p["done"], p["units"]), f"{p['done']:,}/{p['units']:,}",
+                _truncate(p["annotator"], NAME), _bar(p["done"], p["units"]), f"{p['done']:,}/{p['units']:,}",
                 "" if p["units_per_hour"] is None else f"{p['units_per_hour']:,.0f}",
                 "" if left is None else duration(left * 3600),
                 "never" if (ago := _ago(p, at)) is None else f"{duration(ago)} ago",
@@ -71,14 +71,14 @@ def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
         )  # fmt: skip
         checks.append(
             [
-                _cut(p["annotator"], NAME), part(p, "training_right", "training_answered"),
+                _truncate(p["annotator"], NAME), part(p, "training_right", "training_answered"),
                 part(p, "attention_right", "attention_answered"), part(p, "repeats_same", "repeats_answered"),
                 part(p, "fast", "timed"),
             ]
         )  # fmt: skip
-    shown.append(WatchSection("Progress", _aligned(progress)))
+    shown.append(WatchSection("Progress", _align(progress)))
     if any(any(row[1:]) for row in checks[1:]):
-        shown.append(WatchSection("Checks (correct or consistent answers)", _aligned(checks)))
+        shown.append(WatchSection("Checks (correct or consistent answers)", _align(checks)))
     shown.append(WatchSection("Agreement so far (blind labels)", list(_agreement(document["measures"]))))
     flags = document["flags"][::-1]
     lines = [
@@ -158,11 +158,11 @@ def _number(value: int | None) -> str:
     return f"{value:,}" if value else ""
 
 
-def _cut(text: str, width: int) -> str:
+def _truncate(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def _align(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows with aligned columns: the first column is left-aligned, the others right-aligned."""
     from tabulate import tabulate
 

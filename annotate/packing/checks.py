@@ -112,7 +112,7 @@ def check_rows(
         before[row.event.event_id] = row
 
 
-def dated_wrong(row: LogRow, packed_at: str) -> str | None:
+def check_time(row: LogRow, packed_at: str) -> str | None:
     """Describe what is wrong with the time of an event in a pack, which is either before the pack was made or
     in the future. Return None if the time is possible.
     """

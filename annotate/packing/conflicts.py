@@ -9,7 +9,7 @@ from ulid import ULID
 from annotate.sitting.desk import Desk, batch_info
 from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, State, fold
 from annotate.sitting.exposure import is_exposed
-from annotate.sitting.standing import INSERT, append, events_at, new_session, settle_log
+from annotate.sitting.standing import INSERT, append, events_at, make_session, replay_log
 from judge.store import Store
 
 _ANSWER = "answer"
@@ -29,8 +29,10 @@ def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> s
     A contradiction is a change on one side that the other side's events would reverse if they were appended.
     """
     differences = _contradicting(events, mine)
-    if _ANSWER in differences or _undone(events) & _undone(mine) - {e.undoes for e in _known(events, mine)}:
-        return f"unit {position}: {_said(fold(mine))} in the study, but {_said(fold(events))} in the file"
+    if _ANSWER in differences or _undone(events) & _undone(mine) - {
+        e.undoes for e in _select_known(events, mine)
+    }:
+        return f"unit {position}: {_describe_state(fold(mine))} in the study, but {_describe_state(fold(events))} in the file"
     return (
         f"unit {position}: the {' and the '.join(differences)} in the study and in the file differ"
         if differences
@@ -40,7 +42,7 @@ def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> s
 
 def _contradicting(events: Sequence[Event], mine: Sequence[Event]) -> list[str]:
     """Return the parts of a unit that one side has changed since packing and that the other side would reverse."""
-    known = _known(events, mine)
+    known = _select_known(events, mine)
     ids = {e.event_id for e in known}
     sides = fold(mine), fold(events)
     before, merged = fold(known), fold([*mine, *(e for e in events if e.event_id not in ids)])
@@ -51,7 +53,7 @@ def _contradicting(events: Sequence[Event], mine: Sequence[Event]) -> list[str]:
     ]
 
 
-def _known(events: Sequence[Event], mine: Sequence[Event]) -> list[Event]:
+def _select_known(events: Sequence[Event], mine: Sequence[Event]) -> list[Event]:
     ids = {e.event_id for e in events}
     return [e for e in mine if e.event_id in ids]
 
@@ -60,7 +62,7 @@ def _undone(events: Iterable[Event]) -> set[str]:
     return {e.undoes for e in events if e.undoes}
 
 
-def _said(state: State) -> str:
+def _describe_state(state: State) -> str:
     return "skipped" if state.skipped else ", ".join(state.answers.values()) or "open"
 
 
@@ -83,7 +85,7 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
         new = [e for e in payload["events"] if e[0] not in here and (not e[5] or e[5] not in _undone(mine))]
         if not new:
             return
-        session = new_session(conn, batch, person, person, "merge")
+        session = make_session(conn, batch, person, person, "merge")
         for event in _giving_way(mine, payload):
             append(conn, batch, person, position, event, session)
         for row in payload["sessions"]:
@@ -96,7 +98,7 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
             if rest[0] == Kind.LABEL and is_exposed(conn, info.task, person, of, before):
                 rest[3] = ASSISTED
             conn.execute(INSERT, [event_id, batch, person, position, *rest])
-        settle_log(conn, info.task, batch, person, [position])
+        replay_log(conn, info.task, batch, person, [position])
 
 
 def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event]:

@@ -11,18 +11,18 @@ from typing import Any
 from annotate.exchange import quarantine
 from annotate.exchange.proof import text_sha
 from annotate.exchange.units import ExchangeUnits
-from annotate.packing.checks import LogRow, check_rows, dated_wrong, rows_of
+from annotate.packing.checks import LogRow, check_rows, check_time, rows_of
 from annotate.packing.conflicts import conflict, give_back
 from annotate.packing.pack import copy_events
 from annotate.sitting.desk import BatchInfo, Desk, batch_info
 from annotate.sitting.events import ASSISTED
 from annotate.sitting.exposure import is_exposed
-from annotate.sitting.standing import settle_log
+from annotate.sitting.standing import replay_log
 from annotate.store import open_study
 from judge.commands import command
 from judge.errors import BadInput
 from judge.store import Store
-from judge.store.study import dumps, now
+from judge.store.study import dumps, get_time
 
 SETTLED = ("accepted", "dropped")
 
@@ -74,15 +74,15 @@ def merge(store: Store, path: Path) -> MergedLabels:
         done = MergedLabels(batch, person)
         if {row.event.event_id for row in packed_rows} <= {row.event.event_id for row in study_rows}:
             # Nothing is new, so it does not matter whether the person's units were handed over or the batch closed.
-            done.units = _done_units(store, batch, person)
+            done.units = _count_done(store, batch, person)
             return done
         # The desk locks the queue: the person cannot label here while the pack is merged.
         with Desk.open(store, batch, person, returning=True):
             with store.transaction() as conn:
                 done.back = give_back(conn, batch, person, back)
-            edited = _edited(packed, theirs, store, ours, person)
+            edited = _find_edited(packed, theirs, store, ours, person)
             with store.transaction() as conn:
-                refused = _refused(
+                refused = _quarantine(
                     conn, packed.conn, (batch, person, path), packed_rows, study_rows, edited, done
                 )
                 # A unit that is not merged stays with the person to whom it was handed over, until a lead
@@ -97,12 +97,12 @@ def merge(store: Store, path: Path) -> MergedLabels:
                     packed.conn, conn, batch, person, blindness, without=refused
                 )
                 came = {row.position for row in packed_rows} - set(refused)
-                settle_log(conn, ours.task, batch, person, came)
-    done.units = _done_units(store, batch, person)
+                replay_log(conn, ours.task, batch, person, came)
+    done.units = _count_done(store, batch, person)
     return done
 
 
-def _done_units(store: Store, batch: str, person: str) -> int:
+def _count_done(store: Store, batch: str, person: str) -> int:
     query = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done'"
     return int(store.conn.execute(query, [batch, person]).fetchone()[0])
 
@@ -142,7 +142,7 @@ def _take_away(conn: sqlite3.Connection, batch: str, person: str, positions: Col
     return len(positions)
 
 
-def _edited(packed: Store, theirs: BatchInfo, store: Store, ours: BatchInfo, person: str) -> set[str]:
+def _find_edited(packed: Store, theirs: BatchInfo, store: Store, ours: BatchInfo, person: str) -> set[str]:
     """Return the units whose text in the file differs from the study's."""
     # A unit that was handed over and not labelled in the pack is not one of this person's units here.
     ids = set(ExchangeUnits(packed, theirs, person).ids) & set(ExchangeUnits(store, ours, person).ids)
@@ -153,7 +153,7 @@ def _edited(packed: Store, theirs: BatchInfo, store: Store, ours: BatchInfo, per
     return {unit for unit, sha in sides[0].items() if sides[1][unit] != sha}
 
 
-def _refused(
+def _quarantine(
     conn: sqlite3.Connection,
     packed: sqlite3.Connection,
     of: tuple[str, str, Path],
@@ -165,7 +165,7 @@ def _refused(
     """Return the positions that are not merged, and add a record for each to the quarantine."""
     batch, person, path = of
     units = _units_of(packed, batch, person)
-    packed_at = _packed_at(conn, batch, person)
+    packed_at = _read_pack_time(conn, batch, person)
     refused = []
     for position in sorted({row.position for row in packed_rows}):
         events = [r.event for r in packed_rows if r.position == position]
@@ -174,7 +174,7 @@ def _refused(
         if not new:
             continue
         code, problem = "conflict", conflict(position, events, mine)
-        dates = [dated_wrong(r, packed_at) for r in packed_rows if r.event.event_id in new]
+        dates = [check_time(r, packed_at) for r in packed_rows if r.event.event_id in new]
         if wrong := next(filter(None, dates), None):
             code, problem = "time", f"unit {position}: {wrong}: a clock was wrong, or the file was changed"
         if units[position] in edited:
@@ -223,12 +223,12 @@ def _earlier_record(
     conn.executemany(
         "UPDATE quarantine SET status = 'settled', decided_at = ?, note = 'replaced by a later file' "
         "WHERE quarantine_id = ?",
-        [(now(), number) for number in part],
+        [(get_time(), number) for number in part],
     )
     return None, dropped_for
 
 
-def _packed_at(conn: sqlite3.Connection, batch: str, person: str) -> str:
+def _read_pack_time(conn: sqlite3.Connection, batch: str, person: str) -> str:
     """Return the time at which the batch was first packed for the person or, if it is not recorded, the time
     of the draw.
     """

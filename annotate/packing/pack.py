@@ -13,7 +13,7 @@ from pathlib import Path
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Kind
-from annotate.sitting.standing import INSERT, WHOLE, is_stopped, settle_log
+from annotate.sitting.standing import INSERT, WHOLE, is_stopped, replay_log
 from annotate.store import open_study
 from judge.errors import UsageError
 from judge.prompts.inputs import ITEM_INPUTS, LIST_INPUTS
@@ -21,7 +21,7 @@ from judge.prompts.load import Task
 from judge.store import Store, label_rows
 from judge.store.inputs import column, gold_value
 from judge.store.runs import keep_task
-from judge.store.study import dumps, now
+from judge.store.study import dumps, get_time
 from judge.types import GOLD
 
 
@@ -42,9 +42,9 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
     ).fetchall()
     if not rows:
         raise UsageError(f"batch '{batch}' has no units for '{person}'")
-    if why := is_stopped(store.conn, batch, person):
+    if reason := is_stopped(store.conn, batch, person):
         raise UsageError(
-            f"batch '{batch}': {person} was stopped ({why}); labels from a pack could not be merged"
+            f"batch '{batch}': {person} was stopped ({reason}); labels from a pack could not be merged"
         )
     if path.exists():
         raise UsageError(f"{path}: already exists; choose another name")
@@ -76,21 +76,22 @@ def _write(
         with packed.transaction() as conn:
             keep_task(conn, info.task)
             conn.execute(
-                "INSERT INTO imports VALUES ('pack', 'pack', NULL, '{}', '{}', '{}', '{}', '[]', ?)", [now()]
+                "INSERT INTO imports VALUES ('pack', 'pack', NULL, '{}', '{}', '{}', '{}', '[]', ?)",
+                [get_time()],
             )
             conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [person])
             copy_units(store.conn, conn, info.task, {unit for _, unit, _, _ in rows})
             options = dumps({"pass_mark": info.plan.pass_mark})
             conn.execute(
                 "INSERT INTO batches VALUES (?, ?, 'validation', 0, ?, NULL, ?, ?, NULL, 'kept')",
-                [batch, info.task.name, options, person, now()],
+                [batch, info.task.name, options, person, get_time()],
             )
             conn.executemany(
                 "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) VALUES (?, ?, ?, ?, ?, ?)",
                 [(batch, person, *row) for row in rows],
             )
             copy_events(store.conn, conn, batch, person)
-            settle_log(conn, info.task, batch, person)
+            replay_log(conn, info.task, batch, person)
         # Without WAL the pack is one file. VACUUM overwrites deleted pages, which could contain hidden texts.
         packed.conn.execute("PRAGMA journal_mode = DELETE")
         packed.conn.execute("VACUUM")
@@ -142,7 +143,7 @@ def copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Tas
         source, "units", "unit_id, item_id, passage_id, answer_id, json_extract(span, '$.counter')", units
     )
     items, passages, answers, counters = ({row[i] for row in rows} - {None} for i in (1, 2, 3, 4))
-    listed = _listed(source, task, units)
+    listed = _collect_passages(source, task, units)
     passages |= {passage for passage_ids in listed.values() for passage in passage_ids}
     if "baseline_answer" in names:
         human_answers = _select(
@@ -160,7 +161,7 @@ def copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Tas
     _copy(source, target, "passages", passages, _HIDDEN)
     _copy(source, target, "answers", answers, _HIDDEN)
     _keep_contexts(source, target, units)
-    gold = _shown_gold(source, task, units, listed)
+    gold = _find_shown_gold(source, task, units, listed)
     _copy(source, target, "units", units | {unit for unit, _, _ in gold}, {})
     if gold:
         target.execute("INSERT INTO annotators VALUES (?, 'gold', '{}')", [GOLD])
@@ -201,7 +202,7 @@ def _copy(
     target.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows)
 
 
-def _listed(source: sqlite3.Connection, task: Task, units: set[str]) -> dict[str, set[str]]:
+def _collect_passages(source: sqlite3.Connection, task: Task, units: set[str]) -> dict[str, set[str]]:
     """Return, for each input that is a list of passages, all passages in it."""
     out = {}
     for name in task.input_names:
@@ -221,7 +222,7 @@ def _keep_contexts(source: sqlite3.Connection, target: sqlite3.Connection, units
     target.executemany("UPDATE answers SET context = ? WHERE answer_id = ?", rows)
 
 
-def _shown_gold(
+def _find_shown_gold(
     source: sqlite3.Connection, task: Task, units: set[str], listed: Mapping[str, set[str]]
 ) -> list[tuple[str, str, str]]:
     """Return (unit, field, label) for gold that the task's inputs show, and for labels that mark a passage as

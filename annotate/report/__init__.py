@@ -11,6 +11,6 @@ corrected, alternative, origin) make a `model.Document`, and `render` writes it.
 from annotate.report.build import build, build_table
 from annotate.report.render import FORMATS, SHORT
 from annotate.report.subject import ReportOptions
-from annotate.report.summary import short
+from annotate.report.summary import shorten_document
 
-__all__ = ["FORMATS", "SHORT", "ReportOptions", "build", "build_table", "short"]
+__all__ = ["FORMATS", "SHORT", "ReportOptions", "build", "build_table", "shorten_document"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from annotate.report.cells import counted
+from annotate.report.cells import format_count
 from annotate.report.model import COUNTS, Block, Cell, Column, Paragraph, Section, Table, heads
 from annotate.report.subject import Subject
 from judge.stats import MISSING, AltTest, DawidSkene, dawid_skene, measures
@@ -18,14 +18,14 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
     title = "Alternative annotator test"
     if not tests:
         present = _people_count(subject) if subject.panel.judges else "there is no judge"
-        why = f"the test needs a judge and three people who labelled the same units; {present}"
-        return Section("alternative", title, absent=why)
+        reason = f"the test needs a judge and three people who labelled the same units; {present}"
+        return Section("alternative", title, absent=reason)
     blocks: list[Block] = []
     for i, (judge, test) in enumerate(tests.items(), 1):
         if test.winning_rate is None:
             blocks.append(Paragraph(f"{judge} was not tested: {test.reason}."))
         else:
-            blocks.append(Paragraph(_in_words(judge, test)))
+            blocks.append(Paragraph(_describe_test(judge, test)))
         if test.compared:
             blocks.append(_table(judge, test, i, CLOSENESS[subject.panel.level]))
         if test.notes:
@@ -42,10 +42,10 @@ def _people_count(subject: Subject) -> str:
     return "there is 1 person" if n == 1 else f"there are {n} people"
 
 
-def _in_words(judge: str, test: AltTest) -> str:
+def _describe_test(judge: str, test: AltTest) -> str:
     won = sum(row.won for row in test.compared)
     return (
-        f"{judge} wins against {won:,} of {counted(len(test.compared), 'person', 'people')} tested: winning rate {test.winning_rate:.3f} "
+        f"{judge} wins against {won:,} of {format_count(len(test.compared), 'person', 'people')} tested: winning rate {test.winning_rate:.3f} "
         f"({'passed' if test.passed else 'not passed'}; at least 0.5 passes), advantage probability {test.advantage:.3f}. "
         f"Epsilon is {test.epsilon:g}, the false discovery rate {test.q:g}."
     )
@@ -78,12 +78,12 @@ def latent(subject: Subject) -> Section:
     title = "Dawid and Skene: estimated classes"
     # The model of two annotators has more parameters than their table can determine.
     if len(subject.panel.people) < 3 or subject.panel.numeric:
-        why = f"the model needs at least three people; {_people_count(subject)}"
+        reason = f"the model needs at least three people; {_people_count(subject)}"
         if subject.panel.numeric:
-            why = "the model needs labels, but these are numbers"
-        return Section("latent", title, absent=why)
+            reason = "the model needs labels, but these are numbers"
+        return Section("latent", title, absent=reason)
     # If units were drawn with unequal probabilities, no number in the report includes unsampled units.
-    table = subject.panel.weighted(subject.panel.among_people)
+    table = subject.panel.add_weights(subject.panel.among_people)
     model = dawid_skene(table)
     domain = subject.panel.domain
     classes: list[list[Cell]] = [
@@ -93,8 +93,8 @@ def latent(subject: Subject) -> Section:
     columns = [Column("label"), Column("estimated prevalence", "share"), Column("units", "number")]
     end = "converged" if model.converged else "stopped before it converged"
     text = (
-        f"{counted(len(subject.panel.people), 'person', 'people')} on {counted(table.n_units, 'unit')}; the EM algorithm {end} "
-        f"after {counted(model.iterations, 'step')}, "
+        f"{format_count(len(subject.panel.people), 'person', 'people')} on {format_count(table.n_units, 'unit')}; the EM algorithm {end} "
+        f"after {format_count(model.iterations, 'step')}, "
         f"log-likelihood {model.log_likelihood:.1f}. The model assumes that people are independent given the true class."
     )
     blocks: list[Block] = [
@@ -115,7 +115,7 @@ def latent(subject: Subject) -> Section:
     wider = subject.panel.table.with_annotator(name, codes)
     for other in others:
         # The estimated classes do not come from an annotator, so they are not in the panel.
-        pair = subject.panel.weighted(
+        pair = subject.panel.add_weights(
             wider.subset(classified & subject.panel.asked_units[other]).select([other, name]), other
         )
         percent, kappa = measures(

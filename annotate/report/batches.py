@@ -6,11 +6,11 @@ import json
 from collections import Counter
 
 from annotate.batch_plan import BatchPlan, Policy
-from annotate.report.cells import counted
+from annotate.report.cells import format_count
 from annotate.report.model import Block, Facts, Paragraph
 from judge.prompts.load import Task
 from judge.store import Store
-from judge.store.export import stored_task
+from judge.store.export import read_stored_task
 from judge.types import Json
 
 NONE = (
@@ -33,14 +33,14 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
     drawn: list[tuple[str, str, str]] = []
     query = "SELECT batch, task, purpose, seed, options, reveal_run, created, closed FROM batches ORDER BY created"
     for batch, task_name, purpose, seed, text, reveal, created, closed in store.conn.execute(query):
-        task = stored_task(store, task_name)
+        task = read_stored_task(store, task_name)
         if name not in (None, batch) or field not in task.fields:
             # The batch has no block in the report, but later batches leave out its units.
             drawn.append((batch, task_name, purpose))
             continue
         plan = BatchPlan.from_json(text)
         rows = [("task", task_name), ("made", created), ("closed", closed or "still open")]
-        earlier = [(b, p) for b, t, p in drawn if field in stored_task(store, t).fields]
+        earlier = [(b, p) for b, t, p in drawn if field in read_stored_task(store, t).fields]
         drawn.append((batch, task_name, purpose))
         rows.append(("sampling", _sampling(purpose, seed, plan, earlier)))
         rows += [(caption, str(value)) for key, caption in OPTIONS.items() if (value := getattr(plan, key))]
@@ -58,7 +58,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
     return blocks or [Paragraph(NONE, "note")]
 
 
-def revealed(store: Store, name: str | None, field: str) -> set[str]:
+def read_revealed(store: Store, name: str | None, field: str) -> set[str]:
     """Return the runs whose labels were shown to people in these batches after people had given their own labels."""
     rows = store.conn.execute(
         "SELECT batch, task, reveal_run FROM batches WHERE reveal_run IS NOT NULL"
@@ -66,7 +66,7 @@ def revealed(store: Store, name: str | None, field: str) -> set[str]:
     return {
         str(run)
         for batch, task, run in rows
-        if name in (None, batch) and field in stored_task(store, task).fields
+        if name in (None, batch) and field in read_stored_task(store, task).fields
     }
 
 
@@ -112,7 +112,7 @@ def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: J
         return f"no: people are shown gold ({', '.join(task.spec.shows_gold)}) while they label"
     if assisted:
         return f"no: people see predictions in {assisted}"
-    # The version of an import's sessions contains the import's name (`standing.new_session`).
+    # The version of an import's sessions contains the import's name (`standing.make_session`).
     here, elsewhere = store.conn.execute(
         "SELECT coalesce(sum(version NOT LIKE '% import %'), 0), coalesce(sum(version LIKE '% import %'), 0) FROM sessions "
         "WHERE batch = ? AND annotator_id <> 'adjudicated'",
@@ -160,8 +160,8 @@ def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
     """Return the changes that leads made to the open batch, and the people whom they stopped."""
     rows = []
     query = "SELECT annotator_id, why, at FROM stopped WHERE batch = ? ORDER BY at"
-    for who, why, at in store.conn.execute(query, [batch]):
-        rows.append((f"stopped, {who}", f"{why} ({at[:10]}); these labels are not used in any number"))
+    for who, reason, at in store.conn.execute(query, [batch]):
+        rows.append((f"stopped, {who}", f"{reason} ({at[:10]}); these labels are not used in any number"))
     query = "SELECT what, annotator_id, detail, note, at FROM batch_changes WHERE batch = ? ORDER BY seq"
     changes = []
     for change, who, text, note, at in store.conn.execute(query, [batch]):
@@ -191,12 +191,12 @@ def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]
             "adjudication",
             f"units on which two people differ in any answer go to a lead{f' ({leads})' if leads else ''}, who sees their labels "
             f"and notes but not who gave them, and decides: {done:,} of {n:,} decided"
-            + _by_policy(store, batch, policy),
+            + _describe_policy(store, batch, policy),
         )
     ]
 
 
-def _by_policy(store: Store, batch: str, policy: Policy) -> str:
+def _describe_policy(store: Store, batch: str, policy: Policy) -> str:
     """Describe the decisions that were made without a lead, as the end of a sentence."""
     # A lead can overrule the policy's decision, so all events for a unit must be the policy's.
     n = store.conn.execute(
@@ -224,7 +224,7 @@ def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
     return [
         (
             f"made elsewhere, {form}",
-            ", ".join(f"{counted(n, 'label')} {described[kind]}" for kind, n in kinds.items() if n),
+            ", ".join(f"{format_count(n, 'label')} {described[kind]}" for kind, n in kinds.items() if n),
         )
         for form, kinds in counts_by_format.items()
         if kinds.total()

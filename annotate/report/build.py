@@ -27,7 +27,7 @@ from judge.labels.panel import Panel
 from judge.labels.reference import resolve
 from judge.stats.bootstrap import IntervalSettings
 from judge.store import Store
-from judge.store.study import now
+from judge.store.study import get_time
 from judge.types import Json, attributes
 
 
@@ -63,7 +63,7 @@ def _document(store: Store, subject: Subject) -> Document:
         summary.summary(subject, ruled),
         *rulings.power(ruled),
         *rulings.limits(subject, ruled),
-        people.who(store, subject),
+        people.describe_annotators(store, subject),
         people.sampling(store, subject),
         people.ceiling(subject),
         judges.against(subject),
@@ -87,7 +87,7 @@ def _document(store: Store, subject: Subject) -> Document:
         about=_about(name, subject, ruled),
         rulings=ruled,
         no_ruling=none,
-        sections=[section.without_undefined() for section in _in_order(sections)],
+        sections=[section.drop_undefined() for section in _sort_sections(sections)],
         facts={
             "study": name,
             "task": subject.panel.task.name if subject.panel.task else None,
@@ -99,8 +99,8 @@ def _document(store: Store, subject: Subject) -> Document:
             "reference": subject.reference_kind,
             "conflicts": sum(subject.panel.conflicts.values()),
             "settings": settings(subject),
-            "made": now(),
-            "made_by": made_by(),
+            "made": get_time(),
+            "made_by": describe_program(),
         },
         reading=reading(subject, ruled),
     )
@@ -118,7 +118,7 @@ def _about(name: str, subject: Subject, rulings: Sequence[Ruling]) -> list[tuple
     rows = [("table" if subject.table else "study", name)]
     if task is not None:
         rows.append(("task", f"{task.name}: {task.spec.title}"))
-    rows.append(("field", subject.panel.field + _beside(subject)))
+    rows.append(("field", subject.panel.field + _find_neighbour(subject)))
     labels = "" if subject.panel.numeric else f"{', '.join(subject.panel.domain)} "
     rows.append(("labels", f"{labels}({subject.panel.level})" if labels else subject.panel.level))
     rows.append(
@@ -126,17 +126,17 @@ def _about(name: str, subject: Subject, rulings: Sequence[Ruling]) -> list[tuple
     )
     rows.append(("people", f"{len(subject.panel.people):,}"))
     rows.append(("reference", subject.reference_text))
-    rows += in_words(subject, rulings)
-    rows.append(("made", f"{now()[:10]} {now()[11:16]} UTC by {made_by()}"))
+    rows += describe_settings(subject, rulings)
+    rows.append(("made", f"{get_time()[:10]} {get_time()[11:16]} UTC by {describe_program()}"))
     return rows
 
 
-def _beside(subject: Subject) -> str:
+def _find_neighbour(subject: Subject) -> str:
     others = ", ".join(subject.other_fields)
     return f" (the study also has labels for {others}; --field selects a field)" if others else ""
 
 
-def _in_order(sections: list[Section]) -> list[Section]:
+def _sort_sections(sections: list[Section]) -> list[Section]:
     """Return the sections with content, then the sections without content, then the citations."""
     # Sections that only give the reason for their absence come after the sections with content.
     with_content = [s for s in sections if s.blocks and s.key != "citations"]
@@ -152,7 +152,7 @@ COVERAGE = (
 )
 
 
-def made_by() -> str:
+def describe_program() -> str:
     """Return the program's name and version."""
     return f"adjudge {version('adjudge')}"
 
@@ -168,16 +168,16 @@ def settings(subject: Subject) -> dict[str, Json]:
         "coefficient": subject.panel.coefficient,
         **attributes(interval, "confidence", "interval", "replicates"),
         "replicates_of_rates": REPLICATES,
-        "resampled": _resampled(subject),
+        "resampled": _describe_resampling(subject),
         "seed": interval.seed,
     }
 
 
-def in_words(subject: Subject, rulings: Sequence[Ruling]) -> list[tuple[str, str]]:
+def describe_settings(subject: Subject, rulings: Sequence[Ruling]) -> list[tuple[str, str]]:
     """Return the settings as pairs, for the head of the report."""
-    options, interval, clusters = subject.options, IntervalSettings(), _resampled(subject)
+    options, interval, clusters = subject.options, IntervalSettings(), _describe_resampling(subject)
     epsilon = f"{options.epsilon:g}" + (f" ({options.epsilon_name})" if options.epsilon_name else "")
-    looked_at = _looked_at(subject)
+    looked_at = _find_looked_at(subject)
     # The level .05 / 2^k for look k needs more digits than 95 does.
     sure = "".join(f", {100 * at:.6g} % of {judge}" for judge, at in looked_at.items())
     sure += "".join(
@@ -197,7 +197,7 @@ def in_words(subject: Subject, rulings: Sequence[Ruling]) -> list[tuple[str, str
 
 def reading(subject: Subject, rulings: Sequence[Ruling]) -> list[str]:
     """Return sentences on how to read values, intervals and coverage."""
-    interval, clusters = IntervalSettings(), _resampled(subject)
+    interval, clusters = IntervalSettings(), _describe_resampling(subject)
     intervals = (
         f"Intervals are {interval.confidence * 100:g} % intervals unless another level is printed. Intervals of the verdict and of "
         f"differences between judges are jackknife intervals by {clusters[:-1]} with quantiles of Student's t. Intervals of corrected "
@@ -207,12 +207,12 @@ def reading(subject: Subject, rulings: Sequence[Ruling]) -> list[str]:
     )
     sealed = [
         f"The sealed test was opened for {judge}, so this judge's intervals are {100 * at:.6g} % intervals."
-        for judge, at in _looked_at(subject).items()
+        for judge, at in _find_looked_at(subject).items()
     ]
     return [intervals, *summary.levels(rulings), *sealed, COVERAGE]
 
 
-def _looked_at(subject: Subject) -> dict[str, float]:
+def _find_looked_at(subject: Subject) -> dict[str, float]:
     """Return the judges whose sealed test was opened, with the confidence of their intervals."""
     return {
         judge: subject.panel.confidence(judge)
@@ -221,5 +221,5 @@ def _looked_at(subject: Subject) -> dict[str, float]:
     }
 
 
-def _resampled(subject: Subject) -> str:
+def _describe_resampling(subject: Subject) -> str:
     return "questions" if subject.panel.table.clustered else "units"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotate.report.cells import counted
+from annotate.report.cells import format_count
 from annotate.report.model import Block, CaseLabel, Cases, Disagreement, Paragraph, Section
 from annotate.report.subject import Subject
 from judge.console import unit_link
@@ -32,12 +32,14 @@ def disagreements(store: Store, subject: Subject) -> Section:
         return Section("disagreements", title, absent="there is no judge, or no reference to compare it with")
     blocks: list[Block] = []
     for i, judge in enumerate(subject.panel.judges, 1):
-        differing, how = _ranked(subject, judge, reference)
+        differing, how = _rank(subject, judge, reference)
         total = len(differing)
         if not total:
             n = int((subject.has_label(judge) & subject.has_label(reference)).sum())
             blocks.append(
-                Paragraph(f"{judge} differs from {subject.reference_text} on none of {counted(n, 'unit')}.")
+                Paragraph(
+                    f"{judge} differs from {subject.reference_text} on none of {format_count(n, 'unit')}."
+                )
             )
             continue
         cases = [_case(store, subject, judge, reference, int(u)) for u in differing[:MOST_LISTED]]
@@ -50,7 +52,7 @@ def disagreements(store: Store, subject: Subject) -> Section:
     return Section("disagreements", title, blocks)
 
 
-def _ranked(subject: Subject, judge: str, reference: str) -> tuple[IntArray, str]:
+def _rank(subject: Subject, judge: str, reference: str) -> tuple[IntArray, str]:
     """Rank differing units by distance (for numbers), then the judge's probability, then the agreement between people.
 
     Return the indices of the units, and a description of the order.
@@ -113,8 +115,8 @@ def _label(store: Store, subject: Subject, name: str, u: int) -> CaseLabel:
     probability = "" if sure is None or np.isnan(sure[u, code]) else f"probability {sure[u, code]:.2f}"
     # Reasons are stored under the run's id, whereas the report names a judge by its model.
     who = subject.run_ids.get(name, name)
-    why = relation.rationale(store.conn, who, subject.panel.field, subject.panel.table.units[u])
-    return CaseLabel(name, subject.panel.domain[code], probability, _cut(why))
+    reason = relation.rationale(store.conn, who, subject.panel.field, subject.panel.table.units[u])
+    return CaseLabel(name, subject.panel.domain[code], probability, _truncate(reason))
 
 
 def _texts(store: Store, subject: Subject, unit_id: str) -> list[tuple[str, str]]:
@@ -137,19 +139,19 @@ def _texts(store: Store, subject: Subject, unit_id: str) -> list[tuple[str, str]
             # Each passage is shortened separately, because the decisive passage may be the last one.
             for passage in value or ():
                 text = "\n".join(filter(None, (passage["title"], passage["text"])))
-                shown.append((f"{title} [{passage['marker']}]", _cut(text)))
+                shown.append((f"{title} [{passage['marker']}]", _truncate(text)))
         elif value not in (None, ""):
-            shown.append((title, _cut(value if isinstance(value, str) else _listed(value))))
+            shown.append((title, _truncate(value if isinstance(value, str) else _format_value(value))))
     return shown
 
 
-def _listed(value: Json) -> str:
+def _format_value(value: Json) -> str:
     if isinstance(value, dict):
         return "; ".join(f"{k}: {v}" for k, v in value.items())
     return "; ".join(map(str, value))
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     if len(text) <= LONGEST:
         return text
     return f"{text[:LONGEST]} … ({len(text) - LONGEST:,} more characters)"

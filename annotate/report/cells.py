@@ -61,7 +61,7 @@ def grid(table: Table) -> Grid:
     for row in table.rows:
         cells: list[Shown] = []
         for column, cell, with_level in zip(table.columns, row, mixed, strict=True):
-            cells += _shown(column.kind, cell, clustered, remarks, with_level=with_level)
+            cells += _format_cell(column.kind, cell, clustered, remarks, with_level=with_level)
         rows.append(tuple(cells))
     return Grid(
         tuple(heads), tuple(numbers), tuple(rows), tuple((mark, text) for text, mark in remarks.items())
@@ -74,7 +74,7 @@ def _has_several_levels(table: Table, place: int) -> bool:
     return len({level_text(m.confidence) for m in cells if isinstance(m, Measure) and m.low is not None}) > 1
 
 
-def _shown(
+def _format_cell(
     kind: Kind, cell: Cell, clustered: bool, remarks: Mapping[str, str], *, with_level: bool
 ) -> list[Shown]:
     if kind == "n":
@@ -127,12 +127,12 @@ def number(value: float | None) -> str:
     return f"{value:z.3f}"
 
 
-def counted(n: int, singular: str, plural: str = "") -> str:
+def format_count(n: int, singular: str, plural: str = "") -> str:
     """Format a count with its noun: 1 unit, 1,234 units."""
     return f"{n:,} {singular if n == 1 else plural or f'{singular}s'}"
 
 
-def in_a_cell(value: Json, none: str = "") -> str:
+def format_stored(value: Json, none: str = "") -> str:
     """Format a stored value: text unchanged, anything else as JSON."""
     if value is None:
         return none

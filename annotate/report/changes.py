@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from annotate.report.batches import revealed
+from annotate.report.batches import read_revealed
 from annotate.report.model import COUNTS, Cell, Section, Table, heads
 from annotate.report.subject import Subject
 from judge.labels import relation
@@ -58,13 +58,13 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
 def revisions(store: Store, subject: Subject) -> Section:
     """Return the people who changed labels after seeing the judge's label, and how often they moved towards it or away."""
     title = "Labels revised after the judge's label was shown"
-    revised = relation.revised(store.conn, subject.panel.field)
+    revised = relation.read_revised(store.conn, subject.panel.field)
     revised = {person: labels for person, labels in revised.items() if person in subject.panel.people}
-    shown = revealed(store, subject.options.batch, subject.panel.field)
+    shown = read_revealed(store, subject.options.batch, subject.panel.field)
     # Imported revisions do not record which judge was seen.
     judges = [j for j in subject.panel.judges if not shown or subject.run_ids[j] in shown]
     rows: list[list[Cell]] = [
-        _revised(subject, person, judge, later) for person, later in revised.items() for judge in judges
+        _count_revised(subject, person, judge, later) for person, later in revised.items() for judge in judges
     ]
     if not rows:
         return Section("revisions", title, absent="no label was revised: there are first labels only")
@@ -89,7 +89,7 @@ def revisions(store: Store, subject: Subject) -> Section:
     return Section("revisions", title, [Table("revisions", "Revisions", columns, rows, notes)], ["bootstrap"])
 
 
-def _revised(subject: Subject, person: str, judge: str, later: Mapping[str, str]) -> list[Cell]:
+def _count_revised(subject: Subject, person: str, judge: str, later: Mapping[str, str]) -> list[Cell]:
     domain = subject.panel.domain
     units = subject.panel.table.units
     first_labels, judged = subject.panel.labels_of(person), subject.panel.labels_of(judge)

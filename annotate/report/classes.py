@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotate.report.cells import counted
+from annotate.report.cells import format_count
 from annotate.report.model import (
     COUNTS,
     Block,
@@ -16,7 +16,7 @@ from annotate.report.model import (
     Table,
     heads,
     interval_head,
-    valued,
+    make_value_columns,
 )
 from annotate.report.people import tie_note
 from annotate.report.subject import MANY, Subject
@@ -45,7 +45,7 @@ def confusions(subject: Subject) -> Section:
     if len(subject.panel.people) == 2:
         pairs.append((subject.panel.people[1], subject.panel.people[0]))
     for i, (predicted, truth) in enumerate(pairs, 1):
-        table = subject.panel.together(predicted, truth)
+        table = subject.panel.select_common(predicted, truth)
         if not (table.codes != MISSING).all(axis=1).any():
             blocks.append(Paragraph(f"No unit is labelled by both {predicted} and {truth}.", "note"))
             continue
@@ -56,7 +56,7 @@ def confusions(subject: Subject) -> Section:
 
 
 def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
-    cells = confusion(subject.panel.together(predicted, truth), predicted, truth)
+    cells = confusion(subject.panel.select_common(predicted, truth), predicted, truth)
     labels = list(cells.labels)
     rows: list[list[Cell]] = [
         [label, *(int(n) for n in row), int(row.sum())]
@@ -64,11 +64,13 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
     ]
     rows.append(["all", *(int(n) for n in cells.matrix.sum(axis=0)), cells.n_units])
     columns = heads("text", f"{truth} (rows) / {predicted} (columns)") + heads("number", *labels, "all")
-    caption = f"{predicted} against {truth}: {cells.n_units:,} of {counted(cells.n_asked, 'unit')} that both were asked about"
+    caption = f"{predicted} against {truth}: {cells.n_units:,} of {format_count(cells.n_asked, 'unit')} that both were asked about"
     right = int(np.trace(cells.matrix))
     # Exclude the diagonal, where both gave the same label.
     wrong = cells.matrix * (1 - np.eye(len(labels), dtype=np.int64))
-    text = f"Confusion matrix. Both gave the same label on {right:,} of {counted(cells.n_units, 'unit')}."
+    text = (
+        f"Confusion matrix. Both gave the same label on {right:,} of {format_count(cells.n_units, 'unit')}."
+    )
     notes: list[str] = []
     # There are shares in addition to counts only if units were drawn with unequal probabilities.
     if cells.shares is not None:
@@ -86,7 +88,7 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
         r, c = divmod(int(wrong.argmax()), len(labels))
         text += (
             f" The most frequent confusion is {truth} '{labels[r]}' and {predicted} '{labels[c]}', on "
-            f"{counted(int(wrong[r, c]), 'unit')}."
+            f"{format_count(int(wrong[r, c]), 'unit')}."
         )
     data = {"matrix": cells.matrix.tolist(), "labels": labels, "rows": truth, "columns": predicted}
     table = Table(f"confusion_{i}_cells", "The cells as a table", columns, rows, notes)
@@ -95,7 +97,7 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
 
 def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]:
     confidence = subject.panel.confidence(predicted, truth)
-    pair = subject.panel.together(predicted, truth)
+    pair = subject.panel.select_common(predicted, truth)
     measured = class_scores(pair, predicted, truth, field=subject.panel.field, confidence=confidence)
     scores = {m.measure: m for m in measured}
     overall_rows: list[list[Cell]] = [
@@ -103,7 +105,7 @@ def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]
         ["macro F1", scores["macro_f1"], scores["macro_f1"]],
     ]
     caption = f"{predicted} with {truth} as the truth"
-    overall = Table(f"scores_{i}", caption, valued([confidence]), overall_rows)
+    overall = Table(f"scores_{i}", caption, make_value_columns([confidence]), overall_rows)
     names = ("precision", "recall", "f1")
     rows: list[list[Cell]] = []
     unused = []
@@ -139,7 +141,7 @@ def class_shares(subject: Subject) -> Section:
         table = table if mask is None else table.subset(mask)
         # A judge labelled all units, not a sample, so its own shares need no weights.
         if mask is not None or column not in subject.panel.judges:
-            table = subject.panel.weighted(table, column)
+            table = subject.panel.add_weights(table, column)
         shares = label_shares(table)[column]
         n = int((table.codes != MISSING).sum())
         if shares is None:
@@ -162,7 +164,7 @@ def class_shares(subject: Subject) -> Section:
     for other in subject.panel.known:
         add(other, other)
     if len(subject.panel.people) > 1:
-        of_people = subject.panel.weighted(subject.panel.among_people)
+        of_people = subject.panel.add_weights(subject.panel.among_people)
         total = int(of_people.counts.sum())
         # A label for a drawn unit counts for as many units as the unit represents.
         weights = np.ones(of_people.n_units) if of_people.weights is None else of_people.weights
@@ -201,7 +203,7 @@ def _means(subject: Subject, title: str) -> Section:
         average = mean(
             panel.numbers(name)[:, 0],
             measure="mean",
-            clusters=panel.together(name).clusters,
+            clusters=panel.select_common(name).clusters,
             field=panel.field,
             annotators=(name,),
             confidence=panel.confidence(name),
@@ -220,11 +222,11 @@ def reliability(subject: Subject) -> Section:
     if not stored:
         if subject.table:
             return Section("reliability", title, absent="no column of probabilities was read")
-        why = (
+        reason = (
             "no label probabilities of a judge are stored (they require a model that returns token log-probabilities, and "
             "a task with one question)"
         )
-        return Section("reliability", title, absent=why)
+        return Section("reliability", title, absent=reason)
     if subject.reference is None:
         return Section("reliability", title, absent="there is no reference to compare the probabilities with")
     blocks: list[Block] = []
@@ -257,21 +259,21 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
     }
     rows: list[list[Cell]] = [[name, m, m] for name, m in named.items()]
     caption = f"Calibration of {judge} against {subject.reference_text}"
-    numbers = Table(f"calibration_{i}", caption, valued([sure]), rows)
-    notes = [_unassigned(assigned)]
+    numbers = Table(f"calibration_{i}", caption, make_value_columns([sure]), rows)
+    notes = [_describe_unassigned(assigned)]
     if weights is not None:
         notes.append(
             "Units were drawn with unequal probabilities, so all numbers here are weighted and have no interval."
         )
     # A temperature above 1 flattens the probabilities: the judge was overconfident.
-    scale, why = temperature(probabilities, codes, weights)
+    scale, reason = temperature(probabilities, codes, weights)
     if scale is not None:
         way = "over" if scale > 1 else "under"
         notes.append(
             f"The temperature that fits best is {scale:.2f}: the judge is {way}confident. Probabilities are shown without scaling."
         )
     else:
-        notes.append(f"No temperature is fitted: {why}.")
+        notes.append(f"No temperature is fitted: {reason}.")
     blocks: list[Block] = []
     used = [b for b in errors.bins if b.n]
     if used:
@@ -281,7 +283,7 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
         columns = heads("text", "probability") + heads("number", "units")
         columns += heads("share", "mean probability", "right")
         text = (
-            f"Reliability diagram over {counted(sum(b.n for b in used), 'unit')}: for each bin of the chosen label's probability, the "
+            f"Reliability diagram over {format_count(sum(b.n for b in used), 'unit')}: for each bin of the chosen label's probability, the "
             f"share of units on which the label equals {subject.reference_text}. On the diagonal, probability and share are equal."
         )
         data = {"bins": [[b.low, b.high, b.n, b.confidence, b.accuracy] for b in errors.bins]}
@@ -290,7 +292,7 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
     return [*blocks, numbers, *(Paragraph(n, "note") for n in notes)]
 
 
-def _unassigned(assigned: FloatArray) -> str:
+def _describe_unassigned(assigned: FloatArray) -> str:
     finite = assigned[np.isfinite(assigned)]
     if not len(finite):
         return "No unit with a reference label has probabilities."

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from annotate.report.cells import counted
+from annotate.report.cells import format_count
 from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table, heads
 from annotate.report.subject import Subject
 from judge.errors import AdjudgeError, NothingToScore
-from judge.labels.batches import sampled
+from judge.labels.batches import read_sampled_units
 from judge.labels.reference import ReferenceLabels
 from judge.stats import MISSING, Estimand
 from judge.stats.ratings import FloatArray, IntArray
@@ -25,14 +25,14 @@ from judge.store.distractors import PREFIX
 from judge.suites import chosen
 from judge.suites.chosen import Run
 from judge.suites.paper import Paper, Part, ScoreRequest
-from judge.suites.papers import every
+from judge.suites.papers import list_papers
 from judge.types import GOLD
 
 # Intervals of rates no longer use resampling. The report's JSON keeps this fact, because its readers may expect it.
 REPLICATES = 1000
 
 
-def _of_labels(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
+def _iterate_label_estimands(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
     """Yield the share of each label and the judge's accuracy, or the mean of a numeric field."""
     if subject.panel.numeric:
         values = np.array([float(v) for v in subject.panel.domain])
@@ -40,11 +40,11 @@ def _of_labels(subject: Subject, judge: str, reference: str) -> Iterator[Estiman
             np.where(subject.has_label(name), values[subject.panel.labels_of(name)], np.nan)
             for name in (judge, reference)
         )
-        yield _beside(subject, f"mean of '{subject.panel.field}'", *numbers)
+        yield _pair_labels(subject, f"mean of '{subject.panel.field}'", *numbers)
         return
     for code, label in enumerate(subject.panel.domain):
-        shares = (_is(subject.panel.labels_of(name), code) for name in (judge, reference))
-        yield _beside(subject, f"share of '{label}'", *shares, rate=True)
+        shares = (_mask_code(subject.panel.labels_of(name), code) for name in (judge, reference))
+        yield _pair_labels(subject, f"share of '{label}'", *shares, rate=True)
     yield _accuracy(subject, judge, reference)
 
 
@@ -60,7 +60,7 @@ def _accuracy(subject: Subject, judge: str, reference: str) -> Estimand:
     right = np.where(given & subject.has_label(reference), (judged == true).astype(np.float64), np.nan)
     name = f"accuracy of the judge against {subject.reference_text}"
     # With few labels, a corrected share can be outside 0 to 1.
-    return replace(_beside(subject, name, stated, right), bounds=(0.0, 1.0))
+    return replace(_pair_labels(subject, name, stated, right), bounds=(0.0, 1.0))
 
 
 def corrected(store: Store, subject: Subject) -> Section:
@@ -75,7 +75,8 @@ def corrected(store: Store, subject: Subject) -> Section:
     notes: dict[str, None] = {}
     for i, judge in enumerate(subject.panel.judges, 1):
         estimands = [
-            _on_judged_units(subject, judge, e, weights) for e in _of_labels(subject, judge, reference)
+            _on_judged_units(subject, judge, e, weights)
+            for e in _iterate_label_estimands(subject, judge, reference)
         ]
         of_papers, remarks = _paper_measures(store, subject, judge)
         rows = [_row(e, subject.panel.confidence(judge)) for e in (*estimands, *of_papers)]
@@ -112,13 +113,13 @@ def _sample(store: Store, subject: Subject) -> str:
         return "The study does not record how units were selected for gold labels."
     labelled = np.flatnonzero(subject.has_label(subject.reference or ""))
     used = {subject.panel.table.units[i] for i in labelled}
-    drawn = sampled(store, subject.options.batch, subject.panel.field)
+    drawn = read_sampled_units(store, subject.options.batch, subject.panel.field)
     if outside := len(used - drawn):
         return f"The study does not record that {outside:,} of the {len(used):,} labelled units were drawn at random."
     text = "They were drawn at random, by batches of this study (see the section on how units were chosen)."
     if without := len(drawn - used):
         text += (
-            f" {without:,} of the {counted(len(drawn), 'unit')} drawn have no such label (not asked, open, skipped or disputed). "
+            f" {without:,} of the {format_count(len(drawn), 'unit')} drawn have no such label (not asked, open, skipped or disputed). "
             "They are assumed to resemble the others; the data cannot show whether they do."
         )
     return text
@@ -128,7 +129,7 @@ def _ties(subject: Subject) -> list[str]:
     if subject.reference_kind != "majority" or not subject.n_tied:
         return []
     return [
-        f"The majority vote of people leaves out {counted(subject.n_tied, 'unit')} with a tie, so the corrected numbers are for "
+        f"The majority vote of people leaves out {format_count(subject.n_tied, 'unit')} with a tie, so the corrected numbers are for "
         "units on which people agree more than usual. Adjudicate the units with a tie to include them."
     ]
 
@@ -145,7 +146,7 @@ def _weighing(rows: list[Estimand]) -> Iterator[str]:
         yield f"Not weighted, because their units have equal weights, no weights or several weights: {', '.join(without)}."
 
 
-def _beside(
+def _pair_labels(
     subject: Subject, name: str, judge: FloatArray, human: FloatArray, *, rate: bool = False
 ) -> Estimand:
     bounds, clusters = (0.0, 1.0) if rate else None, subject.panel.table.clusters
@@ -167,12 +168,12 @@ def _on_judged_units(subject: Subject, judge: str, e: Estimand, weights: Mapping
 
 
 def _row(e: Estimand, confidence: float) -> list[Cell]:
-    estimates, rate = e.corrected(confidence), e.by_rates(confidence)
+    estimates, rate = e.correct(confidence), e.correct_by_rates(confidence)
     ways = (estimates.judge_only, estimates.human_only, estimates.ppi, estimates.lam, rate)
     return [e.measure, *ways, e.n_judged, e.n_labelled]
 
 
-def _is(codes: IntArray, code: int) -> FloatArray:
+def _mask_code(codes: IntArray, code: int) -> FloatArray:
     values: FloatArray = np.where(codes == MISSING, np.nan, (codes == code).astype(np.float64))
     return values
 
@@ -186,9 +187,9 @@ def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Es
     notes: list[str] = []
     if judge not in subject.run_ids:
         return [], notes
-    run = next(r for r in chosen.all_runs(store) if r.run_id == subject.run_ids[judge])
+    run = next(r for r in chosen.list_runs(store) if r.run_id == subject.run_ids[judge])
     weighted = bool(subject.panel.weights) and subject.reference_kind != GOLD
-    parts = [(paper, several) for paper in every() for several in _together(paper, run, weighted)]
+    parts = [(paper, several) for paper in list_papers() for several in _group_parts(paper, run, weighted)]
     if not parts:
         return [], notes
     word = subject.reference_kind or ""
@@ -215,7 +216,7 @@ def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Es
     return list(measures.values()), notes
 
 
-def _together(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
+def _group_parts(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
     """Return the parts that use a run. Weighted parts for several tasks are kept separate."""
     parts = [part for part in paper.parts if run.task_id in part.tasks or run.task_id in part.instead]
     # If a unit is drawn for two tasks, neither task's inclusion probability is the unit's.
@@ -264,7 +265,7 @@ def _sides(
     reference: ReferenceLabels,
     weights: Mapping[int | str, float],
 ) -> list[Estimand]:
-    from judge.suites.correction import beside
+    from judge.suites.correction import pair_scores
     from judge.suites.result import scores_of
 
     request = ScoreRequest(
@@ -279,5 +280,5 @@ def _sides(
     )
     scores, study = scores_of(store, paper, request, None)
     of_parts = weights if all(len(part.tasks) == 1 for part in parts) else {}
-    estimands, _, _ = beside(study, scores, reference, of_parts)
+    estimands, _, _ = pair_scores(study, scores, reference, of_parts)
     return [estimand for estimand in estimands if not np.isnan(estimand.judge).all()]

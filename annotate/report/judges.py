@@ -5,15 +5,15 @@ For a routed judge, the section also has its coverage and agreement at each step
 
 from collections.abc import Sequence
 
-from annotate.agreement.every_pair import all_pairs
-from annotate.report.cells import counted
+from annotate.agreement.every_pair import compute_pairs
+from annotate.report.cells import format_count
 from annotate.report.model import COUNTS, Block, Cell, Figure, Paragraph, Section, Table, heads, interval_head
 from annotate.report.people import spread_table, tie_note
 from annotate.report.subject import MANY, Subject
 from annotate.report.summary import OTHERS, most_labelled, with_the_others
-from judge.stats.metrics import shown
+from judge.stats.metrics import get_title
 from judge.store import Store
-from judge.store.derived import stored
+from judge.store.derived import read_derivation
 from judge.types import Json, Measure, attributes
 
 # With more than MANY people, only those who share most units with the judge are listed, because each row needs several
@@ -25,7 +25,7 @@ SHOWN = 10
 def against(subject: Subject) -> Section:
     """Return one table per judge, a figure for all judges, and the comparison between judges."""
     title = "Judges against people and gold"
-    others = _others(subject)
+    others = _list_others(subject)
     if not subject.panel.judges or not others:
         return Section("judges", title, absent="there is no judge, or nobody to compare it with")
     blocks: list[Block] = []
@@ -45,12 +45,12 @@ def against(subject: Subject) -> Section:
         blocks.append(Paragraph(tied, "note"))
     cites = ["alpha"] if subject.panel.numeric else ["cohen", "gwet", "alpha", "bootstrap"]
     if len(subject.panel.judges) > 1 and subject.reference:
-        blocks.append(_compared(subject, subject.reference))
+        blocks.append(_compare_judges(subject, subject.reference))
         cites += ["jackknife", "holm"]
     return Section("judges", title, blocks, cites)
 
 
-def _others(subject: Subject) -> list[str]:
+def _list_others(subject: Subject) -> list[str]:
     """Return the columns to compare with: first the majority and the labels from the data, then people."""
     majority = [subject.majority] if subject.majority else []
     return [*majority, *subject.panel.known, *subject.panel.people]
@@ -71,7 +71,7 @@ def _table(
     names = _names(subject)
     listed, n_unlisted = list(others), 0
     if len(subject.panel.people) > MANY:
-        shared = {p: subject.panel.together(judge, p).n_units for p in subject.panel.people}
+        shared = {p: subject.panel.select_common(judge, p).n_units for p in subject.panel.people}
         most = sorted(subject.panel.people, key=lambda p: (-shared[p], p))[:LISTED]
         listed = [o for o in others if o not in shared] + most
         n_unlisted = len(subject.panel.people) - len(most)
@@ -86,12 +86,12 @@ def _table(
             kappa = measured[names.index(subject.panel.coefficient)]
             label = f"{judge} and {other}" if len(subject.panel.judges) > 1 else f"judge and {other}"
             drawn.append(_bar(label, kappa, "judge"))
-    columns = heads("text", "with") + heads("brief", *map(shown, names)) + COUNTS
+    columns = heads("text", "with") + heads("brief", *map(get_title, names)) + COUNTS
     notes = []
     if n_unlisted:
         notes.append(
             f"Only the {LISTED} people who share the most units with the judge are listed; "
-            f"{counted(n_unlisted, 'other is', 'others are')} in the summary."
+            f"{format_count(n_unlisted, 'other is', 'others are')} in the summary."
         )
     if apart:
         notes.append(f"Left out, because they share no labelled unit with {judge}: {', '.join(apart)}.")
@@ -141,7 +141,7 @@ def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
     if best is not None:
         text += f" The best value with a judge is {best['value']:.2f} ({best['label']})."
     if len(known) < len(rows):
-        text += f" It is undefined for {counted(len(rows) - len(known), 'pair')}."
+        text += f" It is undefined for {format_count(len(rows) - len(known), 'pair')}."
     # With two or more people, the verdict compares the judge with their agreement, and not with a threshold.
     threshold = None if len(subject.panel.people) > 1 else subject.options.threshold
     if threshold is not None:
@@ -155,7 +155,7 @@ def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
 
 
 def _spread(subject: Subject, judge: str) -> Table:
-    pairs = all_pairs(
+    pairs = compute_pairs(
         subject.panel.of_draw,
         [subject.panel.coefficient],
         level=subject.panel.level,
@@ -168,7 +168,7 @@ def _spread(subject: Subject, judge: str) -> Table:
     )
 
 
-def _compared(subject: Subject, reference: str) -> Table:
+def _compare_judges(subject: Subject, reference: str) -> Table:
     """Return paired differences between judges, on the units labelled by all of them and by the reference."""
     names = subject.panel.with_labels(subject.panel.judges, reference)
     alone = [name for name in subject.panel.judges if name not in names]
@@ -196,7 +196,7 @@ def routed(store: Store, subject: Subject) -> list[Section]:
     """Return one figure for each routed judge."""
     blocks: list[Block] = []
     for judge in subject.panel.judges:
-        made = stored(store.conn, subject.run_ids[judge]) if judge in subject.run_ids else None
+        made = read_derivation(store.conn, subject.run_ids[judge]) if judge in subject.run_ids else None
         if made and made["kind"] == "routed" and made.get("curve"):
             blocks.append(_figure(judge, made["curve"], made["parameters"], len(blocks) + 1))
     return [Section("routed", "How much a routed judge may decide alone", blocks)] if blocks else []

@@ -54,7 +54,7 @@ COUNTS = heads("n", "")
 """The columns for units, questions and coverage of the Measure beside them."""
 
 
-def valued(confidences: Iterable[float]) -> list[Column]:
+def make_value_columns(confidences: Iterable[float]) -> list[Column]:
     """Return the columns for a table with one Measure per row: name, value, and counts."""
     return heads("text", "measure") + heads("brief", interval_head("value", confidences)) + COUNTS
 
@@ -74,7 +74,7 @@ class Table:
     notes: Sequence[str] = ()
     fold: int | None = None
 
-    def without_undefined(self) -> Table:
+    def drop_undefined(self) -> Table:
         """Return the table without the rows whose Measures have no units. A note names these rows and gives the reason."""
         by_reason: dict[str, list[str]] = {}
         for row in filter(_is_undefined, self.rows):
@@ -94,14 +94,14 @@ class Table:
                     seen.add(id(cell))
                     yield cell
 
-    def shown(self) -> int:
+    def count_shown(self) -> int:
         """Return the number of rows that a renderer without folding shows."""
         # Two more rows take no more space than the note on the omitted rows.
         return len(self.rows) if self.fold is None or len(self.rows) <= self.fold + 2 else self.fold
 
-    def left_out(self) -> list[str]:
+    def note_omitted(self) -> list[str]:
         """Return the note on the omitted rows for a renderer without folding."""
-        rest = len(self.rows) - self.shown()
+        rest = len(self.rows) - self.count_shown()
         if not rest:
             return []
         return [f"{rest:,} more row{' is' if rest == 1 else 's are'} in the HTML, JSON and CSV report."]
@@ -195,13 +195,13 @@ class Section:
     cites: Sequence[str] = ()
     absent: str = ""
 
-    def without_undefined(self) -> Section:
+    def drop_undefined(self) -> Section:
         """Return the section without the undefined rows of its tables. A table that has no other rows becomes a note."""
         blocks: list[Block] = []
         for block in self.blocks:
             if not isinstance(block, Table):
                 blocks.append(block)
-            elif (table := block.without_undefined()).rows or not block.rows:
+            elif (table := block.drop_undefined()).rows or not block.rows:
                 blocks.append(table)
             else:
                 blocks.append(

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from annotate.report.cells import counted, in_a_cell
+from annotate.report.cells import format_count, format_stored
 from annotate.report.model import Block, Cell, Facts, Paragraph, Section, Table, heads
 from annotate.report.subject import Subject
 from judge.files import file_sha
@@ -13,7 +13,7 @@ from judge.labels.origin import describe_origin
 from judge.prompts.load import Task
 from judge.stats import MISSING
 from judge.store import Store
-from judge.store.export import run_counts, stored_task
+from judge.store.export import read_stored_task, run_counts
 from judge.store.listing import dicts, list_imports
 from judge.store.runs import SERVERS
 from judge.types import Json, Status
@@ -25,8 +25,8 @@ def runs(store: Store, subject: Subject) -> Section:
     if not subject.panel.judges:
         return Section("runs", title, absent="no judge has a run for this field")
     if subject.table:
-        why = "the labels come from a table, which does not record the model, its prompt, or the statuses of its replies"
-        return Section("runs", title, absent=why)
+        reason = "the labels come from a table, which does not record the model, its prompt, or the statuses of its replies"
+        return Section("runs", title, absent=reason)
     blocks: list[Block] = []
     rows: list[list[Cell]] = []
     for i, judge in enumerate(subject.panel.judges, 1):
@@ -48,7 +48,7 @@ def runs(store: Store, subject: Subject) -> Section:
 
 
 def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
-    task = stored_task(store, run["task"])
+    task = read_stored_task(store, run["task"])
     prefixes = [
         sha
         for (sha,) in store.conn.execute(
@@ -95,7 +95,10 @@ def _examples(task: Task, options: Mapping[str, Json]) -> str:
 
 
 def _pairs(values: Mapping[str, Json]) -> str:
-    return ", ".join(f"{name} {in_a_cell(value, 'none')}" for name, value in sorted(values.items())) or "none"
+    return (
+        ", ".join(f"{name} {format_stored(value, 'none')}" for name, value in sorted(values.items()))
+        or "none"
+    )
 
 
 def imports(store: Store, subject: Subject) -> Section:
@@ -123,7 +126,7 @@ def imports(store: Store, subject: Subject) -> Section:
 def _table(subject: Subject, path: Path) -> Facts:
     panel = subject.panel
     n_labels = int((panel.ratings.codes != MISSING).sum())
-    rows = [("labels", f"{n_labels:,} of {counted(panel.ratings.n_units, 'unit')}")]
+    rows = [("labels", f"{n_labels:,} of {format_count(panel.ratings.n_units, 'unit')}")]
     # A pipe can be read only once, so it has no hash.
     if path.is_file():
         rows.insert(0, ("file", f"{path} (sha256 {file_sha(path)})"))

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotate.agreement.every_pair import Pairs, all_pairs
-from annotate.leading.haste import in_words, paces
+from annotate.agreement.every_pair import Pairs, compute_pairs
+from annotate.leading.haste import describe_haste, paces
 from annotate.report.batches import batch_facts
-from annotate.report.cells import counted, in_a_cell
+from annotate.report.cells import format_count, format_stored
 from annotate.report.model import (
     COUNTS,
     Block,
@@ -20,12 +20,12 @@ from annotate.report.model import (
     Section,
     Table,
     heads,
-    valued,
+    make_value_columns,
 )
 from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
 from judge.prompts.render import instructions
 from judge.stats import MISSING, class_agreement
-from judge.stats.metrics import shown
+from judge.stats.metrics import get_title
 from judge.store import Store
 from judge.types import AnnotatorKind, Measure
 
@@ -38,7 +38,7 @@ OF_A_TABLE = (
 )
 
 
-def who(store: Store, subject: Subject) -> Section:
+def describe_annotators(store: Store, subject: Subject) -> Section:
     """Return the annotators with their profiles."""
     names = [*subject.panel.people, *subject.panel.others]
     waiting = _waiting(subject)
@@ -56,7 +56,7 @@ def who(store: Store, subject: Subject) -> Section:
     labelled = {name: int(subject.has_label(name).sum()) for name in names}
     rows: list[list[Cell]] = []
     for name in names:
-        facts = [in_a_cell(profiles.get(name, {}).get(k)) for k in keys]
+        facts = [format_stored(profiles.get(name, {}).get(k)) for k in keys]
         rows.append([name, str(subject.panel.kinds[name]), labelled[name], *facts])
     columns = [Column("annotator"), Column("kind"), Column("units labelled", "number"), *map(Column, keys)]
     blocks: list[Block] = []
@@ -70,7 +70,7 @@ def who(store: Store, subject: Subject) -> Section:
         )
     blocks += [Paragraph(text, "note") for text in waiting]
     blocks += [
-        Paragraph(f"{in_words(annotator, pace)}.", "note")
+        Paragraph(f"{describe_haste(annotator, pace)}.", "note")
         for annotator, pace in paces(store, subject.options.batch).items()
         if pace.too_fast and annotator in names
     ]
@@ -91,14 +91,14 @@ def _waiting(subject: Subject) -> list[str]:
                 "stopped": f"{are} not used: a lead stopped {person} in the batch",
             }
             if n and layer in reasons:
-                texts.append(f"{counted(n, 'label')} by {person} {reasons[layer]}.")
+                texts.append(f"{format_count(n, 'label')} by {person} {reasons[layer]}.")
     return texts
 
 
 def _people_in_words(subject: Subject, labelled: Sequence[int]) -> str:
     units = int(subject.panel.by_people.sum())
     single = len(labelled) == 1
-    text = f"{len(labelled)} {'person' if single else 'people'} gave {counted(sum(labelled), 'label')} on {counted(units, 'unit')}"
+    text = f"{len(labelled)} {'person' if single else 'people'} gave {format_count(sum(labelled), 'label')} on {format_count(units, 'unit')}"
     if single:
         return text + "."
     each = (subject.panel.among_people.codes != MISSING).sum(axis=1)
@@ -183,28 +183,30 @@ def ceiling(subject: Subject) -> Section:
             )
             few = len(subject.panel.people) <= MANY
             blocks += [_pairs(subject)] if few else _summary(subject)
-            blocks.append(_by_label(subject))
+            blocks.append(_tabulate_labels(subject))
     sources = [subject.majority] if subject.majority else list(subject.panel.people)[:MANY]
-    ruled = subject.panel.of_kind(AnnotatorKind.ADJUDICATED) if subject.decided else []
+    ruled = subject.panel.select_kinds(AnnotatorKind.ADJUDICATED) if subject.decided else []
     for other in subject.panel.others:
         # A lead's decisions exist only on units where people differ, so agreement with these decisions is uninformative.
         if other not in ruled:
             blocks += [_against(subject, source, other) for source in sources]
     if len(subject.panel.people) < 2:
-        why = "no person labelled this field"
+        reason = "no person labelled this field"
         if subject.panel.people:
-            why = f"only one person labelled this field, {subject.panel.people[0]}"
-        unknown = f"{why}, so it is unknown how well people agree with each other"
+            reason = f"only one person labelled this field, {subject.panel.people[0]}"
+        unknown = f"{reason}, so it is unknown how well people agree with each other"
         if not blocks:
             return Section("ceiling", title, absent=unknown)
         blocks.insert(0, Paragraph(unknown[0].upper() + unknown[1:] + ".", "note"))
     return Section("ceiling", title, blocks, cites)
 
 
-def _by_label(subject: Subject) -> Table:
+def _tabulate_labels(subject: Subject) -> Table:
     by_label = {
         m.measure.partition(":")[2]: m
-        for m in class_agreement(subject.panel.together(*subject.panel.people), field=subject.panel.field)
+        for m in class_agreement(
+            subject.panel.select_common(*subject.panel.people), field=subject.panel.field
+        )
     }
     rows: list[list[Cell]] = [[label, m, m] for label, m in by_label.items() if m.n_units]
     unused = [f"'{label}'" for label, m in by_label.items() if not m.n_units]
@@ -223,11 +225,11 @@ def _overall(subject: Subject) -> Table:
     measured = subject.panel.measure(subject.panel.people, subject.panel.keys(names))
     rows: list[list[Cell]] = [[_name(m), m, m] for m in measured]
     caption = "All people together, on the units that at least one of them labelled"
-    return Table("people", caption, valued(m.confidence for m in measured), rows)
+    return Table("people", caption, make_value_columns(m.confidence for m in measured), rows)
 
 
 def _name(measure: Measure) -> str:
-    name = shown(measure.measure)
+    name = get_title(measure.measure)
     detail = measure.weights or (measure.level if measure.measure == "krippendorff_alpha" else None)
     return f"{name} ({detail})" if detail else name
 
@@ -238,14 +240,14 @@ def _pairs(subject: Subject) -> Table:
         [f"{first} and {second}", *([] if subject.panel.numeric else [percent]), kappa, kappa]
         for first, second, percent, kappa in subject.pairs
     ]
-    columns = heads("text", "pair") + heads("brief", *map(shown, names)) + COUNTS
+    columns = heads("text", "pair") + heads("brief", *map(get_title, names)) + COUNTS
     return Table("pairs", "Every pair of people", columns, rows)
 
 
 def _summary(subject: Subject) -> list[Block]:
     """Return the quartiles over all pairs that share units, and a figure of the distribution."""
     table = subject.panel.among_people
-    pairs = all_pairs(
+    pairs = compute_pairs(
         table,
         [subject.panel.coefficient],
         level=subject.panel.level,
@@ -259,7 +261,7 @@ def _summary(subject: Subject) -> list[Block]:
         return [spread]
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     text = (
-        f"Histogram of {subject.coefficient_name} over {counted(len(values), 'pair')} of people; half of them lie between "
+        f"Histogram of {subject.coefficient_name} over {format_count(len(values), 'pair')} of people; half of them lie between "
         f"{low:.2f} and {high:.2f}, the median is {middle:.2f}."
     )
     data = {"values": values.tolist(), "label": subject.coefficient_name}
@@ -294,17 +296,15 @@ def _against(subject: Subject, source: str, other: str) -> Table:
         if subject.majority or len(subject.panel.people) == 1
         else f"people_{source}_{other}"
     )
-    return Table(key, caption, valued(m.confidence for m in measured), rows)
+    return Table(key, caption, make_value_columns(m.confidence for m in measured), rows)
 
 
 def tie_note(subject: Subject) -> str:
     """Return the sentence on ties in the majority vote."""
     if subject.majority is None:
         return ""
-    text = f"The majority leaves ties open: {counted(subject.n_tied, 'unit has', 'units have')} no majority label."
+    text = f"The majority leaves ties open: {format_count(subject.n_tied, 'unit has', 'units have')} no majority label."
     alone = int(((subject.panel.among_people.codes != MISSING).sum(axis=1) == 1).sum())
     if alone:
-        text += (
-            f" On {counted(alone, 'unit')}, the majority label is the label of the only person who gave one."
-        )
+        text += f" On {format_count(alone, 'unit')}, the majority label is the label of the only person who gave one."
     return text

@@ -44,11 +44,11 @@ _lock = threading.Lock()
 
 def draw(name: str, data: Mapping[str, Json], key: str, title: str, text: str) -> str:
     """Return the figure `name` as an <svg> element with a title and a description. `key` makes its ids unique."""
-    return inline(_drawn(name, json.dumps(data)), key, title, text)
+    return inline(_render(name, json.dumps(data)), key, title, text)
 
 
 @lru_cache(maxsize=32)
-def _drawn(name: str, data: str) -> str:
+def _render(name: str, data: str) -> str:
     """Return a figure in the SVG that matplotlib writes."""
     # Cached, because drawing takes most of a report's time, and a notebook draws the same figures again.
     import warnings
@@ -77,7 +77,7 @@ def _axes(figure: Any, width: float, height: float) -> Any:
     return figure.add_subplot()
 
 
-def _centred(axes: Any, x: float, y: float, text: str, size: int, **more: Any) -> None:
+def _center_text(axes: Any, x: float, y: float, text: str, size: int, **more: Any) -> None:
     axes.text(x, y, text, ha="center", va="center", fontsize=size, **more)
 
 
@@ -88,14 +88,14 @@ def _box(axes: Any, j: int, i: int, width: float, height: float, **look: Any) ->
     axes.add_patch(Rectangle((j - width / 2, i - height / 2), width, height, **look))
 
 
-def _without_frame(axes: Any) -> None:
+def _hide_frame(axes: Any) -> None:
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
 
 
 def _heat_map(figure: Any, data: Mapping[str, Json]) -> None:
-    matrix, labels = data["matrix"], [_short(x) for x in data["labels"]]
+    matrix, labels = data["matrix"], [_shorten(x) for x in data["labels"]]
     q = len(labels)
     side = 0.62 if q > 5 else 0.8
     axes = _axes(figure, 2.6 + side * q, 1.5 + side * 0.8 * q)
@@ -106,15 +106,15 @@ def _heat_map(figure: Any, data: Mapping[str, Json]) -> None:
             # At most 65 % opaque, so that text on it stays readable in light and dark mode.
             alpha = round(0.05 + 0.6 * share, 3)
             _box(axes, j, i, 0.94, 0.92, linewidth=0, facecolor=COLOUR["heat"], alpha=alpha)
-            _centred(axes, j, i, f"{n:,}\n{share:.0%}" if total else "0", 9, linespacing=1.3)
+            _center_text(axes, j, i, f"{n:,}\n{share:.0%}" if total else "0", 9, linespacing=1.3)
     axes.set_xlim(-0.5, q - 0.5)
     axes.set_ylim(q - 0.5, -0.5)
     level = q < 6 and sum(map(len, labels)) < 9 * q
     axes.set_xticks(range(q), labels, rotation=0 if level else 30, ha="center" if level else "right")
     axes.set_yticks(range(q), labels)
-    _without_frame(axes)
-    axes.set_xlabel(_short(data["columns"], 40))
-    axes.set_ylabel(_short(data["rows"], 40))
+    _hide_frame(axes)
+    axes.set_xlabel(_shorten(data["columns"], 40))
+    axes.set_ylabel(_shorten(data["rows"], 40))
 
 
 def _forest(figure: Any, data: Mapping[str, Json]) -> None:
@@ -128,8 +128,8 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
     low = min([0.0, *numbers])
     axes.set_xlim(max(-1.05, low - 0.05), 1.05)
     for y, r in enumerate(rows):
-        _above(axes, y + 0.17, _short(r["label"], 56))
-        _beside(axes, y, "undefined" if r["value"] is None else f"{r['value']:z.2f}")
+        _write_above(axes, y + 0.17, _shorten(r["label"], 56))
+        _write_beside(axes, y, "undefined" if r["value"] is None else f"{r['value']:z.2f}")
         if r["value"] is None:
             continue
         colour, mark = (COLOUR["judge"], "o") if r["group"] == "judge" else (COLOUR["people"], "D")
@@ -146,15 +146,15 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
         if group in groups
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False, fontsize=9)
-    axes.set_xlabel(_short(data["label"], 48))
+    axes.set_xlabel(_shorten(data["label"], 48))
 
 
-def _above(axes: Any, y: float, text: str) -> None:
+def _write_above(axes: Any, y: float, text: str) -> None:
     """Write the name of a row above its drawing, so that the drawing has the full width."""
     axes.text(0, y, text, transform=axes.get_yaxis_transform(), ha="left", va="bottom", fontsize=9)
 
 
-def _beside(axes: Any, y: float, text: str) -> None:
+def _write_beside(axes: Any, y: float, text: str) -> None:
     axes.text(1.015, y, text, transform=axes.get_yaxis_transform(), ha="left", va="center", fontsize=9)
 
 
@@ -165,14 +165,14 @@ def _histogram(figure: Any, data: Mapping[str, Json]) -> None:
     edges = [low + 0.1 * i for i in range(round((1 - low) / 0.1) + 1)]
     # Perfect agreement belongs to the last bin, however the edge of the bin was rounded.
     axes.hist(values, bins=[*edges[:-1], 1.0 + 1e-9], color=COLOUR["people"], rwidth=0.92)
-    axes.set_xlabel(_short(data["label"], 48))
+    axes.set_xlabel(_shorten(data["label"], 48))
     axes.set_ylabel("pairs")
     axes.set_xlim(low - 0.02, 1.02)
 
 
 def _bars(figure: Any, data: Mapping[str, Json]) -> None:
     rows = list(reversed(data["rows"]))
-    labels = [_short(x) for x in data["labels"][:LABELS]]
+    labels = [_shorten(x) for x in data["labels"][:LABELS]]
     # A letter of the legend is about 0.08 inches wide; its colour patch and the gap take half an inch.
     beside = max(1, min(4, len(labels), int(WIDTH / (0.5 + 0.08 * max(map(len, labels))))))
     lines = -(-len(labels) // beside)
@@ -194,7 +194,7 @@ def _bars(figure: Any, data: Mapping[str, Json]) -> None:
         for y, (start, share) in enumerate(zip(left, width, strict=True)):
             # A narrower part has no space for the number.
             if share >= 0.06:
-                _centred(axes, start + share / 2, y, f"{share:.0%}", 8, color=COLOUR["on"])
+                _center_text(axes, start + share / 2, y, f"{share:.0%}", 8, color=COLOUR["on"])
     axes.set_xlim(0, 1)
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
@@ -202,7 +202,7 @@ def _bars(figure: Any, data: Mapping[str, Json]) -> None:
     axes.set_yticks([])
     axes.set_ylim(-0.4, len(rows) - 0.3)
     for y, r in enumerate(rows):
-        _above(axes, y + 0.28, f"{_short(r['name'], 56)} ({r['n']:,})")
+        _write_above(axes, y + 0.28, f"{_shorten(r['name'], 56)} ({r['n']:,})")
     figure.legend(handles, labels, loc="outside upper center", ncols=beside, frameon=False, fontsize=9)
 
 
@@ -286,12 +286,12 @@ def _decisions(figure: Any, data: Mapping[str, Json]) -> None:
             _box(axes, j, i, 0.96, 0.92, linewidth=0, facecolor=COLOUR[colour], alpha=alpha)
             if data["asked"] == [i, j]:
                 _box(axes, j, i, 0.92, 0.88, linewidth=1.6, fill=False, edgecolor=COLOUR["ink"])
-            _centred(axes, j, i, text, 8)
+            _center_text(axes, j, i, text, 8)
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(-0.5, len(rows) - 0.5)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
-    _without_frame(axes)
+    _hide_frame(axes)
     axes.set_xlabel(data["across"])
     axes.set_ylabel(data["up"])
 
@@ -308,7 +308,7 @@ DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
 }
 
 
-def _short(text: str, width: int = 24) -> str:
+def _shorten(text: str, width: int = 24) -> str:
     """Return as much of the text as fits in the width of `width` lowercase letters."""
     flat = visible(" ".join(str(text).split()))
     ends = list(accumulate(map(_room, flat)))

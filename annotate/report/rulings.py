@@ -13,12 +13,12 @@ import numpy as np
 
 from annotate.drawing.looks import StudyDraws
 from annotate.drawing.verdicts import judge_verdicts
-from annotate.report.cells import counted
+from annotate.report.cells import format_count
 from annotate.report.model import Block, Cell, Figure, Ruling, Section, Table, heads, level_text
 from annotate.report.subject import Subject
 from judge.commands import command
 from judge.stats import MISSING, AltTest, Verdict, curve
-from judge.stats.rates import like_this
+from judge.stats.rates import describe_rates
 from judge.stats.verdict_text import labels_text
 from judge.store import Store
 from judge.store.splits import Look
@@ -49,7 +49,7 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
         if conflicts := sum(subject.panel.conflicts.values()):
             # Leaving hard units in conflict must not help: without them, the other units could look
             # better than the sample is.
-            reason = f"{counted(conflicts, 'label is', 'labels are')} in conflict ({command('annotate conflicts list')})"
+            reason = f"{format_count(conflicts, 'label is', 'labels are')} in conflict ({command('annotate conflicts list')})"
             verdict = replace(verdict, decision="undecided", because=reason, held_up=reason)
         if verdict.alt_test:
             tests[judge] = verdict.alt_test
@@ -62,20 +62,20 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
                 sentence=sentence(subject, judge, verdict),
                 rule=verdict.rule,
                 because=_because(verdict),
-                draw=drawn_words(verdict),
+                draw=describe_draw(verdict),
                 next_place=verdict.draw.next_place,
                 more_units=verdict.more_units,
                 more_questions=verdict.more_clusters,
                 ceiling_known=verdict.regime == "people",
                 measures=measures,
-                warnings=(*verdict.warnings, *_warnings(subject, judge), *_looked(look)),
+                warnings=(*verdict.warnings, *_warnings(subject, judge), *_describe_look(look)),
                 conditions=verdict.conditions,
                 conflicts=conflicts,
                 no_labels=verdict.draw.no_labels,
                 confidence=verdict.limits.confidence,
-                shared_by="" if look else _shared_by(verdict),
+                shared_by="" if look else _describe_sharing(verdict),
                 labels=verdict.labels,
-                like=_like(subject, verdict),
+                like=_describe_rates(subject, verdict),
                 chances=verdict.outlook.curve if verdict.outlook else (),
                 curve=curve(verdict) if subject.options.curve else (),
             )
@@ -93,7 +93,7 @@ def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
     )
 
 
-def _shared_by(verdict: Verdict) -> str:
+def _describe_sharing(verdict: Verdict) -> str:
     """Return, in words, what shares the verdict's error rate and so makes its intervals wider than 95 % intervals."""
     looks, family = verdict.draw.looks, len(verdict.draw.family)
     parts = ["several looks at the units"] if looks is not None and len(looks.spent) > 1 else []
@@ -104,7 +104,7 @@ def _because(verdict: Verdict) -> str:
     text = verdict.because
     # The first condition is the evidence, and its counts are the counts of the verdict.
     n = verdict.conditions[0]
-    on = f"{counted(n.n_units, 'unit')} of {counted(n.n_clusters, 'question')}"
+    on = f"{format_count(n.n_units, 'unit')} of {format_count(n.n_clusters, 'question')}"
     # A reason without numbers has no intervals either.
     if re.search(r"\d to -?\d", text) and not verdict.refused and not verdict.held_up:
         on += f"; {level_text(verdict.limits.confidence)} intervals"
@@ -112,13 +112,13 @@ def _because(verdict: Verdict) -> str:
     n_skipped = len(verdict.alt_test.skipped) if verdict.alt_test is not None else 0
     if not n_skipped:
         return text
-    return f"{text}; {counted(n_skipped, 'person', 'people')} left out of the alt-test"
+    return f"{text}; {format_count(n_skipped, 'person', 'people')} left out of the alt-test"
 
 
-def _like(subject: Subject, verdict: Verdict) -> str:
+def _describe_rates(subject: Subject, verdict: Verdict) -> str:
     """Return the rule's error rates in simulated studies that resemble this one."""
     # The simulated studies have labels, so nothing is known about numbers.
-    return "" if subject.panel.numeric else like_this(verdict)
+    return "" if subject.panel.numeric else describe_rates(verdict)
 
 
 def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
@@ -129,17 +129,17 @@ def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
     if counts.sum() and counts.max() > ONE_SIDED * counts.sum() and not subject.panel.numeric:
         label, n = subject.panel.domain[int(counts.argmax())], int(counts.max())
         warnings.append(
-            f"{judge} gave the label '{label}' to {n:,} of {counted(int(counts.sum()), 'unit')}, so it hardly distinguishes units."
+            f"{judge} gave the label '{label}' to {n:,} of {format_count(int(counts.sum()), 'unit')}, so it hardly distinguishes units."
         )
     n_judged = int(subject.panel.asked_units[judge].sum())
     n_labelled = int(subject.has_label(judge).sum())
     if n_judged - n_labelled > SILENT * n_judged:
-        warning = f"{judge} has no label on {n_judged - n_labelled:,} of {counted(n_judged, 'unit')} that it was asked about."
-        warnings.append(" ".join([warning, *_not_at_random(subject, judge)]))
-    return (*warnings, *_at_chance(subject))
+        warning = f"{judge} has no label on {n_judged - n_labelled:,} of {format_count(n_judged, 'unit')} that it was asked about."
+        warnings.append(" ".join([warning, *_warn_missing(subject, judge)]))
+    return (*warnings, *_warn_chance(subject))
 
 
-def _not_at_random(subject: Subject, judge: str) -> list[str]:
+def _warn_missing(subject: Subject, judge: str) -> list[str]:
     """Return a warning if the judge's labels are missing more often for some reference labels than for others."""
     if subject.reference is None or subject.panel.numeric:
         return []
@@ -159,7 +159,7 @@ def _not_at_random(subject: Subject, judge: str) -> list[str]:
     ]
 
 
-def _at_chance(subject: Subject) -> list[str]:
+def _warn_chance(subject: Subject) -> list[str]:
     """Return a warning if people do not agree with each other, because then any judge is non-inferior to them."""
     if len(subject.panel.people) < 2 or subject.panel.numeric:
         return []
@@ -172,16 +172,16 @@ def _at_chance(subject: Subject) -> list[str]:
     ]
 
 
-def drawn_words(verdict: Verdict) -> str:
+def describe_draw(verdict: Verdict) -> str:
     """Return the number of units behind the verdict, and how they were drawn."""
     looks = verdict.draw.looks
     n = verdict.of.n_units
     if looks is None or not looks.places:
-        return f"{counted(n, 'unit')} {verdict.draw.words}"
+        return f"{format_count(n, 'unit')} {verdict.draw.words}"
     # The judge was run on selected units only, or people skipped units, so the other units were not compared.
     drawn = looks.places[-1]
     compared = f"{n:,} of " if drawn - n > SILENT * drawn else ""
-    return f"{compared}{counted(drawn, 'unit')} {verdict.draw.words}"
+    return f"{compared}{format_count(drawn, 'unit')} {verdict.draw.words}"
 
 
 def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
@@ -192,7 +192,7 @@ def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
     whom = f"{people} people" if people > 1 else f"'{verdict.source}'"
     family = len(verdict.draw.family)
     of_family = f", one of {family} judges," if family > 1 else ""
-    start = f"{judge}{of_family} was compared with {whom} on {drawn_words(verdict)}."
+    start = f"{judge}{of_family} was compared with {whom} on {describe_draw(verdict)}."
     if verdict.decision in ("trust", "trust in part"):
         which = f" {labels_text(verdict.labels)}" if verdict.decision == "trust in part" else ""
         head = "Trust it" if verdict.decision == "trust" else "Trust it partly"
@@ -268,7 +268,7 @@ def _ahead(verdict: Verdict) -> str:
     return "".join(parts)
 
 
-def _looked(look: Look | None) -> list[str]:
+def _describe_look(look: Look | None) -> list[str]:
     """Return a sentence on the level of the verdict's test if a sealed test was opened."""
     if look is None:
         return []
@@ -311,11 +311,13 @@ def _curve(number: int, ruling: Ruling) -> Figure:
 
 def limits(subject: Subject, rulings: Sequence[Ruling]) -> list[Section]:
     """Return the verdict for other values of margin and epsilon, or of the threshold, if requested."""
-    blocks: list[Block] = [_over(subject, i, ruling) for i, ruling in enumerate(rulings, 1) if ruling.curve]
+    blocks: list[Block] = [
+        _tabulate_limits(subject, i, ruling) for i, ruling in enumerate(rulings, 1) if ruling.curve
+    ]
     return [Section("curve", "The verdict with other limits", blocks)] if blocks else []
 
 
-def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
+def _tabulate_limits(subject: Subject, number: int, ruling: Ruling) -> Figure:
     """Return a grid of verdicts with rows for the margin (or the threshold), and columns for epsilon if it matters."""
     options = subject.options
     by_margin = ruling.curve[0].threshold is None
@@ -329,7 +331,7 @@ def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
     evidence = ruling.conditions[0]
     over = "margin and epsilon" if across != [None] else limit_name
     caption = f"The verdict on {ruling.judge} over {over}"
-    n = f"{counted(evidence.n_units, 'unit')} of {counted(evidence.n_clusters, 'question')}"
+    n = f"{format_count(evidence.n_units, 'unit')} of {format_count(evidence.n_clusters, 'question')}"
     note = f"The same rule on the same {n}. A limit that is chosen after looking at this table is no longer a test."
     table = Table(
         f"curve_{number}",
@@ -340,7 +342,7 @@ def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
     )
     limit = options.margin if by_margin else options.threshold
     same = {d: sum(line.count(d) for line in cells) for d in dict.fromkeys(d for line in cells for d in line)}
-    counts = ", ".join(f"{d} at {k} of {counted(len(ruling.curve), 'point')}" for d, k in same.items())
+    counts = ", ".join(f"{d} at {k} of {format_count(len(ruling.curve), 'point')}" for d, k in same.items())
     here = f"{limit_name} {limit:g}" + (f" and epsilon {options.epsilon:g}" if across != [None] else "")
     text = f"Grid of the verdict over {over}: {counts}; {ruling.decision} at {here}, as requested."
     data = {

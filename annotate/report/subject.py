@@ -12,14 +12,14 @@ from judge.commands import command
 from judge.errors import UsageError
 from judge.labels.panel import Derived, Panel
 from judge.labels.reference import Reference, resolve
-from judge.labels.scope import Scope, all_in_conflict, fields_of, read_panel
+from judge.labels.scope import Scope, describe_conflicts, fields_of, read_panel
 from judge.prompts.load import Task
 from judge.stats import MISSING
-from judge.stats.metrics import shown
+from judge.stats.metrics import get_title
 from judge.stats.ratings import BoolArray, IntArray
 from judge.store import Store
-from judge.store.export import known_task, stored_task
-from judge.store.runs import tried
+from judge.store.export import find_task, read_stored_task
+from judge.store.runs import read_tried
 from judge.types import AnnotatorKind, Measure
 
 # Nine people form 36 pairs, more than a reader can compare, so pairs of more people are summarised.
@@ -77,7 +77,7 @@ class Subject:
     @property
     def decided(self) -> Derived | None:
         """The lead's decisions, combined with the labels on which people agree."""
-        return self.panel.decided if self.panel.of_kind(AnnotatorKind.ADJUDICATED) else None
+        return self.panel.decided if self.panel.select_kinds(AnnotatorKind.ADJUDICATED) else None
 
     @property
     def reference(self) -> str | None:
@@ -97,7 +97,7 @@ class Subject:
     @property
     def coefficient_name(self) -> str:
         """The coefficient's readable name."""
-        return shown(self.panel.coefficient)
+        return get_title(self.panel.coefficient)
 
     @cached_property
     def run_ids(self) -> Mapping[str, str]:
@@ -142,18 +142,18 @@ def load(store: Store, options: ReportOptions) -> Subject:
     panel = read_panel(
         store, Scope(field, task, options.batch, tuple(options.runs), people, options.level, order)
     )
-    short_names = _short_names(panel, _in_versions(store))
+    short_names = _make_short_names(panel, _find_versioned(store))
     # The report must not begin with a run that has nothing to compare.
-    short = panel.renamed(short_names).unlabelled_last()
+    short = panel.rename(short_names).move_unlabelled_last()
     # A run can also be named as in the output of `annotate agreement`.
     name = options.reference
     reference = resolve(short, None if name is None else short_names.get(name, name))
     return Subject(options, short, reference, others)
 
 
-def _in_versions(store: Store) -> set[tuple[str, str]]:
+def _find_versioned(store: Store) -> set[tuple[str, str]]:
     """Return each (model, task without version) for which the study has runs with several versions of the task."""
-    only_tried = tried(store.conn)
+    only_tried = read_tried(store.conn)
     versions: dict[tuple[str, str], set[str]] = {}
     for run, model, task in store.conn.execute("SELECT run_id, model, task FROM runs"):
         if run not in only_tried:
@@ -161,7 +161,7 @@ def _in_versions(store: Store) -> set[tuple[str, str]]:
     return {key for key, tasks in versions.items() if len(tasks) > 1}
 
 
-def _short_names(panel: Panel, in_versions: Collection[tuple[str, str]]) -> dict[str, str]:
+def _make_short_names(panel: Panel, in_versions: Collection[tuple[str, str]]) -> dict[str, str]:
     """Return the shortest unique name of each judge: the model and, if necessary, the task's version and the run id's end.
 
     The name includes the version even if only one run was chosen, because the reader may know the model's other runs.
@@ -183,7 +183,7 @@ def _choose(store: Store, options: ReportOptions) -> tuple[str | None, str, list
     """Return the task (None if no task defines the field), the field, and the task's other labelled fields."""
     labelled = fields_of(store)
     if not labelled:
-        conflicts = all_in_conflict(store)
+        conflicts = describe_conflicts(store)
         raise UsageError(
             f"{store.path}: {conflicts or 'there are no labels yet: ' + command('judge run TASK -m MODEL')}"
         )
@@ -191,9 +191,9 @@ def _choose(store: Store, options: ReportOptions) -> tuple[str | None, str, list
     if options.field is not None and options.task is None:
         return None, options.field, []
     task = (
-        known_task(store, options.task)
+        find_task(store, options.task)
         if options.task is not None
-        else _only_task(store, [row.task for row in labelled if row.task])
+        else _get_only_task(store, [row.task for row in labelled if row.task])
     )
     if task is None:
         fields = sorted({row.field for row in labelled})
@@ -221,7 +221,7 @@ def _is_stored(store: Store, task: str) -> bool:
     return store.conn.execute("SELECT 1 FROM tasks WHERE task = ?", [task]).fetchone() is not None
 
 
-def _only_task(store: Store, labelled: Sequence[str]) -> Task | None:
+def _get_only_task(store: Store, labelled: Sequence[str]) -> Task | None:
     """Return the only task whose fields have labels. Raises UsageError if there are several."""
     names = [row[0] for row in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
     candidates = list(dict.fromkeys(n for n in names if n in labelled))
@@ -229,4 +229,4 @@ def _only_task(store: Store, labelled: Sequence[str]) -> Task | None:
         raise UsageError(
             f"the study has labels for several tasks; name one with --task: {', '.join(candidates)}"
         )
-    return stored_task(store, candidates[0]) if candidates else None
+    return read_stored_task(store, candidates[0]) if candidates else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from annotate.report.cells import brief, counted
+from annotate.report.cells import brief, format_count
 from annotate.report.cells import number as cell
 from annotate.report.model import (
     COUNTS,
@@ -24,7 +24,7 @@ from annotate.report.model import (
 from annotate.report.subject import MANY, Subject
 from judge.stats import MISSING, measures, vote
 from judge.stats.bootstrap import IntervalSettings
-from judge.stats.metrics import shown
+from judge.stats.metrics import get_title
 from judge.stats.ratings import BoolArray, IntArray
 from judge.types import Measure
 
@@ -64,7 +64,7 @@ def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
     blocks: list[Block] = [_numbers(NUMBERS, list({id(row): row for row in rows}.values()))]
     blocks += [_labels(subject, r, i) for i, r in enumerate(rulings, 1) if r.labels]
     if len(subject.panel.people) >= 2 and not subject.panel.numeric:
-        blocks += [_beside(subject, judge, i) for i, judge in enumerate(subject.panel.judges, 1)]
+        blocks += [_tabulate_annotators(subject, judge, i) for i, judge in enumerate(subject.panel.judges, 1)]
     return Section(KEY, title, [*blocks, Paragraph(WORDS, "note")])
 
 
@@ -104,7 +104,7 @@ def _ceiling(subject: Subject) -> list[list[Cell]]:
     if len(subject.panel.people) < 2:
         return []
     (m,) = subject.panel.measure(subject.panel.people, subject.panel.keys(["krippendorff_alpha"]))
-    return [["people with each other: the human ceiling", shown("krippendorff_alpha"), m, m]]
+    return [["people with each other: the human ceiling", get_title("krippendorff_alpha"), m, m]]
 
 
 def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
@@ -125,7 +125,7 @@ def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
     return Table(f"labels_{number}", f"{ruling.judge}, label by label", columns, rows, (note,))
 
 
-def _beside(subject: Subject, judge: str, number: int) -> Table:
+def _tabulate_annotators(subject: Subject, judge: str, number: int) -> Table:
     """Return the agreement of each person, and of the judge in that person's place, with the majority of the others."""
     people = most_labelled(subject)
     n_others = len(subject.panel.people) - len(people)
@@ -144,10 +144,10 @@ def _beside(subject: Subject, judge: str, number: int) -> Table:
     ]
     if n_others:
         notes.append(
-            f"Only the {len(people)} people with the most units are listed; {counted(n_others, 'other is', 'others are')} left out."
+            f"Only the {len(people)} people with the most units are listed; {format_count(n_others, 'other is', 'others are')} left out."
         )
     if empty := len(people) - len(rows):
-        notes.append(f"{counted(empty, 'person has', 'people have')} no such unit.")
+        notes.append(f"{format_count(empty, 'person has', 'people have')} no such unit.")
     caption = f"Each person, and {judge} in that person's place, against {OTHERS}"
     return Table(f"beside_{number}", caption, columns, rows, notes, fold=10)
 
@@ -174,7 +174,7 @@ def with_the_others(
     """
     by_person = subject.has_label(person)
     judged = by_person if judged is None else by_person & judged
-    others = _others(subject, person)
+    others = _mask_others(subject, person)
     used = judged & (others != MISSING) & (by_person if labelled is None else labelled)
     # Cached, because the figure and the table of judges need the same measures, and each needs a bootstrap.
     key = (person, who, used.tobytes(), judged.tobytes())
@@ -184,7 +184,7 @@ def with_the_others(
         # An annotator can have any name.
         column = OTHERS if OTHERS not in ratings.annotators else f"{OTHERS} "
         pair = ratings.select([who]).with_annotator(column, others).subset(used)
-        pair = subject.panel.weighted(pair, person, who)
+        pair = subject.panel.add_weights(pair, person, who)
         keys = subject.panel.keys([subject.panel.coefficient])
         sure = subject.panel.confidence(who)
         (measure,) = measures(
@@ -196,14 +196,14 @@ def with_the_others(
     return measure
 
 
-def _others(subject: Subject, person: str) -> IntArray:
+def _mask_others(subject: Subject, person: str) -> IntArray:
     if person not in subject.others_of:
         others = [p for p in subject.panel.people if p != person]
         subject.others_of[person] = vote(subject.panel.ratings.select(others).counts)[0]
     return subject.others_of[person]
 
 
-def short(document: Document) -> Document:
+def shorten_document(document: Document) -> Document:
     """Return a paragraph for a paper and one table, with the n of each number."""
     section = next((s for s in document.sections if s.key == KEY and s.blocks), None)
     # If there is no verdict, only the reason is reported, which the renderers add.
@@ -211,13 +211,16 @@ def short(document: Document) -> Document:
         return replace(document, sections=[], about=[], reading=[])
     table = next(iter(section.tables()))
     agreements = [
-        f"{row[0]}: {row[1]} {_in_words(m)}" for row in table.rows for m in [row[2]] if isinstance(m, Measure)
+        f"{row[0]}: {row[1]} {_describe_measure(m)}"
+        for row in table.rows
+        for m in [row[2]]
+        if isinstance(m, Measure)
     ]
     # The head of a report has the key `judge` or `judges`, depending on their number.
     about = dict(document.about)
     start = (
         f"The field {document.facts['field']} ({about.get('labels', '')}) was labelled by {about.get('judge') or about.get('judges')} "
-        f"and {counted(len(document.facts['people']), 'person', 'people')}; the reference is {about['reference']}."
+        f"and {format_count(len(document.facts['people']), 'person', 'people')}; the reference is {about['reference']}."
     )
     verdicts = " ".join(_verdict(r) for r in document.rulings)
     text = " ".join(
@@ -295,11 +298,11 @@ def _annotators(document: Document) -> list[str]:
     return texts
 
 
-def _in_words(m: Measure) -> str:
+def _describe_measure(m: Measure) -> str:
     value, interval = brief(m)
     # The level of the verdict's intervals can differ from that of other intervals, so each level is printed.
     interval = f"{level_text(m.confidence)} interval {interval}" if interval else ""
-    n = f"n = {counted(m.n_units, 'unit')}"
+    n = f"n = {format_count(m.n_units, 'unit')}"
     if m.n_clusters not in (None, m.n_units):
-        n += f" of {counted(int(m.n_clusters or 0), 'question')}"
+        n += f" of {format_count(int(m.n_clusters or 0), 'question')}"
     return f"{value} ({interval}; {n})" if interval else f"{value} ({n})"

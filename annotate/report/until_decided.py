@@ -48,7 +48,7 @@ def next_block(store: Store, name: str) -> NextBlock:
     if info.closed or sequence is None:
         return NextBlock(0, info.closed is not None, (f"batch '{name}' is closed",))
     rulings = rule(store, load(store, ReportOptions(task=info.task.name, field=field)))[0]
-    messages = [f"{ruling.judge}: {ruling.decision}. {_at(ruling)}" for ruling in rulings]
+    messages = [f"{ruling.judge}: {ruling.decision}. {_describe_limit(ruling)}" for ruling in rulings]
     # The verdict uses an unbroken sequence of complete units from the first one, so an open unit blocks all later ones.
     if waiting := len(sequence.units) - sequence.complete:
         messages.append(f"{waiting:,} units, from the first open unit on, are not complete yet")
@@ -91,7 +91,7 @@ def move_on(store: Store, name: str) -> str:
     return FINISHED
 
 
-def _at(ruling: Ruling) -> str:
+def _describe_limit(ruling: Ruling) -> str:
     """Return the interval and the limit of the deciding condition, in the units of the measure."""
     deciding = next((c for c in ruling.conditions if c.name in ("non_inferiority", "threshold")), None)
     if deciding is None or deciding.value is None or deciding.low is None or deciding.high is None:

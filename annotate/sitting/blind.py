@@ -32,8 +32,8 @@ from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.store import Store, label_rows
 from judge.store.inputs import column
-from judge.store.label_rows import quoted
-from judge.store.study import explained
+from judge.store.label_rows import quote
+from judge.store.study import explain_errors
 
 BUSY_MS = 3000
 """The default time that a statement waits for another program's lock, in milliseconds."""
@@ -85,15 +85,15 @@ class Blind:
 
     def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of one SELECT. Raises StudyError if the statement is not allowed."""
-        with explained_to_a_person(self.__path):
-            return self.__conn.execute(_checked(sql), values).fetchall()
+        with explain_to_person(self.__path):
+            return self.__conn.execute(_check_sql(sql), values).fetchall()
 
     def close(self) -> None:
         """Close the connection."""
         self.__conn.close()
 
 
-def _checked(sql: str) -> str:
+def _check_sql(sql: str) -> str:
     # WITH could reuse a view's name, and EXPLAIN would print it. No statement here needs either, at any depth.
     if not _SELECT.match(sql) or _WITH.search(sql):
         raise StudyError("a blind session allows only one SELECT statement at a time")
@@ -101,9 +101,9 @@ def _checked(sql: str) -> str:
 
 
 @contextmanager
-def explained_to_a_person(path: Path) -> Iterator[None]:
+def explain_to_person(path: Path) -> Iterator[None]:
     """Translate SQLite's errors to Busy, WriteFailed or StudyError, with messages for an annotator."""
-    with explained(path):
+    with explain_errors(path):
         try:
             yield
         except sqlite3.IntegrityError as e:
@@ -160,15 +160,15 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     """
     inside: set[str] = set()
     public: set[str] = set()
-    batch, who = quoted(seat.batch), quoted(seat.annotator)
+    batch, who = quote(seat.batch), quote(seat.annotator)
     mine = f"a.batch = {batch} AND a.annotator_id = {who}"
     # Nobody adjudicates their own labels, unless the lead allows it (--allow-own).
     if not seat.show_own:
         mine += (
             f" AND NOT EXISTS (SELECT 1 FROM main.assignments AS o WHERE o.batch = {batch} "
-            f"AND o.unit_id = a.unit_id AND o.annotator_id = {quoted(seat.person)})"
+            f"AND o.unit_id = a.unit_id AND o.annotator_id = {quote(seat.person)})"
         )
-    fields = ", ".join(quoted(q.field) for q in task.spec.questions)
+    fields = ", ".join(quote(q.field) for q in task.spec.questions)
 
     # A copy of the view `unit_texts` under a name that no common table expression can reuse.
     texts = f"s{secrets.token_hex(16)}"
@@ -252,7 +252,7 @@ def _passages(task: Task, mine: str) -> str:
         "(SELECT k.key FROM json_each(t.context) AS k WHERE k.value = p.passage_id LIMIT 1) AS place"
     )
     lists = [
-        f"SELECT a.position, {quoted(name)} AS name, j.key AS n, {shown} FROM main.assignments AS a "
+        f"SELECT a.position, {quote(name)} AS name, j.key AS n, {shown} FROM main.assignments AS a "
         f"JOIN main.unit_texts AS t ON t.unit_id = a.unit_id JOIN json_each({column(task, name)}) AS j "
         f"JOIN main.passages AS p ON p.passage_id = j.value WHERE {mine}"
         for name in task.input_names
@@ -264,7 +264,7 @@ def _passages(task: Task, mine: str) -> str:
 
 def _parts(mine: str) -> str:
     """Return the SQL query that selects the annotator's units that are parts of answers, without hidden repeats and checks."""
-    kinds = ", ".join(map(quoted, PARTS))
+    kinds = ", ".join(map(quote, PARTS))
     return (
         "SELECT a.position, u.unit_id, u.answer_id, u.rowid AS n, json_extract(u.span, '$.start') AS start, "
         "json_extract(u.span, '$.end') AS stop, a.status, a.answers FROM main.units AS u "

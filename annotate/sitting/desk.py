@@ -18,15 +18,15 @@ from typing import Any
 from ulid import ULID
 
 from annotate.sitting import exposure
-from annotate.sitting.blind import BUSY_MS, Blind, Seat, explained_to_a_person
-from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, State, fold, why_refused
+from annotate.sitting.blind import BUSY_MS, Blind, Seat, explain_to_person
+from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, State, explain_refusal, fold
 from annotate.sitting.queue import BatchInfo, Queue, batch_info
-from annotate.sitting.standing import append, events_at, is_stopped, not_for, people_of, settle
+from annotate.sitting.standing import append, events_at, is_stopped, people_of, refuse_person, write_state
 from annotate.sitting.unit import Sheet, TimeSpent
 from annotate.store import ADJUDICATED, ensure_human
 from judge.errors import StudyError, UsageError
 from judge.store import Store
-from judge.store.study import dumps, now
+from judge.store.study import dumps, get_time
 
 __all__ = ["BatchInfo", "Desk", "Sheet", "TimeSpent", "batch_info", "end_session"]
 NO_TIME = TimeSpent()
@@ -80,14 +80,14 @@ class Desk(Queue):
         else:
             _check_assigned(store, batch, person, returning)
         doing = "adjudicating" if adjudicate else f"labelling as {person}"
-        lock = store.run_lock(_lock_name(batch, annotator), _taken(batch, doing))
+        lock = store.run_lock(_lock_name(batch, annotator), _describe_taken(batch, doing))
         lock.__enter__()
         try:
             session = str(ULID())
             with store.transaction() as conn:
                 conn.execute(
                     "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, NULL)",
-                    [session, batch, annotator, person, version("adjudge"), now()],
+                    [session, batch, annotator, person, version("adjudge"), get_time()],
                 )
             seat = Seat(batch, annotator, person, session, show_own=not adjudicate or allow_own)
             desk = cls(info, seat, Blind(store, seat, info.task, busy_ms), store.clone(), busy_ms, lock)
@@ -192,7 +192,7 @@ class Desk(Queue):
                 "DELETE FROM drafts WHERE batch = ? AND annotator_id = ? AND position = ? AND what = ?", place
             )
             if text:
-                values = [*place, text, now()]
+                values = [*place, text, get_time()]
                 conn.execute(
                     "INSERT INTO drafts (batch, annotator_id, position, what, text, at) VALUES (?, ?, ?, ?, ?, ?)",
                     values,
@@ -255,7 +255,7 @@ class Desk(Queue):
                 raise StudyError("there is no such unit")
             unit, repeat, role, *before = row
             events = events_at(conn, *place)
-            if why := why_refused(events, event, self.fields):
+            if why := explain_refusal(events, event, self.fields):
                 raise StudyError(why)
             if kind == Kind.LABEL:
                 # Exposures decide whether an answer is blind. A lead's decision is a reference: a lead who has seen the
@@ -268,7 +268,7 @@ class Desk(Queue):
             if kind == Kind.SHOWN:
                 self._note(conn, position, exposure.rows_after(self.task, _HERE))
             state = fold([*events, event])
-            settle(conn, self.task, place, role, (unit, repeat), state)
+            write_state(conn, self.task, place, role, (unit, repeat), state)
             self._count((before[0], before[1]), state)
         return state
 
@@ -293,7 +293,7 @@ class Desk(Queue):
         """
         tally, conn = self._tally.copy(), self._study.conn
         try:
-            with explained_to_a_person(self._study.path):
+            with explain_to_person(self._study.path):
                 conn.execute(f"PRAGMA busy_timeout = {self._busy_ms if wait_ms is None else wait_ms}")
                 # A deferred transaction takes the lock only after it has read the log. If another program has written in
                 # between, SQLite then fails immediately, without waiting.
@@ -315,7 +315,7 @@ def check_available(store: Store, batch: str, person: str) -> None:
     _open_batch(store, batch)
     _check_assigned(store, batch, person, returning=False)
     if store.is_running(_lock_name(batch, person)):
-        raise StudyError(_taken(batch, f"labelling as {person}"))
+        raise StudyError(_describe_taken(batch, f"labelling as {person}"))
 
 
 def _open_batch(store: Store, batch: str) -> BatchInfo:
@@ -331,7 +331,7 @@ def _lock_name(batch: str, annotator: str) -> str:
     return f"annotate {batch} {annotator}"
 
 
-def _taken(batch: str, doing: str) -> str:
+def _describe_taken(batch: str, doing: str) -> str:
     return f"batch '{batch}': another terminal or browser tab is {doing} at this moment; continue there, or close it first"
 
 
@@ -342,9 +342,9 @@ def _check_assigned(store: Store, batch: str, person: str, returning: bool) -> N
         if not returning:
             raise UsageError(f"batch '{batch}': all {n} units of {person} were handed over to others")
     elif person not in names:
-        raise not_for(batch, person, names)
-    if why := is_stopped(store.conn, batch, person):
-        raise StudyError(f"batch '{batch}': {person} was stopped ({why}); earlier work is kept")
+        raise refuse_person(batch, person, names)
+    if reason := is_stopped(store.conn, batch, person):
+        raise StudyError(f"batch '{batch}': {person} was stopped ({reason}); earlier work is kept")
 
 
 def end_session(path: Path, session: str) -> None:
@@ -352,4 +352,4 @@ def end_session(path: Path, session: str) -> None:
     from annotate.store import open_study
 
     with suppress(StudyError), open_study(path) as store, store.transaction() as conn:
-        conn.execute("UPDATE sessions SET ended = ? WHERE session_id = ?", [now(), session])
+        conn.execute("UPDATE sessions SET ended = ? WHERE session_id = ?", [get_time(), session])

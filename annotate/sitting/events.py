@@ -111,7 +111,7 @@ def fold(events: Iterable[Event]) -> State:
     return state
 
 
-def why_refused(events: Sequence[Event], new: Event, fields: Sequence[str]) -> str | None:
+def explain_refusal(events: Sequence[Event], new: Event, fields: Sequence[str]) -> str | None:
     """Return the reason why a unit's log does not allow a new event, or None if it allows the event. `fields`
     are the task's questions.
     """

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from judge.prompts.load import Task
 from judge.store import Store, label_rows
-from judge.store.export import stored_task
-from judge.store.label_rows import quoted
-from judge.store.study import dumps, now
+from judge.store.export import read_stored_task
+from judge.store.label_rows import quote
+from judge.store.study import dumps, get_time
 from judge.types import GOLD
 
 # The text alone is not an answer. Other people's labels make a label assisted, but a draw only prints a note on them.
@@ -43,7 +43,7 @@ class Exposure(NamedTuple):
     units: int
 
 
-def own_gold(task: Task | None) -> tuple[str, ...]:
+def find_shown_gold(task: Task | None) -> tuple[str, ...]:
     """Return the gold fields that the task itself shows to annotators. The result is empty if there is no task."""
     # They are part of the task's question, so the task's labels are still blind if annotators see them.
     if task is None:
@@ -67,13 +67,13 @@ def rows_shown(task: Task, where: str) -> str:
     start = "SELECT l.unit_id, 'gold', l.field FROM assignments AS a JOIN units AS u ON u.unit_id = a.unit_id"
     for name in dict.fromkeys(task.gold_inputs.values()):
         parts.append(
-            f"{start} JOIN {label_rows.ALL} ON l.unit_id IN (u.unit_id, u.item_id) AND l.field = {quoted(name)} AND {gold} "
+            f"{start} JOIN {label_rows.ALL} ON l.unit_id IN (u.unit_id, u.item_id) AND l.field = {quote(name)} AND {gold} "
             f"WHERE {where}"
         )
     if task.spec.relevant is not None and _lists_relevant(task):
         parts.append(
             f"{start} JOIN passages AS p ON p.item_id = u.item_id JOIN {label_rows.ALL} ON l.unit_id = p.passage_id "
-            f"AND l.field = {quoted(task.spec.relevant.field)} AND {gold} WHERE {where}"
+            f"AND l.field = {quote(task.spec.relevant.field)} AND {gold} WHERE {where}"
         )
     return " UNION ".join(parts)
 
@@ -82,7 +82,7 @@ def rows_after(task: Task, where: str) -> str:
     """Return a query like `rows_shown` for everything that is shown after an answer is committed: training
     keys and the judge's labels.
     """
-    fields = ", ".join(quoted(q.field) for q in task.spec.questions)
+    fields = ", ".join(quote(q.field) for q in task.spec.questions)
     return (
         f"SELECT a.unit_id AS unit_id, 'gold' AS what, l.field AS field FROM assignments AS a "
         f"JOIN {label_rows.ALL} ON l.unit_id = a.unit_id AND l.annotator_id = '{GOLD}' AND l.layer = 'first' "
@@ -109,7 +109,7 @@ def is_exposed(
     """
     # A lead decides between people's labels, so seeing them does not make the decision assisted.
     seen = "'judge'" if deciding else "'judge', 'labels'"
-    gold_fields = ", ".join(quoted(f) for f in own_gold(task)) or "''"
+    gold_fields = ", ".join(quote(f) for f in find_shown_gold(task)) or "''"
     query = (
         "SELECT EXISTS (SELECT 1 FROM units AS u JOIN exposures AS x ON x.unit_id IN (u.unit_id, u.item_id) "
         f"WHERE u.unit_id = :unit AND x.person = :person AND ((x.what IN ({seen}) AND x.unit_id = u.unit_id) "
@@ -126,7 +126,7 @@ def note_rows(
     conn.execute(
         "INSERT OR IGNORE INTO exposures (person, unit_id, what, field, batch, how, at) "
         f"SELECT :person, unit_id, what, field, :batch, :how, :at FROM ({rows})",
-        {"person": person, "batch": batch, "how": how, "at": now(), **values},
+        {"person": person, "batch": batch, "how": how, "at": get_time(), **values},
     )
 
 
@@ -141,9 +141,9 @@ def note_batch(
     """Record the exposures of a whole batch that left the study: the content of each person's units, and the
     judge's labels on the units `judge`.
     """
-    judged = quoted(dumps(sorted(judge)))
+    judged = quote(dumps(sorted(judge)))
     for person in people:
-        where = f"a.batch = {quoted(batch)} AND a.annotator_id = {quoted(person)}"
+        where = f"a.batch = {quote(batch)} AND a.annotator_id = {quote(person)}"
         note_rows(conn, person, rows_shown(task, where), batch, how)
         given = f"SELECT value AS unit_id, 'judge' AS what, '' AS field FROM json_each({judged})"
         note_rows(conn, person, given, batch, how)
@@ -160,7 +160,7 @@ def note_unit(
 ) -> None:
     """Store one exposure to one unit."""
     row = "SELECT :unit AS unit_id, :content AS what, '' AS field"
-    note_rows(conn, person, row, batch, how, unit=unit, content=content, at=at or now())
+    note_rows(conn, person, row, batch, how, unit=unit, content=content, at=at or get_time())
 
 
 def against(store: Store, task: Task, person: str, units: Sequence[str], name: str) -> list[Exposure]:
@@ -171,7 +171,7 @@ def against(store: Store, task: Task, person: str, units: Sequence[str], name: s
     """
     conn = store.conn
     counts: Counter[tuple[str, str]] = Counter()
-    gold_fields, drawn = set(own_gold(task)), set(units)
+    gold_fields, drawn = set(find_shown_gold(task)), set(units)
     # One parameter for all units: SQLite allows 32,766 of them, and a batch can be larger.
     mine = "SELECT unit_id, item_id FROM units WHERE unit_id IN (SELECT value FROM json_each(?))"
     of_item: dict[str, set[str]] = {}
@@ -180,7 +180,7 @@ def against(store: Store, task: Task, person: str, units: Sequence[str], name: s
     # A unit can be both in the table of exposures and among the units that an open batch will show.
     seen: set[tuple[str, str, str]] = set()
     ledger = "SELECT unit_id, what, field, batch FROM exposures WHERE person = ?"
-    rows = conn.execute(ledger, [person]).fetchall() + _planned(store, person, name)
+    rows = conn.execute(ledger, [person]).fetchall() + _read_planned(store, person, name)
     for unit, content, field, batch in rows:
         if content == "gold" and field in gold_fields:
             continue
@@ -189,7 +189,7 @@ def against(store: Store, task: Task, person: str, units: Sequence[str], name: s
             if (exposed, content, batch) not in seen:
                 seen.add((exposed, content, batch))
                 counts[content, batch] += 1
-    for batch, count in _would_show(store, task, person, name).items():
+    for batch, count in _count_exposing(store, task, person, name).items():
         counts["gold", batch] += count
     return [Exposure(person, content, batch, n) for (content, batch), n in counts.items()]
 
@@ -199,31 +199,33 @@ def _open_batches(store: Store, person: str, name: str) -> list[tuple[str, Task]
         "SELECT DISTINCT b.batch, b.task FROM batches AS b JOIN assignments AS a ON a.batch = b.batch "
         "WHERE a.annotator_id = ? AND b.closed IS NULL AND b.batch <> ?"
     )
-    return [(batch, stored_task(store, task)) for batch, task in store.conn.execute(query, [person, name])]
+    return [
+        (batch, read_stored_task(store, task)) for batch, task in store.conn.execute(query, [person, name])
+    ]
 
 
-def _planned(store: Store, person: str, name: str) -> list[tuple[str, str, str, str]]:
+def _read_planned(store: Store, person: str, name: str) -> list[tuple[str, str, str, str]]:
     """Return the exposures that the person's open batches will cause, including exposures that have already
     happened.
     """
     rows = []
     for batch, task in _open_batches(store, person, name):
-        where = f"a.batch = {quoted(batch)} AND a.annotator_id = {quoted(person)}"
+        where = f"a.batch = {quote(batch)} AND a.annotator_id = {quote(person)}"
         query = f"{rows_shown(task, where)} UNION {rows_after(task, where)}"
         rows += [(*row, batch) for row in store.conn.execute(query)]
     return rows
 
 
-def _would_show(store: Store, task: Task, person: str, name: str) -> Counter[str]:
+def _count_exposing(store: Store, task: Task, person: str, name: str) -> Counter[str]:
     """Return a map from each batch to the number of its open units whose answers the new batch would reveal."""
     counts: Counter[str] = Counter()
-    where = f"a.batch = {quoted(name)} AND a.annotator_id = {quoted(person)}"
+    where = f"a.batch = {quote(name)} AND a.annotator_id = {quote(person)}"
     query = f"SELECT unit_id, what, field FROM ({rows_shown(task, where)} UNION {rows_after(task, where)}) WHERE what IN ('gold', 'judge')"
     shows = store.conn.execute(query).fetchall()
     if not shows:
         return counts
     for batch, other in _open_batches(store, person, name):
-        gold_fields = own_gold(other)
+        gold_fields = find_shown_gold(other)
         judged = {unit for unit, content, _ in shows if content == "judge"}
         keys = {unit for unit, content, field in shows if content == "gold" and field not in gold_fields}
         # A label that was already given can no longer be influenced.

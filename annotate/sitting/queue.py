@@ -17,8 +17,8 @@ from judge.errors import UsageError
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.store import Store
-from judge.store.export import stored_task
-from judge.store.inputs import own_name
+from judge.store.export import read_stored_task
+from judge.store.inputs import get_citable_name
 from judge.store.study import dumps
 
 SHORT, LONG = 40, 200
@@ -52,7 +52,7 @@ def batch_info(store: Store, name: str) -> BatchInfo:
             f"no batch '{name}'; available: {', '.join(names) or 'none yet: ' + command('annotate batches new NAME TASK -n 30 --annotators A,B')}"
         )
     return BatchInfo(
-        name, stored_task(store, row[0]), BatchPlan.from_json(row[1]), row[2] is not None, row[3], row[4]
+        name, read_stored_task(store, row[0]), BatchPlan.from_json(row[1]), row[2] is not None, row[3], row[4]
     )
 
 
@@ -107,7 +107,7 @@ class Queue:
             "WHERE position = ? ORDER BY name, n"
         )
         for name, passage, item, place, *about in self._blind.rows(query, [position]):
-            source_id = own_name(passage, item)
+            source_id = get_citable_name(passage, item)
             shown = ShownPassage(passage, source_id, None if place is None else int(place) + 1, *about)
             out.setdefault(name, []).append(shown)
         return {n: out[n] for n in names if n in out}
@@ -207,7 +207,7 @@ class Queue:
         self, only: str = "all", search: str = "", *, offset: int = 0, limit: int = 100
     ) -> list[ReviewLine]:
         """Return a page of the queue; `only` is all, open, done, skipped, flagged, noted, or one of `kinds`."""
-        where, values = self._where(only, search)
+        where, values = self._build_condition(only, search)
         text = self._line()
         query = (
             f"SELECT u.position, u.status, u.answers, u.flag, u.note, {text} FROM my_units AS u "
@@ -215,18 +215,18 @@ class Queue:
             f"ORDER BY u.position LIMIT {int(limit)} OFFSET {int(offset)}"
         )
         rows = self._blind.rows(query, values)
-        said = self._said([row[0] for row in rows])
+        said = self._describe_answers([row[0] for row in rows])
         return [ReviewLine(p, s, json.loads(a), f, n, said.get(p, "") + t) for p, s, a, f, n, t in rows]
 
     def count(self, only: str = "all", search: str = "") -> int:
         """Return the total number of units that `listing` pages through."""
-        where, values = self._where(only, search)
+        where, values = self._build_condition(only, search)
         joined = " JOIN my_texts AS t ON t.position = u.position" if search else ""
         return int(
             self._blind.rows(f"SELECT count(*) FROM my_units AS u{joined} WHERE {where}", values)[0][0]
         )
 
-    def _where(self, only: str, search: str) -> tuple[str, list[str]]:
+    def _build_condition(self, only: str, search: str) -> tuple[str, list[str]]:
         conditions = {
             **{kind: f"u.position IN ({','.join(map(str, at))})" for kind, at in self.kinds().items()},
             "all": "1",
@@ -334,7 +334,7 @@ class Queue:
         difference = " / ".join(sorted(values)) if self.task.domain(field) else DIFFERENT
         return f"{field}: {difference}" if len(self.fields) > 1 else difference
 
-    def _said(self, positions: Sequence[int]) -> dict[int, str]:
+    def _describe_answers(self, positions: Sequence[int]) -> dict[int, str]:
         """Return who gave which answers, by the letters of `sources`, for a row of a lead's list."""
         if not positions or not self._blind.is_deciding:
             return {}

@@ -15,7 +15,7 @@ from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.store.label_rows import FIRST
 from judge.store.label_sources import add, clear
-from judge.store.study import now
+from judge.store.study import get_time
 from judge.types import GOLD, Json
 
 _EVENT = "event_id, kind, field, value, reason, undoes, active_ms, idle_ms"
@@ -26,7 +26,7 @@ KEPT = ("sample", "repeat", "adjudication")
 """Roles whose answers are labels of the study; training and attention units are checks."""
 
 
-def settle(
+def write_state(
     conn: sqlite3.Connection,
     task: Task,
     seat: tuple[str, str, int],
@@ -39,7 +39,7 @@ def settle(
     `seat` is (batch, annotator, position), `unit` is (id, repeat).
     """
     values, rows = follow(conn, task, seat, role, unit, state)
-    values["updated"] = now()
+    values["updated"] = get_time()
     # A lock is never released, because what was shown cannot be hidden again.
     columns = ", ".join(f"{c} = {'max(locked, ?)' if c == 'locked' else '?'}" for c in values)
     conn.execute(
@@ -77,7 +77,7 @@ def follow(
         if not (stopped and r.layer == "revised")
     ]
     labels += _from_gold(conn, task, unit[0], labels)
-    source, given = source_of(seat[0], seat[1]), _given(conn, seat)
+    source, given = source_of(seat[0], seat[1]), _read_times(conn, seat)
     rows: list[Sequence[Json]] = []
     for r in labels:
         # A derived label has the time of the label that it is derived from.
@@ -92,7 +92,7 @@ def source_of(batch: str, annotator: str) -> str:
     return f"{'adjudication' if annotator == ADJUDICATED else 'batch'}:{batch}"
 
 
-def _given(conn: sqlite3.Connection, seat: tuple[str, str, int]) -> dict[tuple[str, bool], str]:
+def _read_times(conn: sqlite3.Connection, seat: tuple[str, str, int]) -> dict[tuple[str, bool], str]:
     """Return a map from (field, whether it is revised) to the time of the current label."""
     query = (
         "SELECT e.field, e.kind <> 'label', e.at FROM events AS e WHERE e.batch = ? AND e.annotator_id = ? "
@@ -117,7 +117,7 @@ def events_at(conn: sqlite3.Connection, batch: str, person: str, position: int) 
     return [Event(*row) for row in conn.execute(query, [batch, person, position])]
 
 
-def settle_log(
+def replay_log(
     conn: sqlite3.Connection, task: Task, batch: str, person: str, only: Collection[int] | None = None
 ) -> int:
     """Update one person's units from the log, either all units or the units at the positions `only`. Return the
@@ -127,7 +127,7 @@ def settle_log(
     seats = "SELECT position, unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ?"
     for position, unit, repeat, role in conn.execute(seats, [batch, person]).fetchall():
         if position in events and (only is None or position in only):
-            settle(conn, task, (batch, person, position), role, (unit, repeat), fold(events[position]))
+            write_state(conn, task, (batch, person, position), role, (unit, repeat), fold(events[position]))
     return len(events)
 
 
@@ -143,13 +143,14 @@ def append(
 ) -> None:
     """Append one event to the log. `at` is its time (default: now); `shown_ms` is defined in `TimeSpent`."""
     conn.execute(
-        INSERT, [e.event_id, batch, person, position, str(e.kind), *e[2:], shown_ms, session, at or now()]
+        INSERT,
+        [e.event_id, batch, person, position, str(e.kind), *e[2:], shown_ms, session, at or get_time()],
     )
 
 
-def new_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, opened_by: str) -> str:
+def make_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, opened_by: str) -> str:
     """Create a session in which the program writes on behalf of somebody: an import, a merge, a policy. Return its id."""
-    session, at = str(ULID()), now()
+    session, at = str(ULID()), get_time()
     program = f"{version('adjudge')} {opened_by}"
     conn.execute(
         "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", [session, batch, seat, person, program, at, at]
@@ -166,7 +167,7 @@ def people_of(conn: sqlite3.Connection, batch: str) -> list[str]:
     return [who for (who,) in conn.execute(query, [batch])]
 
 
-def not_for(batch: str, person: str, people: Iterable[str]) -> UsageError:
+def refuse_person(batch: str, person: str, people: Iterable[str]) -> UsageError:
     """Return the error for a person who is not an annotator of a batch."""
     return UsageError(f"batch '{batch}' is not for '{person}'; its annotators are: {', '.join(people)}")
 

@@ -14,13 +14,13 @@ from textual.worker import WorkerCancelled, WorkerFailed
 
 from annotate.sitting.desk import Desk
 from annotate.tui.actions import ActionQueue, UserAction
-from annotate.tui.colours import own_colours
+from annotate.tui.colours import get_theme_colours
 from annotate.tui.dialogs import Dialog, Finished
 from annotate.tui.escape import install_parser
 from annotate.tui.keymap import COMMANDS, QUIT
 from annotate.tui.label import LabelScreen
 from annotate.tui.review import Review
-from annotate.tui.settings import remember_theme, remembered_theme
+from annotate.tui.settings import read_theme, remember_theme
 from judge.errors import AdjudgeError
 
 
@@ -51,14 +51,14 @@ class AnnotateApp(App[None]):
     def get_css_variables(self) -> dict[str, str]:
         """Return Textual's CSS variables, with our colours added."""
         variables = super().get_css_variables()
-        variables |= own_colours(variables)
+        variables |= get_theme_colours(variables)
         self.theme_variables = variables
         return variables
 
     async def on_mount(self) -> None:
         """Set the theme, show the labelling screen, then start the consumer."""
         # This version of Textual may lack the theme of the last session.
-        if (theme := remembered_theme()) in self.available_themes:
+        if (theme := read_theme()) in self.available_themes:
             self.theme = str(theme)
         self.theme_changed_signal.subscribe(self, lambda theme: remember_theme(theme.name))
         await self.push_screen(self.labelling)
@@ -106,11 +106,11 @@ class AnnotateApp(App[None]):
             self.labelling.place.refuse("Esc and a key, or Alt and a key, arrived together and were ignored")
         elif not (isinstance(screen, (LabelScreen, Dialog, Review)) and await screen.take(action)):
             if isinstance(screen, CommandPalette) and action.key == "enter":
-                await self._searched(screen)
+                await self._wait_for_search(screen)
             await super().on_event(action.event)
-            await self._delivered(screen)
+            await self._wait_for_delivery(screen)
 
-    async def _searched(self, menu: CommandPalette) -> None:
+    async def _wait_for_search(self, menu: CommandPalette) -> None:
         """Wait until the menu lists the commands that match the typed letters."""
         # The menu searches in the background, so Enter could choose from the list for fewer letters.
         looking = [w for w in self.workers if w.node is menu and not w.is_finished]
@@ -119,7 +119,7 @@ class AnnotateApp(App[None]):
         with suppress(TimeoutError, WorkerFailed, WorkerCancelled):
             await asyncio.wait_for(self.workers.wait_for_complete(looking), 2)
 
-    async def _delivered(self, screen: Screen[object]) -> None:
+    async def _wait_for_delivery(self, screen: Screen[object]) -> None:
         """Wait until all widgets that a key bubbles through have handled the key and the messages that it caused."""
         # Otherwise the next key could be handled before this one, because it could take another path.
         # Handling a key can post messages to the same widgets, so this waits for them again. The menu needs more rounds.
@@ -153,13 +153,13 @@ class AnnotateApp(App[None]):
             for command in COMMANDS:
                 if command.short:
                     yield SystemCommand(
-                        command.short.capitalize(), command.help, lambda c=command: self._chosen(c.id)
+                        command.short.capitalize(), command.help, lambda c=command: self._run_chosen(c.id)
                     )
         for entry in super().get_system_commands(screen):
             if entry.title in ("Theme", "Quit"):
                 yield entry
 
-    def _chosen(self, command: str) -> None:
+    def _run_chosen(self, command: str) -> None:
         # The command comes before the keys in the queue, which were typed after the Enter that chose it.
         self.typed.put(UserAction(callback=self.labelling.commands.by_id[command]), first=True)
 

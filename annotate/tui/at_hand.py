@@ -83,9 +83,9 @@ class AtHand:
             self.clock.take()
         self.unit = self.desk.load(position)
         self.evidence, self.phase, self.trying = None, "label", False
-        self.settle()
+        self.update_phase()
 
-    def settle(self) -> None:
+    def update_phase(self) -> None:
         """Set the active question and, if the unit is locked, the phase."""
         self.active = self.unit.state.next_field(self.desk.fields)
         if self.unit.state.locked and self.unit.role != "adjudication":

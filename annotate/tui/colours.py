@@ -23,7 +23,7 @@ def contrast(first: Color, other: Color) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def own_colours(variables: Mapping[str, str]) -> dict[str, str]:
+def get_theme_colours(variables: Mapping[str, str]) -> dict[str, str]:
     """Return `quiet` and `mark` for a theme's variables.
 
     `quiet` is the text colour, moved towards the background as far as it stays readable. `mark` is the accent colour,
@@ -41,12 +41,14 @@ def own_colours(variables: Mapping[str, str]) -> dict[str, str]:
     # In Solarized, the theme's own text is hard to read on its boxes, so our text moves away from the background there.
     quiet += [front.blend(grounds[0].get_contrast_text(1), p / 100) for p in range(0, 100, 5)]
     return {
-        "quiet": _first(grounds, quiet, front),
-        "mark": _first(grounds[:2], [accent.blend(front, p / 100) for p in range(0, 100, 5)], front),
+        "quiet": _choose_readable(grounds, quiet, front),
+        "mark": _choose_readable(
+            grounds[:2], [accent.blend(front, p / 100) for p in range(0, 100, 5)], front
+        ),
     }
 
 
-def _first(grounds: Sequence[Color], tried: Sequence[Color], otherwise: Color) -> str:
+def _choose_readable(grounds: Sequence[Color], tried: Sequence[Color], otherwise: Color) -> str:
     """Return the first colour that is readable on all backgrounds, or `otherwise` if no colour is."""
     # The limit has a margin, because colours are rounded.
     good = (c for c in tried if all(contrast(c, ground) >= READABLE + 0.1 for ground in grounds))

@@ -13,7 +13,7 @@ from annotate.tui.form import Form
 from annotate.tui.keymap import COMMANDS, symbol
 from annotate.tui.marking import Marking
 from annotate.tui.review import Review
-from annotate.tui.untrusted import one_line
+from annotate.tui.untrusted import make_one_line
 from annotate.tui.workplace import Workplace
 
 ALWAYS = ("undo", "review", "search", "jump", "help")
@@ -173,7 +173,7 @@ class Commands:
             if position is not None:
                 self._place.show(position)
             elif text:
-                self._place.refuse(f"there is no unit {one_line(text, LONG)}")
+                self._place.refuse(f"there is no unit {make_one_line(text, LONG)}")
 
         await self._place.open(Ask(f"Go to unit 1 to {self._desk.total}", then=go, is_number=True))
 

@@ -24,9 +24,9 @@ class Dialog(ModalScreen[None]):
         """Record when the dialog is painted."""
         # Until it is painted, every key counts as typed ahead.
         self._painted = math.inf
-        self.call_after_refresh(self._seen)
+        self.call_after_refresh(self._record_seen)
 
-    def _seen(self) -> None:
+    def _record_seen(self) -> None:
         self._painted = monotonic()
 
     def ahead(self, action: UserAction) -> bool:
@@ -139,7 +139,7 @@ class Notice(Dialog):
         """Close the dialog on Enter or Escape."""
         if action.key in ("enter", "escape") and not self.ahead(action):
             await self.close()
-        return not _of_textual(action)
+        return not _belongs_to_textual(action)
 
 
 class Confirm(Notice):
@@ -156,7 +156,7 @@ class Confirm(Notice):
         elif action.key == "enter" and not self.ahead(action):
             await self.close()
             await self._yes()
-        return not _of_textual(action)
+        return not _belongs_to_textual(action)
 
 
 class Help(Dialog):
@@ -181,7 +181,7 @@ class Help(Dialog):
             self.query_one("#help-box").scroll_relative(y=self.SCROLL[action.key], animate=False)
         elif action.key in self._leave:
             await self.close()
-        return not _of_textual(action)
+        return not _belongs_to_textual(action)
 
 
 class Finished(Dialog):
@@ -217,7 +217,7 @@ class Finished(Dialog):
         elif way is not None and (action.key in self._always or not self.ahead(action)):
             await self.close()
             await way()
-        elif _of_textual(action):
+        elif _belongs_to_textual(action):
             return False
         else:
             self._refuse(
@@ -233,6 +233,6 @@ class Finished(Dialog):
         self.add_class("wrong")
 
 
-def _of_textual(action: UserAction) -> bool:
+def _belongs_to_textual(action: UserAction) -> bool:
     """Return whether Textual may handle the key, because it opens the menu or copies text."""
     return action.key.startswith("ctrl+")

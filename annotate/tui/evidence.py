@@ -125,13 +125,13 @@ def with_span(
     return sorted([*kept, (name, start, end)])
 
 
-def without_span(spans: list[tuple[str, int, int]], name: str, at: int) -> list[tuple[str, int, int]]:
+def remove_span(spans: list[tuple[str, int, int]], name: str, at: int) -> list[tuple[str, int, int]]:
     """Return the spans without those that contain `at`. If no span contains `at`, remove the last span."""
     kept = [s for s in spans if not (s[0] == name and s[1] <= at < s[2])]
     return kept if len(kept) < len(spans) else spans[:-1]
 
 
-def dragged_over(
+def find_dragged_words(
     texts: Sequence[Markable], beside: bool, start: int, end: int
 ) -> tuple[str, int, int] | None:
     """Return the words that were selected with the mouse as (text, start, end), or None if no word was selected.

@@ -52,7 +52,7 @@ class Form:
     async def _store(self, field: str, value: str, at: float) -> None:
         was_done = self._hand.status is UnitStatus.DONE
         if await self._place.commit(at, self._desk.label, field, value):
-            await self._labelled(was_done, value)
+            await self._continue_after_label(was_done, value)
 
     def _nobody_gave(self, field: str, value: str) -> bool:
         """Return whether the user is a lead who decides for a label that none of the annotators gave."""
@@ -65,12 +65,12 @@ class Form:
         }
         return bool(given) and value not in given
 
-    async def _labelled(self, was_done: bool, value: str) -> None:
+    async def _continue_after_label(self, was_done: bool, value: str) -> None:
         """Show the next question, the answer key, the judge's label or the next unit."""
         place, hand = self._place, self._hand
         place.recount()
         if hand.status is not UnitStatus.DONE:
-            hand.settle()
+            hand.update_phase()
             self._view.draw_labels()
             self._view.say("")
         elif hand.due:
@@ -78,7 +78,7 @@ class Form:
             if place.typed.next_key() not in hand.keys["undo"]:
                 await self._unveil()
         elif was_done:
-            hand.settle()
+            hand.update_phase()
             self._view.draw_labels()
             self._view.say(f"changed{f' to {value}' if value else ''}; → goes to the next unit")
         else:
@@ -88,7 +88,7 @@ class Form:
         """Handle Enter: close the feedback, keep the labels, open the input for a value, or go to the next open unit."""
         hand = self._hand
         if hand.phase == "key":
-            await self._after_training()
+            await self._continue_after_training()
         elif hand.phase == "judge":
             await self._keep_all(at)
         elif hand.active is not None and not hand.labels[hand.active]:
@@ -128,7 +128,7 @@ class Form:
 
         async def then(text: str) -> None:
             if text:
-                await self._labelled(was_done, "")
+                await self._continue_after_label(was_done, "")
 
         is_number = question.level == "interval"
         await self._place.ask(title, f"answer {field}", before, done=done, then=then, is_number=is_number)
@@ -147,16 +147,16 @@ class Form:
         if draft_name == "judge" and not desk.judge(hand.unit.position):
             await self.advance()
             return
-        hand.settle()
+        hand.update_phase()
         self._view.unveil()
         self._view.say("")
 
-    def _unread(self, at: float, why: str) -> bool:
+    def _unread(self, at: float, reason: str) -> bool:
         """Refuse a key that was typed before anybody could have read the screen. Return whether it was refused."""
         since = self._view.since_paint(at)
         early = since is None or since < actions.SETTLE
         if early:
-            self._place.refuse(why)
+            self._place.refuse(reason)
         return early
 
     async def _answer_key(self, field: str, value: str, at: float) -> None:
@@ -175,7 +175,7 @@ class Form:
             view.paint()
             view.say("")
 
-    async def _after_training(self) -> None:
+    async def _continue_after_training(self) -> None:
         """Handle Enter after feedback: show the hidden answer, the next unit, or the result of the training."""
         if self._hand.trying:
             self._hand.trying = False
@@ -206,12 +206,12 @@ class Form:
         first = unit.state.answers.get(field)
         if value == first:
             if await store(None) is None:
-                await self._revised()
+                await self._continue_after_revision()
             return
         ask = Ask(
             f"{field}: {first} → {value}. Why?",
             done=store,
-            then=lambda _: self._revised(),
+            then=lambda _: self._continue_after_revision(),
             on_escape=lambda _: place.refuse("nothing was changed"),
         )
         await place.open(ask)
@@ -228,7 +228,7 @@ class Form:
                     return
         await self.advance()
 
-    async def _revised(self) -> None:
+    async def _continue_after_revision(self) -> None:
         if self._desk.judge(self._hand.unit.position).keys() <= self._hand.unit.state.revised.keys():
             await self.advance()
         else:

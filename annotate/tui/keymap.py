@@ -112,8 +112,8 @@ def key_name(key: str) -> str:
         if not name:
             raise ValueError("there is no such key")
         return KEY_NAME_REPLACEMENTS.get(name, name)
-    if why := _TAKEN.get(key):
-        raise ValueError(f"it cannot be reassigned: {why}")
+    if reason := _TAKEN.get(key):
+        raise ValueError(f"it cannot be reassigned: {reason}")
     if same := _SAME.get(key):
         raise ValueError(f"terminals send '{same}' for it: write '{same}' instead")
     if key in _PUNCTUATION or key in _KNOWN or _MODIFIED.fullmatch(key):
@@ -154,7 +154,7 @@ def load_keymap(path: Path | None, task: Task) -> dict[str, str]:
             raise UsageError(f"{path}: unknown command '{name}'; available: {', '.join(known)}")
         if not isinstance(keys, str) or not keys.strip(", "):
             raise UsageError(f'{path}: {name}: write the keys as a string, for example {name} = "u,f2"')
-        out[name] = ",".join(_named(path, name, k.strip()) for k in keys.split(",") if k.strip())
+        out[name] = ",".join(_describe_place(path, name, k.strip()) for k in keys.split(",") if k.strip())
     labels = {key: f"label '{value}'" for keys in label_keys(task).values() for key, value in keys.items()}
     seen: dict[str, str] = {}
     for command in COMMANDS:
@@ -167,7 +167,7 @@ def load_keymap(path: Path | None, task: Task) -> dict[str, str]:
     return out
 
 
-def _named(path: Path, command: str, key: str) -> str:
+def _describe_place(path: Path, command: str, key: str) -> str:
     try:
         return key_name(key)
     except ValueError as e:

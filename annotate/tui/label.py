@@ -3,7 +3,7 @@
 The screen consists of the unit's state (`at_hand`), the view that draws it, the workplace that commits changes, and
 the key handlers (`form`, `commands`, `marking`). `take` passes each key to one of the handlers: during marking to
 `marking`, otherwise to the form if the key is a label, otherwise to a command. Clicks and menu choices go through the
-same queue as keys (`_clicked`, `app.py`).
+same queue as keys (`_handle_click`, `app.py`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ from annotate.tui.actions import ActionQueue, HeldKeys, UserAction
 from annotate.tui.at_hand import AtHand
 from annotate.tui.commands import ONCE, Commands
 from annotate.tui.marking import Marking
-from annotate.tui.settings import held_ms
+from annotate.tui.settings import read_held_ms
 from annotate.tui.view import UnitView
 from annotate.tui.workplace import Workplace
 
@@ -35,7 +35,7 @@ class LabelScreen(Screen[None]):
         self.place = Workplace(self.hand, self.view, typed)
         self.marking = Marking(self.place)
         self.commands = Commands(self.place, self.marking)
-        self.held_keys = HeldKeys(held_ms())
+        self.held_keys = HeldKeys(read_held_ms())
         self.command_of = {key: name for name, keys in self.hand.keys.items() for key in keys}
         """A map from each key to its command."""
         self._pressed = 0.0
@@ -108,15 +108,15 @@ class LabelScreen(Screen[None]):
             self.place.refuse("a mark must be within one text")
             return
         content = self.query_one(f"#{panes[0]}", Static).content
-        act = self.marking.dragged(panes[0] == "aside", chosen[panes[0]], str(content))
+        act = self.marking.mark_drag(panes[0] == "aside", chosen[panes[0]], str(content))
         if act is not None:
-            self._clicked(act)
+            self._handle_click(act)
 
     def action_pick(self, question: int, label: int) -> None:
         """Give the label that was clicked."""
         field = self.hand.desk.fields[question]
         value, at = list(self.hand.labels[field].values())[label], monotonic()
-        self._clicked(lambda: self.commands.answer(field, value, at))
+        self._handle_click(lambda: self.commands.answer(field, value, at))
 
     def action_go(self, position: int) -> None:
         """Go to the part of the answer that was clicked."""
@@ -124,9 +124,9 @@ class LabelScreen(Screen[None]):
         async def go() -> None:
             self.place.show(position)
 
-        self._clicked(go)
+        self._handle_click(go)
 
-    def _clicked(self, act: Callable[[], Awaitable[None]]) -> None:
+    def _handle_click(self, act: Callable[[], Awaitable[None]]) -> None:
         unit, since = self.hand.unit.position, self.view.since_paint(self._pressed)
         # The second half of a double click comes before anybody has seen the next unit.
         seen = since is not None and since >= actions.SETTLE

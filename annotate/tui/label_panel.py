@@ -10,7 +10,7 @@ from annotate.guidelines import label_keys
 from annotate.sitting.desk import Sheet
 from annotate.sitting.unit import Source
 from annotate.tui.colours import QUIET
-from annotate.tui.untrusted import one_line, shown
+from annotate.tui.untrusted import make_one_line, make_visible
 from judge.prompts.load import Task
 from judge.prompts.spec import Question
 
@@ -54,11 +54,11 @@ def label_panel(
             chips.append(chip)
         if not question.labels:
             kind = "a number" if question.level == "interval" else "text"
-            given = f"  {one_line(answer, 60)}" if answer is not None else ""
+            given = f"  {make_one_line(answer, 60)}" if answer is not None else ""
             chips.append(Content.assemble((" ⏎ ", KEY_STYLE), f" type {kind}", (given, "bold")))
         if meanings and (spaced or has_meanings(question)):
             text = [_meaning(question, value) for value in keys[question.field].values()]
-            rows = _explained(chips, text, columns, spaced)
+            rows = _lay_out_with_meanings(chips, text, columns, spaced)
         else:
             rows = _rows(chips, columns)
         blocks.append(head + ("\n\n" if spaced else "\n") + rows)
@@ -70,7 +70,9 @@ def has_meanings(question: Question) -> bool:
     return any(label.meaning for label in question.labels)
 
 
-def _explained(chips: Sequence[Content], meanings: Sequence[str], columns: int, spaced: bool) -> Content:
+def _lay_out_with_meanings(
+    chips: Sequence[Content], meanings: Sequence[str], columns: int, spaced: bool
+) -> Content:
     """Return the labels, one per row, each with its meaning beside it, or below it in a narrow panel."""
     indent = max(chip.cell_length for chip in chips) + 2
     if columns - indent < LEAST_MEANING:
@@ -111,17 +113,17 @@ def sources_panel(sources: Sequence[Source], fields: Sequence[str], texts: Mappi
         # This is not in the style of label keys: annotators pressed a letter that looked like a key for a person's label.
         row = [(f"Person {source.letter} said ", QUIET), (label, "bold")]
         if source.note:
-            row.append((f"  “{one_line(source.note)}”", QUIET))
+            row.append((f"  “{make_one_line(source.note)}”", QUIET))
         if source.flag:
-            row.append((f"  ! {one_line(source.flag)}", "$text-warning"))
+            row.append((f"  ! {make_one_line(source.flag)}", "$text-warning"))
         for name, start, end in source.spans:
-            quoted = one_line(texts.get(name, "")[start:end], MOST_QUOTED)
+            quoted = make_one_line(texts.get(name, "")[start:end], MOST_QUOTED)
             row.append((f"\n    marked: {quoted}", QUIET))
         rows.append(Content.assemble(*row))
     return Content("\n").join(rows)
 
 
-def _scored(mark: tuple[str, str], question: Question, label: str, more: str = "") -> Content:
+def _format_score(mark: tuple[str, str], question: Question, label: str, more: str = "") -> Content:
     return Content.assemble(mark, f"  {question.field}: {label}", (more, QUIET))
 
 
@@ -143,19 +145,19 @@ def feedback_panel(
         if right is None:
             continue
         if right == given:
-            rows.append(_scored(RIGHT, question, right))
+            rows.append(_format_score(RIGHT, question, right))
         elif reasons is None:
             meaning = _meaning(question, given)
             more = f", which means: {meaning}" if meaning else ""
-            rows.append(_scored(WRONG, question, f"you said {given}", more))
+            rows.append(_format_score(WRONG, question, f"you said {given}", more))
         else:
             again, meaning = sheet.state.revised.get(question.field), _meaning(question, right)
             mark = SECOND if again is not None and again.value == right else WRONG
             second = f", then {again.value}" if again is not None else ""
             more = f" ({meaning})" if meaning else ""
-            rows.append(_scored(mark, question, f"you said {given}{second}; it is {right}", more))
+            rows.append(_format_score(mark, question, f"you said {given}{second}; it is {right}", more))
         if reasons and question.field in reasons:
-            rows.append(Content.styled(f"  because: {shown(reasons[question.field]).text}", QUIET))
+            rows.append(Content.styled(f"  because: {make_visible(reasons[question.field]).text}", QUIET))
     text = "Enter goes on."
     if reasons is None:
         text = "Look again: another label is a second try, Enter shows the answer. ? has the guidelines."
@@ -205,7 +207,7 @@ def judge_panel(judge: dict[str, dict[str, Any]], sheet: Sheet) -> Content:
             masses = {k: v for k, v in label["distribution"].items() if k != "unassigned" or v > 0.005}
             rows.append(Content("  " + "  ".join(f"{k} {_bar(v)} {v:.0%}" for k, v in masses.items())))
         if label["rationale"]:
-            rows.append(Content.styled(f"  “{shown(label['rationale']).text}”", QUIET))
+            rows.append(Content.styled(f"  “{make_visible(label['rationale']).text}”", QUIET))
     rows.append(Content.styled("Enter keeps yours; another label revises it, with a reason.", QUIET))
     return Content("\n").join(rows)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from annotate.tui.untrusted import Replacement, ShownText, one_line, shown
+from annotate.tui.untrusted import Replacement, ShownText, make_one_line, make_visible
 
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _INDENTED = re.compile(r"(?: {4}| {0,3}\t)[ \t]*\S")
@@ -46,9 +46,9 @@ class _Cell(NamedTuple):
 
 # Each key press draws the unit again, with the same texts in the same columns.
 @lru_cache(maxsize=64)
-def laid_out(raw: str, columns: int) -> ShownText:
+def lay_out(raw: str, columns: int) -> ShownText:
     """Return a text as displayed in `columns` columns; with 0, tables and code are displayed as stored."""
-    return shown(raw, list(replacements(raw, columns)) if columns else ())
+    return make_visible(raw, list(replacements(raw, columns)) if columns else ())
 
 
 def replacements(raw: str, columns: int) -> Iterator[Replacement]:
@@ -103,7 +103,7 @@ def _cells(line: _Line) -> list[_Cell]:
         start = before + 1 + len(text) - len(text.lstrip(" \t"))
         text = text.strip(" \t")
         start = start if text else before + 1
-        out.append(_Cell(start, start + len(text), text, cell_len(shown(text).text)))
+        out.append(_Cell(start, start + len(text), text, cell_len(make_visible(text).text)))
     return out
 
 
@@ -127,14 +127,14 @@ def _table(lines: Sequence[_Line], columns: int) -> Iterator[Replacement]:
             widest[n] = max(widest[n], cell.columns)
     if sum(widest) + 3 * len(widest) + 1 <= columns:
         sides = [cell.text for cell in rule] + ["-"] * (len(widest) - len(rule))
-        yield from _aligned(lines[0], header, widest, sides)
+        yield from _align_row(lines[0], header, widest, sides)
         yield lines[1].at, lines[1].end, "├" + "┼".join("─" * (width + 2) for width in widest) + "┤"
         for line, row in zip(lines[2:], rows, strict=True):
-            yield from _aligned(line, row, widest, sides)
+            yield from _align_row(line, row, widest, sides)
         return
-    yield from _aligned(lines[0], header, [0] * len(widest), ["-"] * len(widest))
+    yield from _align_row(lines[0], header, [0] * len(widest), ["-"] * len(widest))
     yield lines[1].at, lines[1].end, "─" * min(LABEL, columns)
-    labels = [one_line(cell.text, LABEL) for cell in header]
+    labels = [make_one_line(cell.text, LABEL) for cell in header]
     for line, row in zip(lines[2:], rows, strict=True):
         at = line.at
         for n, cell in enumerate(row):
@@ -145,7 +145,7 @@ def _table(lines: Sequence[_Line], columns: int) -> Iterator[Replacement]:
         yield at, line.end, "" if line is lines[-1] else "\n"
 
 
-def _aligned(
+def _align_row(
     line: _Line, row: Sequence[_Cell], widest: Sequence[int], sides: Sequence[str]
 ) -> Iterator[Replacement]:
     """Yield the replacements of a row: cells padded to their column's width, aligned by the colons of the rule."""
@@ -163,13 +163,13 @@ def _aligned(
 def _hanging(line: _Line, columns: int) -> Iterator[Replacement]:
     """Yield the replacements that break a long line of code, at spaces if possible, and indent its continuation."""
     text = line.text
-    if cell_len(shown(text).text) <= columns:
+    if cell_len(make_visible(text).text) <= columns:
         return
     code = text.lstrip(" \t")
-    indent = min(cell_len(shown(text[: len(text) - len(code)]).text) + HANGING, columns // 2)
+    indent = min(cell_len(make_visible(text[: len(text) - len(code)]).text) + HANGING, columns // 2)
     least = len(text) - len(code)
     # Chinese and Japanese characters take two columns, and escaped ones up to ten.
-    widths = [1 if " " <= c <= "~" else cell_len(shown(c).text) for c in text]
+    widths = [1 if " " <= c <= "~" else cell_len(make_visible(c).text) for c in text]
     begin, room = 0, columns
     while True:
         at, used = begin, 0

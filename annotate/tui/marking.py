@@ -8,7 +8,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from annotate.tui.actions import UserAction
-from annotate.tui.evidence import HELP, Evidence, dragged_over, with_span, without_span
+from annotate.tui.evidence import HELP, Evidence, find_dragged_words, remove_span, with_span
 from annotate.tui.workplace import Workplace
 from judge.store.study import dumps
 
@@ -58,7 +58,7 @@ class Marking:
         elif key == "enter":
             await self._mark(with_span(spans, name, *evidence.span()), action.at)
         elif key in ("backspace", "delete"):
-            await self._mark(without_span(spans, name, evidence.picker.start), action.at)
+            await self._mark(remove_span(spans, name, evidence.picker.start), action.at)
         elif key == "escape" or key in hand.keys["evidence"]:
             hand.evidence = None
             self._view.say("")
@@ -73,12 +73,14 @@ class Marking:
             self._follow()
         return True
 
-    def dragged(self, beside: bool, selection: Selection, pane: str) -> Callable[[], Awaitable[None]] | None:
+    def mark_drag(
+        self, beside: bool, selection: Selection, pane: str
+    ) -> Callable[[], Awaitable[None]] | None:
         """Return the action for a drag over the text in `pane`, or None if the drag selected no word."""
         text, dragged_span = self._view.text, None
         if text is not None:
             ends = (_offset(pane, selection.start, 0), _offset(pane, selection.end, len(pane)))
-            dragged_span = dragged_over(text.texts, beside, *ends)
+            dragged_span = find_dragged_words(text.texts, beside, *ends)
         if dragged_span is None:
             return None
         name, start, end = dragged_span

@@ -15,7 +15,7 @@ READABLE_COLUMNS = 120
 """The maximum width of a line of text, in columns. It must match the maximum width in app.tcss."""
 
 
-def put(part: Static, content: Content, *, layout: bool = True) -> None:
+def draw_if_changed(part: Static, content: Content, *, layout: bool = True) -> None:
     """Draw a part if its content has changed. `layout` is False for a part that never changes its number of rows."""
     # Most of the time that a key takes is spent on the layout.
     before = part.content
@@ -53,15 +53,15 @@ class Texts(Horizontal):
     def on_mount(self) -> None:
         """Update the displayed position whenever a pane is scrolled or laid out."""
         for box in self.query(VerticalScroll):
-            self.watch(box, "scroll_y", self._tell_position, init=False)
-            self.watch(box, "virtual_size", self._tell_position, init=False)
+            self.watch(box, "scroll_y", self._show_position, init=False)
+            self.watch(box, "virtual_size", self._show_position, init=False)
 
     def show(self, text: UnitText, *, wide: bool, top: bool) -> None:
         """Draw the texts. With `top`, scroll to the start, or to the part in question."""
         self._text, self._wide = text, wide
         aside = text.aside
-        put(self.query_one("#body", Static), text.body)
-        put(self.query_one("#aside", Static), aside or Content(""))
+        draw_if_changed(self.query_one("#body", Static), text.body)
+        draw_if_changed(self.query_one("#aside", Static), aside or Content(""))
         if not top:
             return
         plain = aside.plain if aside is not None else ""
@@ -94,9 +94,9 @@ class Texts(Horizontal):
             self._rule = f"{scrolls} · ⇥ {next_}"
         if any(t.shown.added for t in text.texts):
             self._rule = " · ".join(filter(None, (self._rule, "~ raw text")))
-        self.call_after_refresh(self._tell_position)
+        self.call_after_refresh(self._show_position)
 
-    def _tell_position(self) -> None:
+    def _show_position(self) -> None:
         rule = " · ".join(filter(None, (self._rule, self._position())))
         if self.border_title != rule:
             self.border_title = rule
@@ -146,12 +146,12 @@ class Texts(Horizontal):
             return None
         return above[-1].name, above[-1].shown.raw(starts[top] - above[-1].at, len(above[-1].raw))
 
-    def put_on_top(self, place: tuple[str, int] | None) -> None:
+    def scroll_to_place(self, place: tuple[str, int] | None) -> None:
         """Scroll to a position that `place` returned, after the texts were laid out again."""
         y = 0
         if place is not None and self._text is not None:
             text = next(t for t in self._text.texts if t.name == place[0])
-            y = row_of(self._starts(), text.at + text.shown.at(place[1]))
+            y = row_of(self._starts(), text.at + text.shown.find_offset(place[1]))
         self.box.scroll_to(y=y, animate=False)
 
     def _visible(self) -> tuple[int, int]:
@@ -178,7 +178,7 @@ class Texts(Horizontal):
         if shown_text.aside is not None and self.aside != text.beside:
             self.aside = text.beside
             self.lay_out()
-        self._reveal(text.beside, text.at + text.shown.at(offset))
+        self._reveal(text.beside, text.at + text.shown.find_offset(offset))
 
     def _reveal(self, beside: bool, offset: int) -> None:
         box = self.query_one("#aside-scroll" if beside else "#body-scroll")

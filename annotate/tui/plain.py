@@ -19,17 +19,17 @@ from annotate.tui.form import listed
 from annotate.tui.label_panel import training_panel
 from annotate.tui.plain_text import (
     COMMANDS,
-    fitted,
     forget_typed,
     help_lines,
     list_lines,
     question_lines,
     screen_rows,
     unit_lines,
+    wrap_for_terminal,
 )
 from annotate.tui.review import FILTERS
 from annotate.tui.unit import head
-from annotate.tui.untrusted import one_line, shown
+from annotate.tui.untrusted import make_one_line, make_visible
 from judge.errors import AdjudgeError
 
 # The same time as on the screen (`workplace.PATIENCE`).
@@ -51,7 +51,9 @@ class Dialogue:
     def run(self) -> None:
         """Run until the annotator quits or the input ends."""
         desk = self._desk
-        self._say(f"{desk.task.spec.title}\nType a label's key or name, then press Enter. ? shows the help.")
+        self._print(
+            f"{desk.task.spec.title}\nType a label's key or name, then press Enter. ? shows the help."
+        )
         self._show(desk.first())
         if desk.following(0) is None:
             self._finish()
@@ -60,12 +62,12 @@ class Dialogue:
 
     # Reading and printing
 
-    def _say(self, text: str = "") -> None:
+    def _print(self, text: str = "") -> None:
         print(self._printable(text), file=self._out, flush=True)
 
     def _printable(self, text: str) -> str:
         # Passages are untrusted: control characters are printed as escapes, as on the screen.
-        return fitted(shown(text).text, self._out)
+        return wrap_for_terminal(make_visible(text).text, self._out)
 
     def _read_line(self, prompt: str) -> str | None:
         """Return one line, or None at the end of the input."""
@@ -86,7 +88,7 @@ class Dialogue:
             line.encode()
         except UnicodeEncodeError:
             # A terminal with another encoding sends such bytes, and SQLite stores text as UTF-8 only.
-            self._say("This line has bytes that are not UTF-8. Type it again.")
+            self._print("This line has bytes that are not UTF-8. Type it again.")
             return self._read_line(prompt)
         return line.strip()
 
@@ -94,26 +96,26 @@ class Dialogue:
         self._hand.go(position)
         self._is_at_end = False
         if message:
-            self._say(message)
+            self._print(message)
         self._print_unit()
 
     def _print_unit(self) -> None:
         lines = list(unit_lines(self._desk, self._hand))
         for line in lines:
-            self._say(line)
+            self._print(line)
         questions = question_lines(self._desk, self._hand)
         rows = sum(self._printable(line).count("\n") + 1 for line in (*lines, *questions))
         about = head(self._desk.task, self._hand.unit).plain
         if about and rows >= screen_rows(self._out):
             # A long text has scrolled the claim off the screen.
-            self._say(f"\n{about}")
+            self._print(f"\n{about}")
         self._ask()
 
     def _ask(self) -> None:
         """Print the question that the next line answers."""
         self._printed_at = monotonic()
         for line in question_lines(self._desk, self._hand):
-            self._say(line)
+            self._print(line)
 
     # Handling a line
 
@@ -135,7 +137,9 @@ class Dialogue:
         elif is_text and self._hand.phase == "label":
             self._answer_in_words(line)
         else:
-            self._say(f"{one_line(line, 40)} is not a label here. ? shows the help, . prints the unit again.")
+            self._print(
+                f"{make_one_line(line, 40)} is not a label here. ? shows the help, . prints the unit again."
+            )
         return True
 
     def _label_of(self, line: str) -> tuple[str, str] | None:
@@ -170,7 +174,7 @@ class Dialogue:
             hand.unit.state = change(hand.unit.position, *name, spent)
         except AdjudgeError as e:
             hand.give_back(spent)
-            self._say(f"not stored: {e}")
+            self._print(f"not stored: {e}")
             return False
         hand.recount()
         return True
@@ -181,16 +185,16 @@ class Dialogue:
             self._answer_judge(field, value)
         elif hand.phase == "key":
             if not hand.trying:
-                self._say("Press Enter to go on.")
+                self._print("Press Enter to go on.")
             elif field not in hand.wrong():
-                self._say(f"{field} was right.")
+                self._print(f"{field} was right.")
             elif self._commit(desk.revise, field, value, None):
                 hand.trying = bool(hand.wrong())
                 self._ask()
         else:
             was_done = hand.status is UnitStatus.DONE
             if self._commit(desk.label, field, value):
-                self._labelled(was_done, value)
+                self._continue_after_label(was_done, value)
 
     def _answer_in_words(self, text: str) -> None:
         hand, field = self._hand, str(self._hand.active)
@@ -198,14 +202,14 @@ class Dialogue:
             text = listed(text)
         was_done = hand.status is UnitStatus.DONE
         if self._commit(self._desk.label, field, text):
-            self._labelled(was_done, text)
+            self._continue_after_label(was_done, text)
 
-    def _labelled(self, was_done: bool, value: str) -> None:
+    def _continue_after_label(self, was_done: bool, value: str) -> None:
         """Print the next question, the answer key, the judge's label or the next unit."""
         hand = self._hand
-        self._say(f"Stored: {value}.")
+        self._print(f"Stored: {value}.")
         if hand.status is not UnitStatus.DONE or (was_done and not hand.due):
-            hand.settle()
+            hand.update_phase()
             self._ask()
         elif hand.due:
             self._unveil()
@@ -219,22 +223,22 @@ class Dialogue:
         try:
             hand.unit.state = desk.lock(hand.unit.position, name)
         except AdjudgeError as e:
-            self._say(f"not stored: {e}")
+            self._print(f"not stored: {e}")
             return
         if name == "judge" and not desk.judge(hand.unit.position):
             self._advance()
             return
-        hand.settle()
+        hand.update_phase()
         self._ask()
 
     def _answer_judge(self, field: str, value: str) -> None:
         unit = self._hand.unit
         if field not in self._desk.judge(unit.position):
-            self._say(f"The judge has no label for {field}.")
+            self._print(f"The judge has no label for {field}.")
             return
         first, reason = unit.state.answers.get(field), None
         if value != first and not (reason := self._read_line(f"{field}: {first}, now {value}. Why? ")):
-            self._say("Nothing was changed.")
+            self._print("Nothing was changed.")
             return
         if not self._commit(self._desk.revise, field, value, reason):
             return
@@ -249,21 +253,21 @@ class Dialogue:
         if self._is_at_end:
             return False
         if hand.phase == "key":
-            self._after_training()
+            self._continue_after_training()
         elif hand.phase == "judge":
             for field in self._desk.judge(hand.unit.position).keys() - hand.unit.state.revised.keys():
                 if not self._commit(self._desk.revise, field, hand.unit.state.answers[field], None):
                     return True
             self._advance()
         elif hand.status is UnitStatus.OPEN:
-            self._say("Type a label's key or name; - skips the unit, ? shows the help.")
+            self._print("Type a label's key or name; - skips the unit, ? shows the help.")
         elif hand.due and not hand.unit.state.locked and not hand.unit.state.skipped:
             self._unveil()
         else:
             self._advance()
         return True
 
-    def _after_training(self) -> None:
+    def _continue_after_training(self) -> None:
         if self._hand.trying:
             self._hand.trying = False
             self._ask()
@@ -273,7 +277,7 @@ class Dialogue:
         if answered == total and not self._told_training:
             self._told_training = True
             panel = training_panel(total, right, desk.info.plan.pass_mark, scored=not desk.info.packed_for)
-            self._say(panel.plain.removesuffix("Enter goes on.").rstrip())
+            self._print(panel.plain.removesuffix("Enter goes on.").rstrip())
         self._advance()
 
     def _advance(self) -> None:
@@ -290,7 +294,7 @@ class Dialogue:
     def _finish(self) -> None:
         counts, (active, _) = self._desk.counts(), self._desk.times()
         self._is_at_end = True
-        self._say(
+        self._print(
             f"Everything in this batch has been seen: {counts['done']} done, {counts['skipped']} skipped, "
             f"{active / 60000:.0f} min of work. Enter quits; < undoes, = skipped lists the skipped units."
         )
@@ -299,35 +303,35 @@ class Dialogue:
 
     def _undo(self) -> None:
         if self._hand.phase != "label" and not self._hand.unit.state.revised:
-            self._say("The answer has been shown: your first label for this unit is final.")
+            self._print("The answer has been shown: your first label for this unit is final.")
             return
         try:
             position = self._desk.undo()
         except AdjudgeError as e:
-            self._say(f"not stored: {e}")
+            self._print(f"not stored: {e}")
             return
         if position is None:
-            self._say("There is nothing left to undo.")
+            self._print("There is nothing left to undo.")
             return
         self._hand.recount()
         self._show(position, "Undone.")
 
     def _skip(self) -> None:
         if self._commit(self._desk.skip):
-            self._say("Skipped.")
+            self._print("Skipped.")
             self._advance()
 
     def _flag(self, typed: str) -> None:
         if self._hand.unit.state.flag is not None and not typed:
             if self._commit(self._desk.flag, None):
-                self._say("The flag is removed.")
+                self._print("The flag is removed.")
         else:
             self._keep_text("flag", "What is wrong with this unit? ", self._desk.flag, typed)
 
     def _note(self, typed: str) -> None:
         before = self._hand.unit.state.note
         self._keep_text(
-            "note", f"Note{f' (now: {one_line(before)})' if before else ''}: ", self._desk.note, typed
+            "note", f"Note{f' (now: {make_one_line(before)})' if before else ''}: ", self._desk.note, typed
         )
 
     def _keep_text(self, name: str, prompt: str, store: Callable[..., State], given: str) -> None:
@@ -337,14 +341,14 @@ class Dialogue:
         """
         position, draft = self._hand.unit.position, self._desk.draft(self._hand.unit.position, name)
         if draft and not given:
-            self._say(f"You typed this before, and it was not stored: {draft}. Press Enter to store it.")
+            self._print(f"You typed this before, and it was not stored: {draft}. Press Enter to store it.")
         typed = given or self._read_line(prompt)
         text = typed or (draft if typed is not None else None)
         if not text:
-            self._say(f"No {name} was stored.")
+            self._print(f"No {name} was stored.")
         elif self._commit(store, None if text == "-" else text):
             self._desk.keep_draft(position, name, None)
-            self._say(f"The {name} is stored." if text != "-" else f"The {name} is removed.")
+            self._print(f"The {name} is stored." if text != "-" else f"The {name} is removed.")
         else:
             self._desk.keep_draft(position, name, text)
 
@@ -353,17 +357,17 @@ class Dialogue:
         if position is not None:
             self._show(position)
         else:
-            self._say(
-                f"There is no unit {one_line(number, LONG)}: type # and a number up to {self._desk.total}."
+            self._print(
+                f"There is no unit {make_one_line(number, LONG)}: type # and a number up to {self._desk.total}."
             )
 
     def _list(self, only: str, search: str) -> None:
         for line in list_lines(self._desk, only, search):
-            self._say(line)
+            self._print(line)
 
     def _help(self) -> None:
         for line in help_lines(self._desk):
-            self._say(line)
+            self._print(line)
 
 
 def run_plain(desk: Desk) -> None:

@@ -17,7 +17,7 @@ from annotate.tui.form import BETWEEN
 from annotate.tui.label_panel import feedback_panel
 from annotate.tui.review import FILTERS
 from annotate.tui.unit import head, unit_text
-from annotate.tui.untrusted import one_line
+from annotate.tui.untrusted import make_one_line
 
 LISTED = 20
 """The maximum number of units that a list prints."""
@@ -100,11 +100,11 @@ def list_lines(desk: Desk, only: str, search: str) -> Iterator[str]:
     for row in rows:
         given = ", ".join(row.answers.values()) or row.status
         extra = "".join(
-            f", {name} {one_line(text, 60)}"
+            f", {name} {make_one_line(text, 60)}"
             for name, text in (("flag", row.flag), ("note", row.note))
             if text
         )
-        yield f"{row.position}  {given}{extra}: {one_line(row.text, 120)}"
+        yield f"{row.position}  {given}{extra}: {make_one_line(row.text, 120)}"
     yield f"{len(rows)} of {total} units. Type # and a number to go to a unit."
 
 
@@ -121,7 +121,7 @@ def screen_rows(out: TextIO) -> int:
     return os.get_terminal_size(out.fileno()).lines if out.isatty() else USUAL_ROWS
 
 
-def fitted(text: str, out: TextIO) -> str:
+def wrap_for_terminal(text: str, out: TextIO) -> str:
     """Break the lines of a text between words if `out` is a terminal, because terminals break lines within words."""
     columns = os.get_terminal_size(out.fileno()).columns if out.isatty() else 0
     if not columns:

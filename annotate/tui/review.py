@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from annotate.sitting.desk import Desk
 from annotate.sitting.unit import ReviewLine
 from annotate.tui.actions import ActionQueue, UserAction
-from annotate.tui.untrusted import one_line
+from annotate.tui.untrusted import make_one_line
 
 PAGE = 100
 FILTERS = ("all", "open", "done", "skipped", "flagged", "noted")
@@ -75,10 +75,10 @@ class ReviewRows(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         answers, room = ", ".join(line.answers.values()), self._label_columns
         extra = ("!" if line.flag else " ") + ("+" if line.note else " ")
-        left = f"{line.position:>6} {MARKS[line.status]}{extra} {one_line(answers, room):<{room}} "
-        why = f"  ({one_line(line.flag or line.note, 40)})" if line.flag or line.note else ""
+        left = f"{line.position:>6} {MARKS[line.status]}{extra} {make_one_line(answers, room):<{room}} "
+        reason = f"  ({make_one_line(line.flag or line.note, 40)})" if line.flag or line.note else ""
         style = base + Style(reverse=True) if index == self.cursor else base
-        text = Segment(left + one_line(line.text, 200) + why, style)
+        text = Segment(left + make_one_line(line.text, 200) + reason, style)
         return Strip([text]).adjust_cell_length(width, style).crop(0, width)
 
     def move(self, step: int) -> None:
@@ -151,10 +151,10 @@ class Review(Screen[None]):
         """Handle a key. In the search line, return False for keys that type text."""
         rows, box = self.query_one(ReviewRows), self.query_one(Input)
         # The footer's message about the previous key no longer applies.
-        self._tell_keys()
+        self._show_keys()
         if self.focused is box:
             if action.key in ("enter", "tab", "shift+tab"):
-                self.searched(box.value)
+                self.search_for(box.value)
             elif action.key == "escape":
                 await self.back()
             else:
@@ -167,7 +167,7 @@ class Review(Screen[None]):
             return False
         elif action.character and action.character.isprintable():
             # The keys after this one were meant for the unit, but would act on the list.
-            self._tell_keys("this is the list: ⏎ goes to a unit, Esc goes back")
+            self._show_keys("this is the list: ⏎ goes to a unit, Esc goes back")
             self._typed.refuse()
             self.call_after_refresh(self._typed.seen)
         return True
@@ -192,25 +192,25 @@ class Review(Screen[None]):
 
     def on_mount(self) -> None:
         """Focus the rows, or the search line."""
-        self._tell()
+        self._show_status()
         self.set_focus(self.query_one(ReviewRows))
         if self._ask:
             self.search()
 
-    def _tell(self) -> None:
+    def _show_status(self) -> None:
         rows = self.query_one(ReviewRows)
         parts: list[Content] = [Content.styled(f"{self._desk.info.batch}   ", "bold")]
         for name in self._filters:
             parts.append(Content.styled(f" {name} ", "reverse" if name == rows.only else ""))
         summary = f"   {rows.count} unit{'' if rows.count == 1 else 's'}"
-        parts.append(Content(summary + (f" with “{one_line(rows.search, 30)}”" if rows.search else "")))
+        parts.append(Content(summary + (f" with “{make_one_line(rows.search, 30)}”" if rows.search else "")))
         self.query_one("#review-top", Static).update(Content("").join(parts))
 
     def on_descendant_focus(self) -> None:
         """Show the keys of the part that has the focus, because a click can move the focus."""
-        self._tell_keys()
+        self._show_keys()
 
-    def _tell_keys(self, instead: str = "") -> None:
+    def _show_keys(self, instead: str = "") -> None:
         typing = self.focused is self.query_one(Input)
         self.query_one("#review-keys", Static).update(Content(instead or (SEARCH_KEYS if typing else KEYS)))
 
@@ -220,7 +220,7 @@ class Review(Screen[None]):
         names = self._filters
         rows.only = names[(names.index(rows.only) + step) % len(names)]
         rows.reload()
-        self._tell()
+        self._show_status()
 
     def search(self) -> None:
         """Open the search line."""
@@ -228,12 +228,12 @@ class Review(Screen[None]):
         box.add_class("on")
         self.set_focus(box)
 
-    def searched(self, text: str) -> None:
+    def search_for(self, text: str) -> None:
         """List the units that contain this text."""
         rows = self.query_one(ReviewRows)
         rows.search = text.strip()
         rows.reload()
-        self._tell()
+        self._show_status()
         self.set_focus(rows)
 
     async def back(self) -> None:
@@ -248,4 +248,4 @@ class Review(Screen[None]):
         if rows.search:
             rows.search = ""
             rows.reload()
-            self._tell()
+            self._show_status()

@@ -16,7 +16,7 @@ KEYMAP = "keymap.toml"
 SETTINGS = "settings.toml"
 
 
-def own_keymap() -> Path | None:
+def find_keymap() -> Path | None:
     """Return the path of the person's keymap file if it exists, otherwise None."""
     path = configuration_folder() / KEYMAP
     return path if path.is_file() else None
@@ -28,13 +28,13 @@ def _settings() -> dict[str, Any]:
     return {}
 
 
-def remembered_theme() -> str | None:
+def read_theme() -> str | None:
     """Return the theme that was chosen last, or None if none was chosen or the file is unreadable."""
     theme = _settings().get("theme")
     return theme if isinstance(theme, str) else None
 
 
-def held_ms() -> float | None:
+def read_held_ms() -> float | None:
     """Return the milliseconds within which a repeated key counts as held down, or None if this is not set."""
     value = _settings().get("held_ms")
     # In Python, true is an integer.

@@ -16,8 +16,8 @@ from annotate.highlights import find_answers, find_terms, find_text, query_terms
 from annotate.sitting.desk import Sheet
 from annotate.sitting.unit import AnswerPart, ShownPassage
 from annotate.tui.colours import MARK, QUIET
-from annotate.tui.layout import laid_out
-from annotate.tui.untrusted import ShownText, one_line, shown
+from annotate.tui.layout import lay_out
+from annotate.tui.untrusted import ShownText, make_one_line, make_visible
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.text import markers
@@ -165,7 +165,7 @@ class _Maker:
             for n in ("question", "claim", "answer_claim", "nugget", "sentence")
             if inputs.get(n)
         )
-        self.cited = _own_names(inputs)
+        self.cited = _find_citable_names(inputs)
         self.parts: dict[bool, list[Content]] = {False: [], True: []}
         self.length = {False: 0, True: 0}
         self.places: dict[bool, set[int]] = {False: set(), True: set()}
@@ -185,7 +185,9 @@ class _Maker:
         passages: list[ShownPassage] = self.sheet.inputs[name]
         self._add(beside, Content.assemble((NAMES[name], NAME_STYLE), "\n"))
         for number, passage in enumerate(passages, 1):
-            about = " · ".join(one_line(a, 100) for a in (passage.title, passage.date, passage.source) if a)
+            about = " · ".join(
+                make_one_line(a, 100) for a in (passage.title, passage.date, passage.source) if a
+            )
             mark = f"[{passage.marker or passage.place or number}]"
             if passage.marker and passage.place and str(passage.place) not in passage.marker:
                 mark += f" no. {passage.place}"
@@ -197,13 +199,13 @@ class _Maker:
         self.length[beside] += len(piece.plain)
 
     def _add_text(self, name: str, raw: str, highlighted: list[tuple[int, int, str]], beside: bool) -> None:
-        view, picker = laid_out(raw, self.columns), self.picker
+        view, picker = lay_out(raw, self.columns), self.picker
         hits = [(a, b, SEARCH_STYLE) for a, b in find_text(raw, self.searched.strip())]
         self.hits += len(hits)
         self.first_hits[name] = _firsts([*hits, *highlighted])
         highlighted += hits
         self.places[beside] |= {
-            self.length[beside] + view.at(a) for a, _, style in highlighted if style in _RANKS
+            self.length[beside] + view.find_offset(a) for a, _, style in highlighted if style in _RANKS
         }
         highlighted += [(a, b, EVIDENCE_STYLE) for n, a, b in self.sheet.state.spans if n == name]
         if picker is not None and picker.name == name:
@@ -212,9 +214,9 @@ class _Maker:
         self.texts.append(Markable(name, raw, view, beside, self.length[beside]))
         part = self.sheet.part
         if name == "answer" and part is not None and part.span is not None:
-            self.focus = self.length[beside] + view.at(part.span[0])
+            self.focus = self.length[beside] + view.find_offset(part.span[0])
         spans = [Span(*added, QUIET) for added in view.added]
-        spans += [Span(view.at(a), view.end(b), style) for a, b, style in highlighted]
+        spans += [Span(view.find_offset(a), view.end(b), style) for a, b, style in highlighted]
         # Passages are untrusted. In Content with spans, [markup] in a text is not interpreted.
         self._add(beside, Content(view.text, spans))
         self._add(beside, Content("\n\n"))
@@ -258,7 +260,7 @@ def _firsts(highlighted: Iterable[tuple[int, int, str]]) -> list[tuple[int, int]
     return sorted(first.items())
 
 
-def _own_names(inputs: dict[str, Any]) -> set[str]:
+def _find_citable_names(inputs: dict[str, Any]) -> set[str]:
     """Return the ids by which the passages on the screen can be cited."""
     lists: Iterable[Sequence[ShownPassage]] = (inputs[n] for n in LIST_INPUTS if inputs.get(n))
     return {p.marker for passages in lists for p in passages if p.marker}
@@ -269,8 +271,8 @@ def _title(name: str, inputs: dict[str, Any]) -> Content:
     if name == "passage":
         about = [inputs.get(n) for n in ("passage_title", "passage_date", "passage_source")]
         if about[0]:
-            parts.append((f"  {one_line(str(about[0]), 200)}", "bold"))
-        parts += [(f"  · {one_line(str(a), 100)}", QUIET) for a in about[1:] if a]
+            parts.append((f"  {make_one_line(str(about[0]), 200)}", "bold"))
+        parts += [(f"  · {make_one_line(str(a), 100)}", QUIET) for a in about[1:] if a]
     return Content.assemble(*parts, "\n")
 
 
@@ -300,15 +302,15 @@ def head(task: Task, sheet: Sheet) -> Content:
             continue
         label = NAMES[name]
         if name == "question" and inputs.get("question_date"):
-            label += f" ({one_line(str(inputs['question_date']), 40)})"
+            label += f" ({make_one_line(str(inputs['question_date']), 40)})"
         if isinstance(value, list):
             value = " · ".join(str(v) for v in value)
         elif isinstance(value, dict):
             value = "\n".join(f"{k}. {v}" for k, v in value.items())
         style = "bold" if name in BOLD else ""
-        rows.append(Content.assemble((f"{label}  ", NAME_STYLE), (shown(str(value)).text, style)))
+        rows.append(Content.assemble((f"{label}  ", NAME_STYLE), (make_visible(str(value)).text, style)))
     for name, gold in task.gold_inputs.items():
-        text = one_line(str(inputs[name]), 200)
+        text = make_one_line(str(inputs[name]), 200)
         rows.append(
             Content.assemble((f" {gold}: {text} ", GOLD_STYLE), ("  shown, so the task is not blind", QUIET))
         )

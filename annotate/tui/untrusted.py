@@ -19,7 +19,7 @@ Replacement = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """A text as displayed. `at` and `end` map offsets in the original to offsets in `text`; `raw` is the inverse."""
+    """A text as displayed. `find_offset` and `end` map offsets in the original to offsets in `text`; `raw` is the inverse."""
 
     text: str
     added: Sequence[tuple[int, int]]
@@ -29,7 +29,7 @@ class ShownText:
     _ends: Sequence[int]
     """The start of each replacement in the original, and its end in `text`."""
 
-    def at(self, offset: int) -> int:
+    def find_offset(self, offset: int) -> int:
         """Return the offset in `text` at which the character at `offset` in the original, or its replacement, begins."""
         i = bisect_right(self._starts, offset) - 1
         if i < 0:
@@ -46,10 +46,10 @@ class ShownText:
         """Return the offset of the first original character that begins at `offset` in `text` or later.
 
         `length` is the length of the original."""
-        return bisect_left(range(length), offset, key=self.at)
+        return bisect_left(range(length), offset, key=self.find_offset)
 
 
-def shown(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
+def make_visible(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
     """Return a text as displayed, with the replacements of `layout`, which must not overlap.
 
     Control, direction and invisible characters become escapes, and tabs become spaces.
@@ -86,7 +86,7 @@ def shown(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
     )
 
 
-def one_line(raw: str | None, width: int = 0) -> str:
+def make_one_line(raw: str | None, width: int = 0) -> str:
     """Return a text as one line that is safe to show, shortened to `width` characters if that is given."""
     flat = visible(" ".join((raw or "").replace(_JOINER, "").split()))
     return flat if not width or len(flat) <= width else flat[: width - 1] + "…"

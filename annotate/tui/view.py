@@ -12,10 +12,10 @@ from textual.widgets import Static
 from annotate.tui import label_panel
 from annotate.tui.at_hand import AtHand
 from annotate.tui.keymap import COMMANDS, symbol
-from annotate.tui.panes import READABLE_COLUMNS, Texts, put
+from annotate.tui.panes import READABLE_COLUMNS, Texts, draw_if_changed
 from annotate.tui.rows import Pane, ShareRows, rows_of, share
 from annotate.tui.unit import UnitText, unit_text
-from annotate.tui.untrusted import one_line
+from annotate.tui.untrusted import make_one_line
 
 # Hebrew, Arabic, Syriac, Thaana and N'Ko with their presentation forms. The browser's page uses xterm.js, which has no
 # bidirectional layout.
@@ -116,7 +116,7 @@ class UnitView:
             hand.desk.task, hand.unit, self._text_columns,
             highlights=self.highlights, picker=picker, searched=hand.searched,
         )  # fmt: skip
-        put(self._parts["head"], text.head)
+        draw_if_changed(self._parts["head"], text.head)
         self.texts.show(text, wide=self.wide, top=top)
         if top:
             for pane in self.scrolls.values():
@@ -141,15 +141,15 @@ class UnitView:
         state, others = self._hand.unit.state, self._labels_of_others()
         others = Content("") if others is None else others + "\n"
         self._fill("said", others)
-        words = [f"! {one_line(state.flag, 120)}"] if state.flag else []
-        words += [f"+ {one_line(state.note, 200)}"] if state.note else []
+        words = [f"! {make_one_line(state.flag, 120)}"] if state.flag else []
+        words += [f"+ {make_one_line(state.note, 200)}"] if state.note else []
         note = Content("   ".join(words))
         self._fill("note", note)
         self._share(others, note)
 
     def _fill(self, part: str, content: Content) -> None:
         self._parts[part].set_class(not content.plain, "empty")
-        put(self._parts[part], content)
+        draw_if_changed(self._parts[part], content)
 
     def _labels_of_others(self) -> Content | None:
         """Return the labels of others: the key of a training unit, the judge's labels, or those of people who disagree."""
@@ -188,7 +188,7 @@ class UnitView:
         """Switch between stored and laid-out texts. The same part of the text stays at the top."""
         self.raw, place = not self.raw, self.texts.place()
         self.draw()
-        self.texts.call_after_refresh(self.texts.put_on_top, place)
+        self.texts.call_after_refresh(self.texts.scroll_to_place, place)
 
     def _share(self, others: Content, note: Content) -> None:
         """Divide the rows between question, text and labels, and record which panes do not fit."""
@@ -221,7 +221,7 @@ class UnitView:
             got = got._replace(labels=total) if self.wide else got
             if labels <= got.labels or self.pane == "labels":
                 break
-        put(self._parts["labels"], panel)
+        draw_if_changed(self._parts["labels"], panel)
         self._more = ["head"] if got.head < head else []
         hidden = not meanings and any(map(label_panel.has_meanings, hand.desk.task.spec.questions))
         self._more += ["labels"] if got.labels < labels or hidden else []
@@ -288,7 +288,7 @@ class UnitView:
         where = f"{desk.info.batch} · {desk.seat.person}  {unit.position}/{total}{mark}{role}"
         text = f" {done} done{pace}{left}"
         line = Content.assemble((where, "bold"), f"   {bar}", ("░" * (12 - len(bar)), "dim"), text)
-        put(self._parts["top"], line, layout=False)
+        draw_if_changed(self._parts["top"], line, layout=False)
 
     def _key_line(self) -> Content:
         """Return as many key hints as fit, the most useful first. Those for the menu and for quitting always fit."""
@@ -316,13 +316,13 @@ class UnitView:
         # A rule for annotators from MIRAGE: a highlighted answer span does not make a passage relevant.
         if not text and self.highlights and self.text is not None and self.text.matches:
             text = "highlights mark matching words; a match does not by itself mean relevance"
-        self._message = one_line(text, 300)
-        put(line, Content(self._message), layout=False)
+        self._message = make_one_line(text, 300)
+        draw_if_changed(line, Content(self._message), layout=False)
 
     def add(self, text: str) -> None:
         """Append a text to the message at the bottom, replacing the text that was appended before."""
         before = self._message.partition(" · ")[0]
-        put(self._parts["message"], Content(f"{before} · {text}"), layout=False)
+        draw_if_changed(self._parts["message"], Content(f"{before} · {text}"), layout=False)
         self._message = before
 
 

@@ -20,8 +20,8 @@ from textual.widgets import Static
 
 from annotate.leading.watch import WatchSection, look, sections, title
 from annotate.store import open_study
-from annotate.tui.settings import remembered_theme
-from annotate.tui.untrusted import shown
+from annotate.tui.settings import read_theme
+from annotate.tui.untrusted import make_visible
 from judge.errors import AdjudgeError
 
 SHARE = 10
@@ -75,11 +75,11 @@ class WatchApp(App[None]):
 
     def on_mount(self) -> None:
         """Start following the file."""
-        if (name := remembered_theme()) in self.available_themes:
+        if (name := read_theme()) in self.available_themes:
             self.theme = str(name)
         self.query_one("#people").focus()
         self.follow()
-        self.set_interval(1, self.tell)
+        self.set_interval(1, self.draw)
 
     def on_unmount(self) -> None:
         """Stop following the file."""
@@ -92,7 +92,7 @@ class WatchApp(App[None]):
 
     def on_resize(self) -> None:
         """Draw again, because only a wide terminal shows the flags beside the other sections."""
-        self.call_after_refresh(self.tell)
+        self.call_after_refresh(self.draw)
 
     @work(thread=True, exclusive=True)
     def follow(self) -> None:
@@ -124,16 +124,16 @@ class WatchApp(App[None]):
     def on_watch_app_read_result(self, message: ReadResult) -> None:
         """Show the numbers. If the file could not be read, the last numbers stay."""
         self._document, self._problem = message.document or self._document, message.problem
-        self.tell()
+        self.draw()
 
-    def tell(self) -> None:
+    def draw(self) -> None:
         """Draw the screen. Elapsed times change even if the file does not."""
         keys = self._problem or "q quit   ↑ ↓ PgUp PgDn scroll   nothing is written   labels are not shown"
-        self.query_one("#keys", Static).update(Content(shown(keys).text))
+        self.query_one("#keys", Static).update(Content(make_visible(keys).text))
         if self._document is None:
             return
         at = datetime.now(UTC)
-        self.query_one("#top", Static).update(Content(shown(title(self._document, at)).text))
+        self.query_one("#top", Static).update(Content(make_visible(title(self._document, at)).text))
         parts = sections(self._document, at)
         wide = self.size.width >= WIDE
         self.query_one("#people-text", Static).update(_content(parts[:-1] if wide else parts))
@@ -145,7 +145,7 @@ def _content(parts: list[WatchSection]) -> Content:
     lines = []
     for part in parts:
         lines.append(Content.styled(part.title, "bold $text-warning" if part.warns else "bold $text-primary"))
-        lines += [Content(f"  {shown(line).text}") for line in part.lines]
+        lines += [Content(f"  {make_visible(line).text}") for line in part.lines]
         lines.append(Content(""))
     return Content("\n").join(lines[:-1])
 

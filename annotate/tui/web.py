@@ -31,7 +31,7 @@ def _with_script(response: Any) -> Any:
     return response
 
 
-async def _only_from_here(request: Any, response: Any) -> None:
+async def _require_local(request: Any, response: Any) -> None:
     response.headers["Content-Security-Policy"] = POLICY
     # The address of the first request contains the token, so neither another site nor the cache may keep it.
     response.headers["Referrer-Policy"] = "no-referrer"
@@ -129,7 +129,7 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
             app: web.Application = await super()._make_app()
             app.router.add_get("/busy", self.handle_busy)
             app.middlewares.append(guard)
-            app.on_response_prepare.append(_only_from_here)
+            app.on_response_prepare.append(_require_local)
             return app
 
         # textual-serve prints an address without the token, and a log with tracebacks that contain values of variables.

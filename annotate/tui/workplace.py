@@ -84,7 +84,7 @@ class Workplace:
             except Busy as e:
                 waited = monotonic() - begun
                 if waited > PATIENCE:
-                    self._not_stored(e)
+                    self._handle_not_stored(e)
                     return None
                 if waited > TELL_AFTER and not is_shown:
                     is_shown = True
@@ -92,7 +92,7 @@ class Workplace:
                 # During this wait, the screen is painted and keys go into the queue.
                 await asyncio.sleep(0.001)
             except AdjudgeError as e:
-                self._not_stored(e)
+                self._handle_not_stored(e)
                 return None
             else:
                 self.refused = None
@@ -100,16 +100,16 @@ class Workplace:
                     self.view.say("")
                 return done
 
-    def _not_stored(self, e: AdjudgeError) -> None:
+    def _handle_not_stored(self, e: AdjudgeError) -> None:
         self.refused = str(e)
         self.refuse(f"not stored: {e}")
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, reason: str) -> None:
         """Show why an action was refused, and drop the keys that were typed before this could be seen."""
-        self.view.say(why, error=True)
+        self.view.say(reason, error=True)
         screen = self.view.app.screen
         if isinstance(screen, Dialog):
-            screen.say(why)
+            screen.say(reason)
         # Annotators look at the text while they type, and not at the foot of the screen.
         self.view.app.bell()
         self.typed.refuse()

@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent
 def as_html(view: View) -> str:
     """Return the view as an HTML page."""
     style, script = (_part(name) for name in ("page.css", "page.js"))
-    policy = f"default-src 'none'; style-src {_allowed(style)}; script-src {_allowed(script)}; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; style-src {_get_allowed(style)}; script-src {_get_allowed(script)}; base-uri 'none'; form-action 'none'"
     values = {"POLICY": policy, "STYLE": style, "SCRIPT": script, "DATA": _data(view)}
     # Parts are inserted once, from left to right, so that data that looks like a placeholder is not replaced.
     page = ""
@@ -37,7 +37,7 @@ def _part(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
-def _allowed(text: str) -> str:
+def _get_allowed(text: str) -> str:
     # The policy allows hashes only, so that a script or style in a text would not run even if it became markup.
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"'sha256-{digest}'"

@@ -24,7 +24,7 @@ from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.store import Store, splits
 from judge.store.inputs import column, marked, passages
-from judge.store.runs import tried
+from judge.store.runs import read_tried
 from judge.store.selection import Selection, select
 from judge.store.study import dumps
 from judge.types import AnnotatorKind
@@ -97,7 +97,7 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
             f"{n:,} units are selected, but a page can have at most {MOST:,}; choose fewer with --where, --batch, or -n {MOST} --sample 0"
         )
     # People who read everything are no longer blind, so nothing needs to be left out for them.
-    waiting = set() if reveal_to else exposure.waiting(store.conn) | _still_to_draw(store)
+    waiting = set() if reveal_to else exposure.waiting(store.conn) | _find_undrawn(store)
     # Exposures are recorded before the page is written: if writing fails, there are too many of them, but never too few.
     if reveal_to:
         with store.transaction() as conn:
@@ -113,7 +113,7 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
     return View(task, shown, _names(store, shown, runs), sum(unit.waits for unit in shown))
 
 
-def _still_to_draw(store: Store) -> set[str]:
+def _find_undrawn(store: Store) -> set[str]:
     """Return the units, and their items, that an open batch will draw unless its verdict is decided earlier."""
     # The seed fixes the order of such a draw, so its next block is known. The people who get these units label them blind.
     query = "SELECT batch FROM batches WHERE closed IS NULL AND json_extract(options, '$.until') IS NOT NULL"
@@ -132,7 +132,7 @@ def _still_to_draw(store: Store) -> set[str]:
 
 def _runs(store: Store) -> dict[str, str]:
     """Return a map from runs to models, without the runs that a search or a drift check started."""
-    only_tried = tried(store.conn)
+    only_tried = read_tried(store.conn)
     rows = store.conn.execute("SELECT run_id, model FROM runs")
     return {run: model for run, model in rows if run not in only_tried}
 
@@ -209,7 +209,7 @@ def _texts(
                 about = " · ".join(str(of[key]) for key in ("title", "date") if of[key])
                 yield f"{title} [{marker}]", about, pieces(passage, str(of["text"]), searched=True)
         elif name in _JSON:
-            yield title, "", [_listed(json.loads(value))]
+            yield title, "", [_format_value(json.loads(value))]
         else:
             about = (
                 " · ".join(inputs[key] or "" for key in _ABOUT if inputs.get(key))
@@ -219,7 +219,7 @@ def _texts(
             yield title, about, pieces(name, value, searched=name not in _ASKED)
 
 
-def _listed(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, dict):
         return "\n".join(f"{key}: {text}" for key, text in value.items())
     return "\n".join(map(str, value))
@@ -240,9 +240,9 @@ def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
 
 def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: Mapping[str, str]) -> None:
     """Add the labels of units that do not wait for a blind label, except judges' labels on a sealed test set."""
-    sealed = {run: splits.closed(store, task.task_id, run) for run in runs}
-    only_tried = tried(store.conn)
-    for row in relation.of_selection(store.conn):
+    sealed = {run: splits.read_closed_units(store, task.task_id, run) for run in runs}
+    only_tried = read_tried(store.conn)
+    for row in relation.read_selection(store.conn):
         unit = units[row[0]]
         # A search or a drift check made these runs, and no number in the study uses them.
         is_hidden = row[2] in only_tried

@@ -25,7 +25,7 @@ from judge.runner.run import run_task
 from judge.stats.drift import as_codes, drift_power, noise_of
 from judge.store import splits
 from judge.store.runs import DRIFT, TRIED
-from judge.store.selection import PAGE, select, selected_units
+from judge.store.selection import PAGE, list_selected, select
 from judge.store.study import dumps
 from judge.types import Json
 
@@ -87,7 +87,7 @@ def draw(
         raise UsageError(
             f"{plan.model} already has anchors (set {there[-1]}): omit --anchors to check them, or draw new anchors with --again"
         )
-    units, labelled = _chosen(store, plan, field, n)
+    units, labelled = _choose_units(store, plan, field, n)
     number = max(numbers, default=0) + 1
     report = ask_about(store, asking, mark(number, 0), units, progress)
     if is_incomplete(report):
@@ -151,18 +151,18 @@ def next_check(store: Store, plan: Plan, number: int) -> int:
     return int(place) if place and finished is None and recent else int(place) + 1
 
 
-def _chosen(store: Store, plan: Plan, field: str, n: int) -> tuple[list[str], set[str]]:
+def _choose_units(store: Store, plan: Plan, field: str, n: int) -> tuple[list[str], set[str]]:
     """Return the units of a new set, labelled units first, and all units with a human or gold label.
 
     Labelled and other units are shuffled separately. Of several units with the same text, only the first can be chosen.
     """
     select(store, plan.task, plan.selection)
     # Units of a sealed test are excluded, because each check would be a look at the test.
-    sealed = splits.closed(store, plan.task.task_id, "")
-    units = [unit for unit in selected_units(store) if unit not in sealed]
+    sealed = splits.read_closed_units(store, plan.task.task_id, "")
+    units = [unit for unit in list_selected(store) if unit not in sealed]
     if not units:
         raise UsageError(f"{store.path}: no unit outside a sealed test has all inputs of {plan.task.name}")
-    labelled = relation.labelled_by_people(store.conn, field)
+    labelled = relation.read_units_with_labels(store.conn, field)
     # Labelled units come first, because on these a check also shows the change in agreement with people. Shuffling by hash
     # needs no stored seed.
     units.sort(key=lambda unit: (unit not in labelled, hashlib.sha256(unit.encode()).digest()))

@@ -110,15 +110,15 @@ def check(
     # Both sides need the same answer mode: a server that stops returning probabilities would look like a changed judge.
     sampling = replace(plan.sampling, answers=str(mode.fetchone()[0]))
     asking = replace(asking, plan=replace(plan, sampling=sampling))
-    units = sorted(relation.judged(store.conn, opening))
+    units = sorted(relation.read_judged_units(store.conn, opening))
     place = anchors.next_check(store, plan, number)
     report = anchors.ask_about(store, asking, anchors.mark(number, place), units, progress)
     if anchors.is_incomplete(report):
         return report
-    return _compared(store, plan, field, (number, place), opening, report, reference)
+    return _compare_replies(store, plan, field, (number, place), opening, report, reference)
 
 
-def _compared(
+def _compare_replies(
     store: Store,
     plan: Plan,
     field: str,
@@ -130,13 +130,16 @@ def _compared(
     before, after = (anchors.replies_of(store, run, field) for run in (opening, report.run_id))
     # The test permutes replies within an anchor, so it needs all replies of both sides.
     units = [unit for unit in before if unit in after]
-    n_anchors = len(relation.judged(store.conn, opening))
+    n_anchors = len(relation.read_judged_units(store.conn, opening))
     codes = as_codes([before[u] + after[u] for u in units]).reshape(len(units), 2 * REPLIES)
     first, now = codes[:, :REPLIES], codes[:, REPLIES:]
     apart = [[a != b for a in before[u] for b in after[u]] for u in units]
     usual = [(u, _usual(before[u]), _usual(after[u])) for u in units]
     truth, word = _truth(store, plan, field, opening, wanted)
-    names = {name: tuple(_reported(store, run, name) for run in (opening, report.run_id)) for name in _NAMES}
+    names = {
+        name: tuple(_get_reported_models(store, run, name) for run in (opening, report.run_id))
+        for name in _NAMES
+    }
     # A new name or fingerprint may explain a change, but does not prove one.
     notes = [
         f"the server's {name.replace('_', ' ')} was {_list(a)} and is now {_list(b)}"
@@ -161,7 +164,7 @@ def _compared(
 _NAMES = ("resolved_model", "system_fingerprint")
 
 
-def _reported(store: Store, run: str, column: str) -> list[str]:
+def _get_reported_models(store: Store, run: str, column: str) -> list[str]:
     query = f"SELECT DISTINCT {column} FROM judgements WHERE run_id = ? AND {column} IS NOT NULL ORDER BY 1"
     return [str(name) for (name,) in store.conn.execute(query, [run])]
 

@@ -56,7 +56,7 @@ def from_files(
     return _noting_labels(db, done)
 
 
-def tried(
+def preview_import(
     format_name: str, paths: Sequence[Path], options: Options, skip_bad: bool = False
 ) -> tuple[Imported, list[str]]:
     """Import files into a temporary study. Return the result, and the prompt for the first unit as lines of text.
@@ -125,8 +125,8 @@ def _noting_labels(db: Path, done: Imported) -> Imported:
         done.notes += strange_labels(report.label_counts)
     with Store.open(db, create=False) as store:
         done.notes += alike(store, {name for _, report in done.transactions for name in report.datasets})
-        done.notes += without_contexts(store, [report.import_id for _, report in done.transactions])
-        done.tasks, done.has_grounds = suited(store), has_grounds(store)
+        done.notes += note_missing_contexts(store, [report.import_id for _, report in done.transactions])
+        done.tasks, done.has_grounds = find_suitable_tasks(store), has_grounds(store)
     return done
 
 
@@ -138,7 +138,7 @@ def has_grounds(store: Store) -> bool:
     return suits_newest(store, load_task(GROUNDED))
 
 
-def without_contexts(store: Store, import_ids: Sequence[str]) -> list[str]:
+def note_missing_contexts(store: Store, import_ids: Sequence[str]) -> list[str]:
     """Return a list with a note about answers without contexts in these imports, or an empty list."""
     marks = ",".join("?" * len(import_ids))
     query = f"SELECT count(*) FROM answers WHERE context = '[]' AND origin IN ({marks})"
@@ -217,7 +217,7 @@ def _tasks_with(labels: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(task_names))[:3]
 
 
-def suited(store: Store) -> list[str]:
+def find_suitable_tasks(store: Store) -> list[str]:
     """Return the names of the shipped labelling tasks whose inputs the newest units have, best first, without versions.
 
     If these units have human or gold labels, only tasks with the labelled fields are returned. Otherwise, tasks that show more
@@ -231,7 +231,7 @@ def suited(store: Store) -> list[str]:
     by_task: dict[str, tuple[bool, bool, int, int]] = {}
     for name in find_tasks():
         task = load_task(name)
-        if task.people_only or not _asks_for_labels(task) or not suits_newest(store, task):
+        if task.people_only or not _has_label_questions(task) or not suits_newest(store, task):
             continue
         has_labels = bool(fields & set(task.fields))
         # Of tasks that show the same inputs, the one with the fewest labels is the easiest to start with.
@@ -246,5 +246,5 @@ def suited(store: Store) -> list[str]:
     return wanted or ranked
 
 
-def _asks_for_labels(task: Task) -> bool:
+def _has_label_questions(task: Task) -> bool:
     return all(question.labels for question in task.spec.questions) and task.spec.unit in ("passage", "item")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.asking.run import Asking, Ran, continued, ended
+from judge.asking.run import Asking, Ran, add_earlier_cost, finish_run
 from judge.errors import UsageError
 from judge.run_options import RunOptions
 from judge.store import Store
@@ -36,11 +36,11 @@ def run_in_batches(
     plan = asking.plan
     check_any(store, plan.task, plan.selection)
     with store.run_lock(f"{plan.task.name} {plan.model}"):
-        asking = continued(store, asking)
+        asking = add_earlier_cost(store, asking)
         report = run_batches(
-            store, asyncio.run(_opened(store, asking)), asking.provider, Waiting(notify=notify)
+            store, asyncio.run(_probe_provider(store, asking)), asking.provider, Waiting(notify=notify)
         )
-        return ended(store, asking, report)
+        return finish_run(store, asking, report)
 
 
 def write_files(store: Store, asking: Asking, options: RunOptions, folder: Path) -> Written:
@@ -75,7 +75,7 @@ def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None
         )
 
 
-async def _opened(store: Store, asking: Asking) -> Plan:
+async def _probe_provider(store: Store, asking: Asking) -> Plan:
     """Open the provider, probe the model and close the provider. Return the plan with the cost of the probes added.
 
     The provider is not needed afterwards, because batches use the vendor's client.

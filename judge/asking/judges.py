@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judge.labels.split import Split
     from judge.prompts.load import Task
     from judge.runner.plan import RunDisplay
-    from judge.stats.bootstrap import How
+    from judge.stats.bootstrap import IntervalOptions
     from judge.suites.contest import Contest
     from judge.suites.route import Route
 
@@ -53,14 +53,14 @@ def panel_of(store: Store, task: Task, field: str, runs: Sequence[str] = ()) -> 
     return read_panel(store, Scope(field, task.name, runs=tuple(runs)), distributions=False, opened=True)
 
 
-def _chosen(
+def _choose_split(
     store: Store, task_name: str, field: str | None, reference: str | None
 ) -> tuple[Task, Split | None, str, str | None]:
     """Return the task, its split, the field and the reference. The defaults for field and reference come from the split."""
     from judge.labels import split as parts
     from judge.store import export
 
-    task = export.known_task(store, task_name)
+    task = export.find_task(store, task_name)
     split = parts.find(store, task)
     name = split.drawn.field if split and not field else field_of(task, field)
     # The parts were balanced by these labels.
@@ -83,7 +83,7 @@ def compare(
 
     if len(runs) == 1:
         raise UsageError("--run must be given at least twice; omit --run to compare all runs of the task")
-    task, split, name, word = _chosen(store, task_name, field, reference)
+    task, split, name, word = _choose_split(store, task_name, field, reference)
     panel = panel_of(store, task, name, runs)
     return contest.compare(
         store, panel, word, split=split, part=part, confidence=confidence, named=bool(runs)
@@ -109,7 +109,7 @@ def route(
     """
     from judge.suites import route as routing
 
-    _, split, name, word = _chosen(store, task_name, field, reference)
+    _, split, name, word = _choose_split(store, task_name, field, reference)
     runs = [run, *([then] if then else [])]
     routed = routing.route(store, name, runs, agree=agree, confidence=confidence, reference=word, split=split)
     kept = routing.keep(routed)[0] if routed.at is not None and keep else None
@@ -150,7 +150,7 @@ class CalibrationOutcome:
                 "questions": len(result.fitted.folds),
                 "sha256": result.fitted.sha256,
             },
-            "measures": compared_json(result),
+            "measures": list_comparisons(result),
             "signal": result.signal.as_json() if result.signal else None,
             "has_signal": result.has_signal,
             "improved": result.repaired,
@@ -160,7 +160,7 @@ class CalibrationOutcome:
         }
 
 
-def compared_json(result: Calibrated) -> list[dict[str, Json]]:
+def list_comparisons(result: Calibrated) -> list[dict[str, Json]]:
     """Return the measures before and after calibration, in the documented JSON shape."""
     return [
         {
@@ -182,7 +182,7 @@ def calibrate(
     field: str | None = None,
     reference: str | None = None,
     keep: bool = True,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> CalibrationOutcome:
     """Calibrate a judge's label probabilities (`judge calibrate`).
 
@@ -193,7 +193,7 @@ def calibrate(
     from judge.derive.calibrate import calibrate as put_right
     from judge.store import export
 
-    task = export.known_task(store, task_name)
+    task = export.find_task(store, task_name)
     name = field_of(task, field)
     table = derive.read_runs(store, [run or derive.newest(store, task, name)], name)
     parent = table.runs[0]
@@ -203,16 +203,16 @@ def calibrate(
     # Bias calibration needs labels. Batch calibration needs none, but the shares of the labels.
     method = method or ("bias" if truth is not None else "batch")
     shares = prior_of(prior, method, table.task.domain(name))
-    result = put_right(table, truth, name, method, shares, **how)
+    result = put_right(table, truth, name, method, shares, **options)
     # A calibration that may do harm is shown, but not stored as a judge.
-    why = _not_kept(result, shares) if keep else "dry run"
+    reason = _explain_not_stored(result, shares) if keep else "dry run"
     run_id, known = None, False
-    if why is None:
+    if reason is None:
         run_id, known = derive.keep(
             store, table, "calibrated", method, {name: result.made},
             parameters=result.parameters, fitted=result.fitted,
         )  # fmt: skip
-    return CalibrationOutcome(result, parent, truth.word if truth else None, run_id, known, why)
+    return CalibrationOutcome(result, parent, truth.word if truth else None, run_id, known, reason)
 
 
 def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:
@@ -247,7 +247,7 @@ def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:
     return Prior("given", tuple(shares[label] / total for label in domain))
 
 
-def _not_kept(result: Calibrated, prior: Prior | None) -> str | None:
+def _explain_not_stored(result: Calibrated, prior: Prior | None) -> str | None:
     """Return the reason why the run is not stored, or None if it is stored."""
     if result.has_signal is False:
         return (
@@ -297,7 +297,7 @@ def improve(
             plan = await open_patiently(asking.provider, asking.plan, store=store)
             if rewriter is not None:
                 # The limits apply to both models, so the cost of opening the judge is subtracted.
-                left = plan.less(*filter(None, [plan.opened]))
+                left = plan.subtract(*filter(None, [plan.opened]))
                 opened = (await open_patiently(rewriter.provider, left, rewriter.price, store=store)).opened
                 rewriter = dataclasses.replace(rewriter, opened=opened)
             flow = Flow(store, asking.provider, plan, progress)
@@ -320,7 +320,7 @@ def rewriter_of(model: str, asking: Asking, options: RunOptions) -> Rewriter:
     Raises UsageError if the model's vendor is unknown, if it reads no prompt, or if a cost limit is set and it has no price.
     """
     from judge.improve.rewrite import Rewriter
-    from judge.runner.prices import find, wanted
+    from judge.runner.prices import find, require_price
 
     plan = asking.plan
     same = model.partition("/")[0] == plan.model.partition("/")[0]
@@ -332,4 +332,4 @@ def rewriter_of(model: str, asking: Asking, options: RunOptions) -> Rewriter:
             f"--rewriter {model}: this model cannot rewrite instructions, because it only scores pairs of texts"
         )
     price = find(model, provider.describe(), plan.prices)
-    return Rewriter(model, provider, price if plan.max_cost is None else wanted(model, price))
+    return Rewriter(model, provider, price if plan.max_cost is None else require_price(model, price))

@@ -53,6 +53,6 @@ def import_rows(
     skipped, bad = skipping(skip_bad)
     numbered = ((number, dict(row)) for number, row in enumerate(rows, 1))
     adder = NuggetAdder(store, dataset, whose, {})
-    records = files.of_records(Records(path, "row", numbered), bad)
+    records = files.read_records(Records(path, "row", numbered), bad)
     info = ImportInfo("nuggets", {}, dataset)
     return FilesImported([(path, add_rows(store, adder, records, info, skipped, bad, adder.keep))])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from judge.asking.run import Asking, Ran, make_plan, provider_of, refuse_beside_recipe
 from judge.errors import UsageError
-from judge.run_options import RunOptions, decided
+from judge.run_options import RunOptions, list_decided
 from judge.store import Store
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class PanelOutcome:
     known: bool
 
 
-def pooled(store: Store, runs: Sequence[str], field: str, method: str, task_id: str) -> PanelOutcome:
+def pool_runs(store: Store, runs: Sequence[str], field: str, method: str, task_id: str) -> PanelOutcome:
     """Pool stored runs of a task and store the panel. Raises the same errors as `derive.read_runs` and `pool`."""
     from judge import derive
     from judge.derive.pool import pool
@@ -55,7 +55,7 @@ def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOption
     """Prepare the run of each member. Raises UsageError for options that the recipe sets, or if the recipe is for another task."""
     # A common option would overwrite what makes the members different judges.
     given = [
-        *decided(options),
+        *list_decided(options),
         *(["--base-url"] if options.base_url else []),
         *(["--as"] if options.asked_as else []),
     ]
@@ -72,7 +72,7 @@ def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOption
         plan = make_plan(task_name, member.model, member_options, store)
         panel.check(plan.task)
         if member.recipe is not None:
-            plan = member.recipe.applied(plan)
+            plan = member.recipe.apply_to(plan)
         # The recipe names the server, so the user must have allowed it.
         askings.append(Asking(plan, provider_of(member.model, member_options, options.recipe), member.recipe))
     return askings
@@ -88,7 +88,7 @@ def run(
     """
     done: list[Ran] = []
     for asking in askings:
-        done.append(ask(replace(asking, plan=asking.plan.after([ran.report for ran in done]))))
+        done.append(ask(replace(asking, plan=asking.plan.subtract_reports([ran.report for ran in done]))))
         report = done[-1].report
         # A panel over an unfinished run would pool other judges on some units than on others.
         if (
@@ -100,4 +100,4 @@ def run(
         ):
             return done, None
     runs = [ran.calibrated or ran.report.run_id for ran in done]
-    return done, pooled(store, runs, panel.field, panel.method, askings[0].plan.task.task_id)
+    return done, pool_runs(store, runs, panel.field, panel.method, askings[0].plan.task.task_id)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from judge.commands import command
 from judge.errors import UsageError
 from judge.permissions import Allowed, check_server
-from judge.run_options import RunOptions, decided, limits_of, order_of, typed
+from judge.run_options import RunOptions, get_typed, limits_of, list_decided, order_of
 from judge.types import PARTS_OF_ANSWERS
 
 if TYPE_CHECKING:
@@ -88,26 +88,28 @@ def prepare(task_name: str, model: str | None, options: RunOptions, store: Store
     return Asking(plan, provider_of(model, options), recipe, tuple(notes))
 
 
-def like_run(store: Store, run: str | None, model: str | None, options: RunOptions) -> tuple[str, RunOptions]:
+def use_settings_of(
+    store: Store, run: str | None, model: str | None, options: RunOptions
+) -> tuple[str, RunOptions]:
     """Return the model and the options. If a stored run is named, its settings are used.
 
     The server, the limits and the units always come from the user, because a study from another person must not set them.
     Options that the user sets override the settings of the run. Raises UsageError if neither a model nor a run is named.
     """
-    from judge.permissions import without_servers
-    from judge.run_options import WRITTEN, given, of_stored
-    from judge.store.export import named_run
+    from judge.permissions import remove_servers
+    from judge.run_options import WRITTEN, from_stored, get_given
+    from judge.store.export import find_named_run
 
     if run is None:
         if model is None:
             raise UsageError("specify a model with -m VENDOR/MODEL, or a stored run with --run RUN")
         return model, options
-    row = named_run(store, run)
-    typed_model, stored = of_stored(str(row["model"]), json.loads(str(row["options"])))
+    row = find_named_run(store, run)
+    typed_model, stored = from_stored(str(row["model"]), json.loads(str(row["options"])))
     # Options that no run stores, as limits and units, are always the user's.
-    changed = set(given(options)) | {name for name, written in WRITTEN.items() if not written.stored}
+    changed = set(get_given(options)) | {name for name, written in WRITTEN.items() if not written.stored}
     kept = {name: getattr(options, name) for name in {*changed, "base_url"} - {"asked_as", "settings"}}
-    settings = without_servers(typed_model.partition("/")[0], stored.settings)
+    settings = remove_servers(typed_model.partition("/")[0], stored.settings)
     # A study from elsewhere must not choose an environment variable that is read: it could name any key.
     settings = {name: text for name, text in settings.items() if "env:" not in text}
     kept["settings"] = {**settings, **options.settings}
@@ -116,11 +118,11 @@ def like_run(store: Store, run: str | None, model: str | None, options: RunOptio
 
 
 def task_of(store: Store | None, name: str, folder: Path | None) -> Task:
-    """Return the named task; with `store`, in the version of the study (`known_task`). Raises UsageError or TaskError."""
+    """Return the named task; with `store`, in the version of the study (`find_task`). Raises UsageError or TaskError."""
     from judge.prompts import load_task
-    from judge.store.export import known_task
+    from judge.store.export import find_task
 
-    return load_task(name, folder) if store is None else known_task(store, name, folder)
+    return load_task(name, folder) if store is None else find_task(store, name, folder)
 
 
 def make_plan(task_name: str, model: str, options: RunOptions, store: Store | None = None) -> Plan:
@@ -143,7 +145,7 @@ def make_plan(task_name: str, model: str, options: RunOptions, store: Store | No
         task=task,
         model=name or model,
         asked_as=model if name else None,
-        typed=typed(options),
+        typed=get_typed(options),
         same_model=options.same_model,
         selection=Selection(options.where, options.limit, options.sample),
         sampling=Sampling(
@@ -172,16 +174,16 @@ def provider_of(model: str, options: RunOptions, source: Path | None = None) -> 
     invalid options, and for options that a file is not allowed to set.
     """
     from judge.providers import base
-    from judge.providers.replicas import replicated
+    from judge.providers.replicas import make_replicas
 
-    vendor, allowed = model.partition("/")[0], Allowed.of(options.allow)
+    vendor, allowed = model.partition("/")[0], Allowed.from_values(options.allow)
     url, *replicas = options.base_url or (None,)
     # A file from somebody else must not choose the server that receives a key.
     given = check_server(source, vendor, url, options.settings, allowed)
-    return replicated(model, base.Settings(url, options.timeout, given, tuple(map(str, replicas))))
+    return make_replicas(model, base.Settings(url, options.timeout, given, tuple(map(str, replicas))))
 
 
-def estimated(store: Store, asking: Asking) -> Forecast:
+def estimate_run(store: Store, asking: Asking) -> Forecast:
     """Estimate the cost of a run without judging any unit."""
     from judge.runner.estimate import estimate
 
@@ -203,7 +205,7 @@ def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Reci
     """Apply a recipe to the plan. Raises UsageError for options that the recipe sets, or if the recipe is for another task."""
     from judge.improve.recipe import read_recipe
 
-    refuse_beside_recipe(decided(options))
+    refuse_beside_recipe(list_decided(options))
     recipe = read_recipe(path)
     proved_with, notes = recipe.made.get("model"), []
     # A bias fitted on one model's probabilities may do harm on another's, but the user may know better: a note.
@@ -211,10 +213,10 @@ def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Reci
         notes.append(
             f"the recipe's calibration was fitted on probabilities from {proved_with}, not from {plan.model}"
         )
-    return recipe.applied(plan), recipe, notes
+    return recipe.apply_to(plan), recipe, notes
 
 
-def in_study(store: Store, asking: Asking, options: RunOptions) -> Asking:
+def complete_asking(store: Store, asking: Asking, options: RunOptions) -> Asking:
     """Add few-shot examples and relevant passages from the study to the plan. Raises UsageError if they do not fit the task."""
     plan = asking.plan
     if options.examples:
@@ -251,30 +253,31 @@ def run(store: Store, asking: Asking, progress: RunDisplay | None = None, stop: 
     # Before the server is asked what it can do, which costs tokens too.
     check_any(store, plan.task, plan.selection)
     with store.run_lock(f"{plan.task.name} {plan.model}"):
-        asking = continued(store, asking)
-        return ended(store, asking, asyncio.run(_execute(store, asking, progress, stop)))
+        asking = add_earlier_cost(store, asking)
+        return finish_run(store, asking, asyncio.run(_execute(store, asking, progress, stop)))
 
 
-def continued(store: Store, asking: Asking) -> Asking:
+def add_earlier_cost(store: Store, asking: Asking) -> Asking:
     """Add the cost of earlier invocations to the plan, so that the limits apply to the whole run."""
     from judge.runner.identity import matching_runs
-    from judge.store.runs import used
+    from judge.store.runs import read_use
 
     plan = asking.plan
     if plan.max_tokens is None and plan.max_cost is None:
         return asking
     run_ids = matching_runs(store, plan, asking.provider, asking.provider.describe().get("base_url"))
     return dataclasses.replace(
-        asking, plan=dataclasses.replace(plan, before=used(store.conn, run_ids[0]) if run_ids else (0, 0.0))
+        asking,
+        plan=dataclasses.replace(plan, before=read_use(store.conn, run_ids[0]) if run_ids else (0, 0.0)),
     )
 
 
-def ended(store: Store, asking: Asking, report: RunReport) -> Ran:
+def finish_run(store: Store, asking: Asking, report: RunReport) -> Ran:
     """Return the result of the run, calibrated if its recipe has a calibration. The caller must hold the lock of the run."""
     calibrated = None
     # Without a label there is nothing to calibrate.
     if asking.recipe is not None and asking.recipe.calibration and report.labelled:
-        from judge.improve.apply import calibrated as put_right
+        from judge.improve.apply import store_calibrated as put_right
 
         calibrated = put_right(store, report.run_id, asking.recipe)
     return Ran(asking.plan, report, calibrated)
@@ -300,7 +303,7 @@ async def _execute(store: Store, asking: Asking, progress: RunDisplay | None, st
         await asking.provider.close()
 
 
-def what_next(store: Store, ran: Ran) -> str:
+def suggest_command(store: Store, ran: Ran) -> str:
     """Return the command to suggest after a run: a report if there are other labels, otherwise a new batch for people."""
     from judge.store.label_rows import labellers
 

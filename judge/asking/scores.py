@@ -22,7 +22,7 @@ INTERVALS: Mapping[str, Any] = {"interval": "bca", "confidence": 0.95}
 def request_of(store: Store, paper: Paper, options: Mapping[str, Any]) -> ScoreRequest:
     """Build the request from the options of a command. Raises UsageError for options that cannot be combined."""
     if options.get("condition") is not None and paper.name in conditions.CONDITIONS:
-        there = conditions.known(paper.name)
+        there = conditions.list_conditions(paper.name)
         raise UsageError(
             f"--condition cannot be used with {paper.name}, which scores each of its conditions separately: {there}"
         )

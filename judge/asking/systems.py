@@ -59,12 +59,12 @@ class FilesImported:
 
 def is_ranking(path: Path) -> bool:
     """Return whether a file is a TREC run: its first line has six columns, and the second column is Q0."""
-    from judge.files import opened
+    from judge.files import open_input
 
     if not path.is_file():
         # The importer, which is chosen by the file's extension, reports a missing file.
         return path.suffix in (".run", ".trec")
-    with opened(path) as handle:
+    with open_input(path) as handle:
         first = next((line for line in handle if line.strip()), b"")
     return _TREC.match(first.decode("utf-8", "replace")) is not None
 
@@ -115,7 +115,7 @@ def import_rows(
     path = Path(name)
     skipped, bad = skipping(outputs.skip_bad)
     numbered = ((number, dict(row)) for number, row in enumerate(rows, 1))
-    records = answers.of_records(
+    records = answers.read_records(
         Records(path, "row", numbered), options, outputs.system, outputs.condition, cells, bad
     )
     done = FilesImported([(path, _add(store, records, _info(options, outputs), skipped, bad, outputs.paper))])

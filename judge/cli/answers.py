@@ -9,7 +9,7 @@ import click
 from judge.cli.generate import generate
 from judge.cli.items import print_labels
 from judge.commands import command
-from judge.console import db_option, emit_json, emit_rows, json_option, say, short
+from judge.console import db_option, emit_json, emit_rows, json_option, print_lines, shorten
 from judge.errors import BadInput, UsageError
 from judge.store import Store, listing
 
@@ -55,13 +55,13 @@ def show(
     for name in ("answer_id", "system", "condition", "cited", "context", "meta", "origin"):
         # Fields that the import did not have are empty.
         if answer[name] not in (None, {}, []):
-            say(f"{name}: {answer[name]}")
+            print_lines(f"{name}: {answer[name]}")
     print_labels(answer["labels"], answer_id)
     for part in (*answer["sentences"], *answer["claims"]):
         cites = f" -> {', '.join(part['cited'])}" if part.get("cited") else ""
         # Models cite passages that the item does not have.
         unknown = f" (refers to no passage: {', '.join(part['unknown'])})" if part.get("unknown") else ""
-        say(f"\n{part['unit_id']}{cites}{unknown}\n{part['text']}")
+        print_lines(f"\n{part['unit_id']}{cites}{unknown}\n{part['text']}")
         print_labels(answer["labels"], part["unit_id"])
 
 
@@ -75,7 +75,7 @@ def _list(system: str | None, condition: str | None, limit: int, db: Path, as_js
         counts = listing.list_systems(store)
     emit_rows("systems", counts, ["system", "condition", "answers", "empty", "sentences", "citations"])
     print()
-    shown = [{**row, "text": short(row["text"], 60)} for row in rows]
+    shown = [{**row, "text": shorten(row["text"], 60)} for row in rows]
     emit_rows("answers", shown, ["answer_id", "text"])
 
 
@@ -98,7 +98,7 @@ def claims(run_name: str, db: Path, as_json: bool) -> None:
 
     with Store.open(db, create=False) as store:
         run = export.find_run(store, run_name)
-        task = export.stored_task(store, run["task"])
+        task = export.read_stored_task(store, run["task"])
         # Only a question with many values lists the claims of an answer in one reply.
         lists = [q.field for q in task.spec.questions if q.many]
         if task.spec.unit != "answer" or not lists:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking import judges
-from judge.cli.score_options import how, interval_options
+from judge.cli.score_options import get_interval_settings, interval_options
 from judge.cli.task_options import field_option, reference_option, whole_runs
 from judge.commands import command
-from judge.console import db_option, emit_json, json_option, notes, say, table
+from judge.console import db_option, emit_json, json_option, notes, print_lines, table
 from judge.store import Store
 
 if TYPE_CHECKING:
@@ -70,16 +70,16 @@ def calibrate(task_name: str, **options: Any) -> None:
             prior=options["prior"],
             field=options["field"],
             reference=options["reference"],
-            **how(options),
+            **get_interval_settings(options),
         )
     result = done.result
     if options["as_json"]:
         emit_json("calibrate", done.as_json())
         return
-    say(_text(result, done.parent, done.reference))
+    print_lines(_text(result, done.parent, done.reference))
     notes(result.notes)
     if done.why is not None:
-        say(f"not stored: {done.why}")
+        print_lines(f"not stored: {done.why}")
     else:
         outcome = "already in the study as" if done.known else "stored as"
         print(f"{outcome} run {done.run_id}; next: {command('judge runs show', done.run_id)}")
@@ -106,7 +106,7 @@ def _text(result: Calibrated, run: Any, word: str | None) -> str:
         lines.append(
             f"{result.n_plain:,} units have a label without probabilities; their labels are unchanged"
         )
-    lines += _said(result, word)
+    lines += _describe_results(result, word)
     return "\n".join(lines)
 
 
@@ -140,7 +140,7 @@ def _fit_text(result: Calibrated) -> str:
     return "fitted: " + ", ".join(parts)
 
 
-def _said(result: Calibrated, word: str | None) -> list[str]:
+def _describe_results(result: Calibrated, word: str | None) -> list[str]:
     """Return sentences that explain the results."""
     if not result.measures:
         return ["there are no labels to compare with, so it is unknown whether calibration helps"]

@@ -12,7 +12,7 @@ from judge.cli.models import model_option
 from judge.cli.options import options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
-from judge.console import db_option, json_option, together
+from judge.console import combine_options, db_option, json_option
 from judge.run_options import RunOptions
 from judge.store import Store
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from judge.runner.plan import Plan
 
 T = TypeVar("T")
-chained = together(
+chained = combine_options(
     model_option(),
     options_of(
         *("limit", "where", "concurrency", "retry", "max", "max_output_tokens", "temperature"),
@@ -33,7 +33,7 @@ chained = together(
 """Adds to a command the options of `judge run` that apply to every run in the chain."""
 
 
-async def in_chain(
+async def run_in_chain(
     store: Store,
     write: Plan,
     check: Plan,
@@ -55,11 +55,11 @@ async def in_chain(
         if checker is not writer:
             # One limit for both models: the probes of the first server are already paid for.
             opened = (
-                await open_patiently(checker, check.less(*filter(None, [write.opened])), store=store)
+                await open_patiently(checker, check.subtract(*filter(None, [write.opened])), store=store)
             ).opened
             # Runs of the second server report its start-up cost themselves. For runs of the first server,
             # that cost reduces the limit.
-            check, write = replace(check, opened=opened), write.less(*filter(None, [opened]))
+            check, write = replace(check, opened=opened), write.subtract(*filter(None, [opened]))
         first = second = Flow(store, writer, write, progress)
         if checker is not writer:
             # One list of reports, so that a limit counts the calls of both models.

@@ -87,7 +87,7 @@ def compare(task_name: str, **options: Any) -> None:
     if options["as_json"]:
         console.emit_json("compare", contest.as_json(comparison))
     else:
-        console.say(_text(comparison))
+        console.print_lines(_text(comparison))
 
 
 def _write_units(path: Path, contest: Contest) -> None:
@@ -151,7 +151,7 @@ def _text(contest: Contest) -> str:
             "undefined" if (change := d.kappa.difference).value is None else f"{change.value:+.3f}",
             span(d.kappa.difference.low, d.kappa.difference.high, True),
             "" if (p := d.kappa.adjusted) is None else "<0.001" if p < 0.0005 else f"{p:.3f}",
-            "shown" if contest.shown(d) else "not shown",
+            "shown" if contest.is_shown(d) else "not shown",
             sum(d.only_first),
             sum(d.only_second),
             sum(d.neither),

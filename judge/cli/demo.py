@@ -139,7 +139,7 @@ async def _label(
     each: int,
     show: bool,
 ) -> tuple[list[TaskResult], Beside | None]:
-    from judge.demo import RELEVANT, SMALL, TASKS, label, put_right
+    from judge.demo import RELEVANT, SMALL, TASKS, calibrate_demo, label
 
     results: list[TaskResult] = []
     beside = None
@@ -155,20 +155,20 @@ async def _label(
                 note(f"   The command is judge run {RELEVANT} -m {SMALL}, on passages with human labels")
                 await small.open()
                 results.append(await label(store, SMALL, small, _run, RELEVANT, limit))
-                if _ended(results):
+                if _all_runs_ended(results):
                     note(
                         f"   Then judge calibrate {RELEVANT} calibrates the judge; each question uses a fit on the other questions"
                     )
-                    beside = put_right(store, results[0])
+                    beside = calibrate_demo(store, results[0])
                     if show:
                         print(demo_text.task(results[0], beside))
-            if language is not None and _ended(results):
+            if language is not None and _all_runs_ended(results):
                 note(f"3. Claims and abstracts: {model} labels up to {each} units in each of three tasks")
                 for name in TASKS:
                     note(f"   The command is judge run {name} -m {model}")
                     results.append(await label(store, model, language, _run, name, each))
                     # After an interruption or an error the next task would end in the same way.
-                    if not _ended(results):
+                    if not _all_runs_ended(results):
                         break
                     if show:
                         print(demo_text.task(results[-1], None))
@@ -179,7 +179,7 @@ async def _label(
     return results, beside
 
 
-def _ended(results: list[TaskResult]) -> bool:
+def _all_runs_ended(results: list[TaskResult]) -> bool:
     """Return whether every run has ended without an error or an interruption."""
     return all(r.report.error is None and not r.report.interrupted for r in results)
 

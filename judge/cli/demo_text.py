@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.asking.judges import compared_json
+from judge.asking.judges import list_comparisons
 from judge.cli.runs import measure_table
 from judge.commands import command
 from judge.console import visible
@@ -42,11 +42,11 @@ def task(result: TaskResult, beside: Beside | None) -> str:
         lines.append(visible(f"  {f.field}: " + ", ".join(f"{value} {n}" for value, n in f.labels.items())))
         lines += ["  " + line for line in measure_table(f.measures).splitlines()]
     if beside is not None:
-        lines += ["", *_beside(beside)]
+        lines += ["", *_describe_comparison(beside)]
     return "\n".join(lines)
 
 
-def _beside(beside: Beside) -> list[str]:
+def _describe_comparison(beside: Beside) -> list[str]:
     done = beside.calibrated
     if done is None or not done.measures:
         return [visible(f"  no calibrated judge: {beside.why_none}")]
@@ -153,7 +153,7 @@ def document(
         # An earlier demo may have labelled all units, and then no time was spent.
         "units_per_second": judged / spent if spent else None,
         "tasks": tasks,
-        "calibrated": None if beside is None else _calibrated(beside),
+        "calibrated": None if beside is None else _describe_calibration(beside),
     }
 
 
@@ -174,10 +174,10 @@ def _task_document(r: TaskResult) -> dict[str, Any]:
     }
 
 
-def _calibrated(beside: Beside) -> dict[str, Any]:
+def _describe_calibration(beside: Beside) -> dict[str, Any]:
     done = beside.calibrated
     return {
         "run": beside.run_id,
         "reason": beside.why_none,
-        "measures": [] if done is None else compared_json(done),
+        "measures": [] if done is None else list_comparisons(done),
     }

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.run import make_plan
-from judge.cli.chain import chained, in_chain
+from judge.cli.chain import chained, run_in_chain
 from judge.cli.runs import measure_table
 from judge.commands import command
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, table, tell
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, print_result, table
 from judge.errors import Exit, UsageError
 from judge.files import format_of
 from judge.run_options import RunOptions
@@ -89,17 +89,17 @@ def generate(model: str, **options: Any) -> int:
     """
     from judge.runner.distractors import Making, make
     from judge.runner.generate import check_names
-    from judge.store.export import known_task
+    from judge.store.export import find_task
 
     task, reading = READINGS[options["way"]]
     # --challenging overrides the definition that belongs to --reading.
     options["reading"] = options["reading"] or reading
-    given = RunOptions.of(options)
+    given = RunOptions.from_options(options)
     with Store.open(options["db"], create=False) as store:
         plan = make_plan(task, model, given, store)
         checker = make_plan("distractor_check", options["check_model"] or model, given, store)
         making = Making(
-            known_task(store, task, options["prompts"]),
+            find_task(store, task, options["prompts"]),
             checker.task,
             options["system"] or model,
             options["slots"],
@@ -110,7 +110,7 @@ def generate(model: str, **options: Any) -> int:
         check_names(making.system)
         with store.run_lock(f"distractors {model} {making.system}"):
             made = asyncio.run(
-                in_chain(
+                run_in_chain(
                     store,
                     plan,
                     checker,
@@ -128,15 +128,15 @@ def _measures(made: MadeDistractors, making: Making) -> list[Measure]:
     # Imported here, because pandas and numpy took a third of the time of a run of 50 units.
     import pandas as pd
 
-    from judge.scores.score import measured_all
+    from judge.scores.score import measure_all
     from judge.scores.urag import distractors as shares
 
     rows = [
         {"question_id": item, "iteration": n, "valid": valid}
         for item, question in made.questions.items()
-        for n, valid in question.tried(making.slots, making.reading, made.iterations)
+        for n, valid in question.list_tried(making.slots, making.reading, made.iterations)
     ]
-    return measured_all(shares(pd.DataFrame(rows, columns=["question_id", "iteration", "valid"])))
+    return measure_all(shares(pd.DataFrame(rows, columns=["question_id", "iteration", "valid"])))
 
 
 def _rows(made: MadeDistractors, making: Making) -> list[dict[str, int]]:
@@ -146,7 +146,7 @@ def _rows(made: MadeDistractors, making: Making) -> list[dict[str, int]]:
         tried = [
             (question, valid)
             for question in made.questions.values()
-            for number, valid in question.tried(making.slots, making.reading, made.iterations)
+            for number, valid in question.list_tried(making.slots, making.reading, made.iterations)
             if number == n
         ]
         written = [d for q, _ in tried if n <= len(q.iterations) for d in q.iterations[n - 1]]
@@ -250,13 +250,13 @@ def export(
     if output.exists():
         raise UsageError(f"-o {output}: the file already exists; choose another file, or delete it first")
     with Store.open(db, create=False) as store:
-        system = made.only_system(store, system)
+        system = made.get_only_system(store, system)
         check = _checker(store, annotator)
         questions_by_item = made.questions(store, system, check)
         chosen = {
             item: (question, question.iterations[number - 1])
             for item, question in questions_by_item.items()
-            if (number := question.chosen(slots, reading)) is not None
+            if (number := question.find_valid(slots, reading)) is not None
         }
         if not chosen:
             raise UsageError(
@@ -278,7 +278,7 @@ def export(
     summary = f"{len(rows)} questions written to {output}, with {slots} distractors each\n"
     summary += f"next: {command('judge items import', format_name, output)}"
     document = {"study": str(db), "system": system, "challenging": reading, **row}
-    tell("distractors_export", document, summary, as_json)
+    print_result("distractors_export", document, summary, as_json)
     if row["left_out"]:
         note(
             f"note: {row['left_out']} questions are not challenging, or it is unknown whether they are: {_WORDS[reading]}"

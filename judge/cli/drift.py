@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.judges import field_of
-from judge.asking.run import in_study, like_run, prepare, task_of
+from judge.asking.run import complete_asking, prepare, task_of, use_settings_of
 from judge.cli.options import judge_options, options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
 from judge.cli.task_options import field_option, reference_option
-from judge.console import db_option, json_option, tell
+from judge.console import db_option, json_option, print_result
 from judge.errors import Exit, UsageError
 from judge.gates import Gate, decide, output_option
 from judge.run_options import RunOptions
@@ -65,7 +65,7 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
 
     if again and anchors is None:
         raise UsageError("--again requires --anchors N")
-    given = RunOptions.of(options)
+    given = RunOptions.from_options(options)
     files = options["output"]
     # A draw tests nothing, and a build would regard its file as a passed test.
     if anchors is not None and (files.junit or files.summaries):
@@ -75,26 +75,28 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
         if run is None and model is not None and anchors is None:
             # A check uses the settings of the draw.
             run = anchor_sets.newest_run(store, task_of(store, task_name, None), given.asked_as or model)
-        model, given = like_run(store, run, model, given)
+        model, given = use_settings_of(store, run, model, given)
         # Checked before a call is made: examples and passages may be missing in this study.
-        prepared = in_study(store, prepare(task_name, model, given, store), given)
+        prepared = complete_asking(store, prepare(task_name, model, given, store), given)
         field = field_of(prepared.plan.task, options["field"])
         progress = Progress(sys.stderr)
         if anchors is not None:
             drawn = anchor_sets.draw(store, prepared, field, anchors, again=again, progress=progress)
             if not isinstance(drawn, anchor_sets.AnchorDraw):
                 return exit_code(drawn)
-            tell(
+            print_result(
                 "drift",
                 {**_about(prepared, field), "drawn": drawn.as_json()},
-                _drawn(drawn),
+                _describe_draw(drawn),
                 options["as_json"],
             )
             return Exit.DONE
         result = drifting.check(store, prepared, field, reference=options["reference"], progress=progress)
         if not isinstance(result, drifting.DriftCheck):
             return exit_code(result)
-    tell("drift", {**_about(prepared, field), "checked": result.as_json()}, _text(result), options["as_json"])
+    print_result(
+        "drift", {**_about(prepared, field), "checked": result.as_json()}, _text(result), options["as_json"]
+    )
     decide(f"judge drift {prepared.plan.task.name} with {prepared.plan.model}", [_gate(result)], files)
     return Exit.DONE
 
@@ -103,7 +105,7 @@ def _about(prepared: Any, field: str) -> dict[str, Any]:
     return {"task": prepared.plan.task.name, "model": prepared.plan.model, "field": field}
 
 
-def _drawn(drawn: AnchorDraw) -> str:
+def _describe_draw(drawn: AnchorDraw) -> str:
     from judge.asking.anchors import CHANGED, REPLIES
 
     lines = [

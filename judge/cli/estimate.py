@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from judge.asking.run import Asking, estimated
-from judge.console import emit_json, note, say
+from judge.asking.run import Asking, estimate_run
+from judge.console import emit_json, note, print_lines
 from judge.errors import Exit
 from judge.store import Store
 from judge.types import Message
@@ -27,7 +27,7 @@ def estimate(store: Store, prepared: Asking, as_json: bool) -> int:
     plan = prepared.plan
     # The prompt is rendered first, because the estimate closes the provider.
     messages = _first_prompt(store, prepared)
-    forecast = estimated(store, prepared)
+    forecast = estimate_run(store, prepared)
     if as_json:
         document = dataclasses.asdict(dataclasses.replace(forecast, price=None))
         document["price"] = None if forecast.price is None else forecast.price.as_json()
@@ -37,7 +37,7 @@ def estimate(store: Store, prepared: Asking, as_json: bool) -> int:
     else:
         _print(plan.task.name, plan.model, forecast)
         for message in messages:
-            say(f"\n--- {message.role}\n{message.content}")
+            print_lines(f"\n--- {message.role}\n{message.content}")
     if forecast.left_out:
         inputs = ", ".join(plan.task.required_inputs)
         note(

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from judge.commands import command
-from judge.console import note, say
+from judge.console import note, print_lines
 from judge.errors import UsageError
 
 # The folder of the embedding model is omitted, because its weights are read from the package.
@@ -35,7 +35,7 @@ def examples(folder: Path) -> None:
     # All targets are checked first, so that nothing is copied if one is refused.
     for path, target in wanted.items():
         # A link could lead the copy into another folder.
-        if target.is_symlink() or (target.exists() and not _same(path, target)):
+        if target.is_symlink() or (target.exists() and not _have_same_content(path, target)):
             raise UsageError(
                 f"{target} already exists with different content; choose another folder: {command('judge examples DIR')}"
             )
@@ -43,12 +43,12 @@ def examples(folder: Path) -> None:
     for path, target in new.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(path.read_bytes())
-    say(
+    print_lines(
         f"copied {len(new)} files into {folder}"
         + (f", {len(wanted) - len(new)} were already there" if len(new) < len(wanted) else "")
     )
     note(f"next: {command('judge items import jsonl', folder / 'noveleval' / 'questions.jsonl')}")
 
 
-def _same(first: Path, second: Path) -> bool:
+def _have_same_content(first: Path, second: Path) -> bool:
     return second.is_file() and first.read_bytes() == second.read_bytes()

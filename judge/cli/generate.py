@@ -70,7 +70,7 @@ def generate(task_name: str, model: str, **options: Any) -> int:
     from judge.runner import contexts, second
     from judge.runner.generate import Generation, check, check_not_imported, check_origin
 
-    given = RunOptions.of(options)
+    given = RunOptions.from_options(options)
     provider = provider_of(model, given)
     with Store.open(options["db"], create=False) as store:
         plan = make_plan(task_name, model, given, store)

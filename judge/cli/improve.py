@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking import judges
-from judge.asking.run import like_run, prepare
+from judge.asking.run import prepare, use_settings_of
 from judge.cli.options import judge_options, options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
 from judge.cli.task_options import field_option
-from judge.console import db_option, json_option, notes, table, tell, write_page
+from judge.console import db_option, json_option, notes, print_result, table, write_page
 from judge.errors import Exit, UsageError
 from judge.gates import output_option
 from judge.labels.words import HELP
@@ -69,16 +69,16 @@ def improve(task_name: str, model: str | None, **options: Any) -> int:
     If the judge already agrees with people as well as they agree with each other, the command does not
     search. Improve the guidelines first, or search with --anyway. Run the same command again to resume.
     """
-    from judge.improve.page import as_html, as_json, written
+    from judge.improve.page import as_html, as_json, write_recipe
     from judge.runner.flow import Halted
 
     pages = [path for path in options["output"].pages if path.suffix.lower() == ".html"]
     recipes = [path for path in options["output"].pages if path not in pages]
     if len(recipes) > 1:
         raise UsageError("--output: specify only one recipe (.yaml)")
-    given = RunOptions.of(options)
+    given = RunOptions.from_options(options)
     with Store.open(options["db"], create=False) as store:
-        model, given = like_run(store, options["like"], model, given)
+        model, given = use_settings_of(store, options["like"], model, given)
         prepared = prepare(task_name, model, given, store)
         rewriter = judges.rewriter_of(options["rewriter"], prepared, given) if options["rewriter"] else None
         try:
@@ -94,10 +94,10 @@ def improve(task_name: str, model: str | None, **options: Any) -> int:
         except Halted as halted:
             return exit_code(halted.report)
     # Only a recipe whose gain was shown on the sealed test is worth a file.
-    path = written(outcome, recipes[0] if recipes else None) if outcome.proved else None
+    path = write_recipe(outcome, recipes[0] if recipes else None) if outcome.proved else None
     for page in pages:
         write_page(page, lambda: as_html(outcome))
-    tell("improve", as_json(outcome, path), _text(outcome, path), options["as_json"])
+    print_result("improve", as_json(outcome, path), _text(outcome, path), options["as_json"])
     notes(outcome.notes)
     if outcome.refused:
         return Exit.ERROR

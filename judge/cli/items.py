@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from judge import console
-from judge.asking.items import MOST_SUGGESTED, from_files, tried
+from judge.asking.items import MOST_SUGGESTED, from_files, preview_import
 from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import base
@@ -23,7 +23,7 @@ skip_option = click.option("--skip-bad", is_flag=True, help="Skip invalid rows a
 
 def map_options(metavar: str, maps: str, labels: str) -> Callable[[F], F]:
     """Return the options `--map` and `--map-label` with these help texts; `metavar` applies to `--map`."""
-    return console.together(
+    return console.combine_options(
         click.option("--map", "maps", multiple=True, metavar=metavar, help=maps),
         click.option("--map-label", "label_maps", multiple=True, metavar="FIELD:OLD=NEW", help=labels),
     )
@@ -97,15 +97,15 @@ def import_(
     field. Nothing from that file is then imported, unless you use --skip-bad.
     """
     from judge.importers.guess import MissingFields
-    from judge.importers.offers import file_rows, offered
-    from judge.importers.paths import numbered_texts
-    from judge.importers.signs import found_format
+    from judge.importers.offers import file_rows, suggest_maps
+    from judge.importers.paths import number_texts
+    from judge.importers.signs import recognise_format
 
     given = Path(format_name)
     # Without FORMAT, the first word is a file. A file that does not exist is recognised by its extension.
     if format_name not in base.names() and (given.is_file() or (given.suffix and not paths)):
         paths = (given, *paths)
-        format_name = found_format(paths)
+        format_name = recognise_format(paths)
         console.note(f"format: {format_name} (detected from the file)")
     importer = base.get(format_name)
     if not paths:
@@ -114,7 +114,7 @@ def import_(
         )
     options = base.Options(
         dataset,
-        console.pairs(numbered_texts(maps), "--map"),
+        console.pairs(number_texts(maps), "--map"),
         read_label_maps(label_maps),
         console.note,
         system=system,
@@ -123,11 +123,11 @@ def import_(
     )
     try:
         if dry_run:
-            done, shown = tried(format_name, paths, options, skip_bad)
+            done, shown = preview_import(format_name, paths, options, skip_bad)
         else:
             done, shown = from_files(db, format_name, paths, options, skip_bad), None
     except MissingFields as lacking:
-        field_maps, strange = offered(lacking.maps, file_rows(format_name, paths[0]), options.maps)
+        field_maps, strange = suggest_maps(lacking.maps, file_rows(format_name, paths[0]), options.maps)
         # What the user typed is not replaced by a suggestion.
         renamed = list(label_maps) or [
             f"{f}:{old}={new}" for f, m in strange.items() for old, new in m.items()
@@ -161,7 +161,7 @@ def import_(
     )
     if dry_run:
         for line in shown or ["no shipped task fits this file"]:
-            console.say(line)
+            console.print_lines(line)
         console.note("dry run: nothing was stored")
         return
     if not console.suggests_next():
@@ -242,11 +242,11 @@ def show(
     for name, value in item.items():
         # Hashes and ids of imports are for programs, which read the document.
         if name not in ("passages", "labels", "content_sha", "import_id") and value not in (None, {}, []):
-            console.say(f"{name}: {value}")
+            console.print_lines(f"{name}: {value}")
     print_labels(item["labels"], item_id)
     for passage in item["passages"]:
         title = f" · {passage['title']}" if passage["title"] else ""
-        console.say(f"\n{passage['passage_id']}{title}\n{passage['text']}")
+        console.print_lines(f"\n{passage['passage_id']}{title}\n{passage['text']}")
         print_labels(item["labels"], passage["passage_id"])
 
 
@@ -262,7 +262,7 @@ def _list(dataset: str | None, imports: bool, limit: int, db: Path, as_json: boo
             datasets = listing.list_datasets(store)
             console.emit_rows("datasets", datasets, ["dataset", "items", "questions", "passages"])
             print()
-            rows = [{**r, "text": console.short(r["claim"] or r["question"], 60)} for r in rows]
+            rows = [{**r, "text": console.shorten(r["claim"] or r["question"], 60)} for r in rows]
         console.emit_rows("items", rows, ["item_id", "passages", "text"], as_json)
 
 
@@ -270,4 +270,4 @@ def print_labels(labels: Iterable[Mapping[str, Any]], unit: str) -> None:
     """Print the labels of one unit, one label per line."""
     for label in labels:
         if label["unit_id"] == unit:
-            console.say(f"  {label['annotator_id']}: {label['field']}={label['value']}")
+            console.print_lines(f"  {label['annotator_id']}: {label['field']}={label['value']}")

@@ -40,7 +40,7 @@ def _allowing(function: F) -> F:
 
     @wraps(function)
     def call(*given: Any, allow: tuple[str, ...], **named: Any) -> Any:
-        return function(*given, allowed=Allowed.of(allow), **named)
+        return function(*given, allowed=Allowed.from_values(allow), **named)
 
     option = click.option(
         "--allow",
@@ -52,7 +52,7 @@ def _allowing(function: F) -> F:
 
 
 @contextmanager
-def _of(db: Path, name: str, allowed: Allowed | None = None) -> Iterator[tuple[Store, Job]]:
+def _open_job(db: Path, name: str, allowed: Allowed | None = None) -> Iterator[tuple[Store, Job]]:
     """Open the study, find a job and lock it for this process. If `allowed` is given, check the job's folder first."""
     with Store.open(db, create=False) as store:
         job = stored.find(store, name)
@@ -64,7 +64,7 @@ def _of(db: Path, name: str, allowed: Allowed | None = None) -> Iterator[tuple[S
 
 
 @contextmanager
-def _served(store: Store, job: Job, allowed: Allowed) -> Iterator[BatchService]:
+def _open_services(store: Store, job: Job, allowed: Allowed) -> Iterator[BatchService]:
     from judge.jobs.follow import service_of
 
     with closing(service_of(store.path, job, allowed)) as service:
@@ -90,11 +90,11 @@ def show(name: str | None, db: Path, as_json: bool, allowed: Allowed) -> None:
         return
     from judge.jobs import follow
 
-    with _of(db, name) as (store, job):
+    with _open_job(db, name) as (store, job):
         if job.base_url is None:
             statuses = [follow.FileStatus(file) for file in stored.files(store, job.job_id)]
         else:
-            with _served(store, job, allowed) as service:
+            with _open_services(store, job, allowed) as service:
                 statuses = follow.poll(store, job, service)
     rows = [
         {
@@ -153,9 +153,9 @@ def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
     from judge.jobs.follow import cancel as stop
 
     with (
-        _of(db, name) as (store, job),
+        _open_job(db, name) as (store, job),
         # A job of files has no server that could stop it.
-        nullcontext() if job.base_url is None else _served(store, job, allowed) as service,
+        nullcontext() if job.base_url is None else _open_services(store, job, allowed) as service,
     ):
         units, stopped, said = stop(store, job, service, release=release)
     print(f"job {job.job_id}: {units:,} units returned to the run, {stopped:,} batches are being cancelled")
@@ -186,11 +186,11 @@ def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, 
     from judge.jobs.read import read_results
 
     # Files named here are chosen by the user, so they need no permission.
-    with _of(db, name, None if results else allowed) as (store, job), _not_beside_live_calls(store, job):
+    with _open_job(db, name, None if results else allowed) as (store, job), _lock_released_run(store, job):
         if results:
             tally = read_results(store, job, results)
         else:
-            with _served(store, job, allowed) as service:
+            with _open_services(store, job, allowed) as service:
                 # Only a batch that is known to be finished is downloaded.
                 follow.poll(store, job, service)
                 follow.fetch(store, job, service)
@@ -200,17 +200,17 @@ def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, 
 
 
 @contextmanager
-def _not_beside_live_calls(store: Store, job: Job) -> Iterator[None]:
+def _lock_released_run(store: Store, job: Job) -> Iterator[None]:
     """If some of the job's units were released, lock the run so that no other command judges its units."""
-    from judge.store.export import named_run, stored_task
+    from judge.store.export import find_named_run, read_stored_task
 
     # Only released units can be in a live call. Late answers from the job must not collide with the answers
     # of that call.
     if not stored.counts(store, job.job_id)["released"]:
         yield
         return
-    run = named_run(store, job.run_id)
-    with store.run_lock(f"{stored_task(store, run['task']).name} {run['model']}"):
+    run = find_named_run(store, job.run_id)
+    with store.run_lock(f"{read_stored_task(store, run['task']).name} {run['model']}"):
         yield
 
 

@@ -47,14 +47,18 @@ def join_file(store: Store, run: dict[str, Any], task: Task, join: Join) -> Iter
     """
     units = _units(store, join)
     judged: dict[str, list[dict[str, Any]]] = {}
-    for row in export.judged(store, run, task):
+    for row in export.read_judged(store, run, task):
         # Later repeats measure the noise of a judge; its label is the first one.
         if row["repeat"] == 0:
-            kept = {"unit": row["unit_id"], "status": row["status"], **row["labels"], **_fitted(row)}
+            kept = {"unit": row["unit_id"], "status": row["status"], **row["labels"], **_describe_fit(row)}
             judged.setdefault(row["item_id"], []).append(kept)
 
     # Only runs that were fitted on labels have the mark, and then all rows have it.
-    own_names = (*task.fields, "status", *_fitted(next((u for some in judged.values() for u in some), {})))
+    own_names = (
+        *task.fields,
+        "status",
+        *_describe_fit(next((u for some in judged.values() for u in some), {})),
+    )
 
     def labels(row: dict[str, Any]) -> dict[str, Any]:
         item_id, unit_ids = units(row)
@@ -67,7 +71,7 @@ def join_file(store: Store, run: dict[str, Any], task: Task, join: Join) -> Iter
     return _table(join, labels, names) if join.is_csv else _lines(join, labels, names)
 
 
-def _fitted(row: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_fit(row: Mapping[str, Any]) -> dict[str, Any]:
     return {export.FITTED: row[export.FITTED]} if export.FITTED in row else {}
 
 
@@ -90,14 +94,14 @@ def _lines(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names
             if not isinstance(row, dict):
                 raise BadInput("not a JSON object", path=str(join.path), line=number)
             _refuse_clash(join, names, row)
-            extra = json.dumps(_at(join, number, labels, row), ensure_ascii=False)
+            extra = json.dumps(_raise_at(join, number, labels, row), ensure_ascii=False)
             # Inserted before the closing brace: writing parsed JSON again would change numbers, escapes and
             # spaces.
             yield body[:-1] + (", " if row else "") + extra[1:] + text[len(body) :]
 
 
 def _table(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names: list[str]) -> Iterator[str]:
-    with files.opened(join.path) as handle:
+    with files.open_input(join.path) as handle:
         delimiter = files.delimiter(join.path, handle)
     consumed: list[str] = []
 
@@ -135,7 +139,7 @@ def _table(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names
                     reason = f"{len(cells)} cells, but the header has {len(header)} columns"
                     raise BadInput(reason, path=str(join.path), line=number)
                 row = {name: cell if cell != "" else None for name, cell in zip(header, cells, strict=True)}
-                added = list(_at(join, number, labels, row).values())
+                added = list(_raise_at(join, number, labels, row).values())
             cells_out = io.StringIO()
             csv.writer(cells_out, delimiter=delimiter, lineterminator="").writerow([_cell(v) for v in added])
             yield body + delimiter + cells_out.getvalue() + text[len(body) :]
@@ -151,7 +155,7 @@ def _readable(lines: Iterator[str], join: Join) -> Iterator[str]:
         ) from e
 
 
-def _at(
+def _raise_at(
     join: Join, number: int, labels: Callable[[dict[str, Any]], dict[str, Any]], row: dict[str, Any]
 ) -> dict[str, Any]:
     try:
@@ -188,12 +192,12 @@ def _units(store: Store, join: Join) -> Units:
         )
         dataset = import_options["dataset"]
     else:
-        dataset, path = join.dataset or _only_dataset(store), join.path
+        dataset, path = join.dataset or _get_only_dataset(store), join.path
         import_options = _import_of(store, dataset, imports)
     maps = import_options["maps"]
     # The importers of benchmarks make items from several files, so only ids can be compared.
     if import_options["format"] not in ("jsonl", "csv"):
-        name = dataset or _only_dataset(store)
+        name = dataset or _get_only_dataset(store)
         return lambda row: (f"{name}:{_id(row, 'id')}", None)
     reader = RowReader(path, Options(dataset, maps), is_csv=join.is_csv)
 
@@ -218,7 +222,7 @@ def _id(row: dict[str, Any], field: str) -> str:
     return identifier(None if value is MISSING else value, field)
 
 
-def _only_dataset(store: Store) -> str:
+def _get_only_dataset(store: Store) -> str:
     names = [d["dataset"] for d in listing.list_datasets(store)]
     if len(names) != 1:
         raise UsageError(f"--join requires --dataset: the study has {', '.join(names) or 'no items'}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from judge.cli.score_options import how
-from judge.cli.score_output import say_lacking, write
-from judge.console import emit_json, say, table
+from judge.cli.score_options import get_interval_settings
+from judge.cli.score_output import print_lacking, write
+from judge.console import emit_json, print_lines, table
 from judge.gates import decide
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def make(
         by=options["by"],
         # Other papers have a --reference of their own, which is already part of the request.
         reference=options["reference"] if paper.corrects else None,
-        **how(options),
+        **get_interval_settings(options),
     )
     if options["as_json"]:
         emit_json("board", leaderboard.as_json())
@@ -53,16 +53,18 @@ def make(
 
 def names_of(store: Store, paper: Paper, wanted: ScoreRequest, systems: Sequence[str]) -> list[str]:
     """Return the systems named by --system; `all` selects every system that the paper can score."""
-    from judge.suites.board import all_systems
+    from judge.suites.board import list_systems
 
-    return all_systems(store, paper, wanted) if tuple(systems) == ("all",) else list(systems)
+    return list_systems(store, paper, wanted) if tuple(systems) == ("all",) else list(systems)
 
 
 def _print(board: Board) -> None:
-    from judge.suites.board_files import columns_of, head, known, legend, number, printed
+    from judge.suites.board_files import columns_of, head, legend, list_known_names, list_printed, number
 
-    say(board.paper.title)
-    say(f"data set {board.dataset}; {len(board.contenders)} {board.axis}s on the rows that all share\n")
+    print_lines(board.paper.title)
+    print_lines(
+        f"data set {board.dataset}; {len(board.contenders)} {board.axis}s on the rows that all share\n"
+    )
     _print_values(board)
     # Without human labels, the column would be empty.
     people = bool(board.corrections)
@@ -74,16 +76,16 @@ def _print(board: Board) -> None:
     lines = [
         [*([row.stratum or "all"] if stratified else []), *_line(board, row, cell, people)]
         for row in board.rows
-        for cell in _ordered(board, row)
+        for cell in _sort_cells(board, row)
     ]
     print(table(columns, lines))
     _print_differences(board, stratified)
     for text in legend(board):
-        say(f"- {text}")
-    for name, known_as in known(board):
-        say(f"- {name} is known as {known_as.name} ({known_as.source})")
-    say_lacking(board.lacking)
-    others = printed(board)
+        print_lines(f"- {text}")
+    for name, known_as in list_known_names(board):
+        print_lines(f"- {name} is known as {known_as.name} ({known_as.source})")
+    print_lacking(board.lacking)
+    others = list_printed(board)
     if others:
         print("\npublished values of the paper, from another judge, other answers and other rows")
         heads = [head(board, c) for c in columns_of(board)]
@@ -134,7 +136,7 @@ def _print_differences(board: Board, stratified: bool) -> None:
             p_value(cell.p_holm),
         ]
         for row in board.rows
-        for cell in _ordered(board, row)
+        for cell in _sort_cells(board, row)
         if cell.p_holm is not None
     ]
     if lines:
@@ -142,17 +144,17 @@ def _print_differences(board: Board, stratified: bool) -> None:
         print(table(columns, lines))
 
 
-def _ordered(board: Board, row: BoardRow) -> list[Cell]:
+def _sort_cells(board: Board, row: BoardRow) -> list[Cell]:
     """Return the cells with the best first, or in the original order if neither high nor low values are better."""
     # For coverage, for example, neither high nor low values are better, so no system is first.
     if not row.better:
         return list(row.cells)
-    from judge.suites.board_files import corrected
+    from judge.suites.board_files import get_corrected
 
     worst = float("-inf")
 
     def goodness(cell: Cell) -> float:
-        shown = corrected(board, row, cell) if row.by_corrected else cell.shared
+        shown = get_corrected(board, row, cell) if row.by_corrected else cell.shared
         # A system whose value is undefined comes last.
         return worst if shown is None or shown.value is None else row.better * shown.value
 
@@ -160,7 +162,7 @@ def _ordered(board: Board, row: BoardRow) -> list[Cell]:
 
 
 def _line(board: Board, row: BoardRow, cell: Cell, people: bool) -> list[Any]:
-    from judge.suites.board_files import corrected, number, span
+    from judge.suites.board_files import get_corrected, number, span
 
     m = cell.shared
     arrow = {1: " ↑", -1: " ↓", 0: ""}[row.better]
@@ -169,6 +171,6 @@ def _line(board: Board, row: BoardRow, cell: Cell, people: bool) -> list[Any]:
         {"best": "best", "tied": "=", "worse": "", "": ""}[cell.mark], m.n_units, number(cell.own_rows.value), cell.own_rows.n_units,
     ]  # fmt: skip
     if people:
-        ppi = corrected(board, row, cell)
+        ppi = get_corrected(board, row, cell)
         values.append("" if ppi is None else number(ppi.value) + span(ppi))
     return values

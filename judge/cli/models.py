@@ -13,7 +13,7 @@ from judge import plugins
 from judge.asking.run import provider_of
 from judge.cli.options import options_of
 from judge.commands import command
-from judge.console import emit_rows, json_option, tell
+from judge.console import emit_rows, json_option, print_result
 from judge.errors import UsageError
 from judge.providers import base
 from judge.providers.base import Provider
@@ -78,16 +78,18 @@ def show(model: str | None, base_url: tuple[str, ...], settings: tuple[str, ...]
     if model is None:
         _list(as_json)
         return
-    provider = provider_of(model, RunOptions.of({"base_url": base_url, "settings": settings}))
+    provider = provider_of(model, RunOptions.from_options({"base_url": base_url, "settings": settings}))
     facts = asyncio.run(_probe(model, provider))
-    tell("model_check", facts, "\n".join(f"{name}: {value}" for name, value in facts.items()), as_json)
+    print_result(
+        "model_check", facts, "\n".join(f"{name}: {value}" for name, value in facts.items()), as_json
+    )
 
 
 def _list(as_json: bool) -> None:
     rows = []
     for vendor in dict.fromkeys([*base.vendors(), *plugins.names("providers")]):
         try:
-            needs = base.needs(vendor)
+            needs = base.get_needs(vendor)
         except plugins.PluginFailed as problem:
             # A broken plugin must not hide the other vendors.
             rows.append({"vendor": vendor, "ready": False, "needs": str(problem), "models": f"{vendor}/NAME"})

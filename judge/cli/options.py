@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from judge.console import TO_READ, Duration, together
+from judge.console import TO_READ, Duration, combine_options
 from judge.errors import UsageError
 from judge.run_options import SEVERAL, WRITTEN, Declared, RunOptions, limits_of
 
@@ -142,16 +142,16 @@ def options_of(*names: str) -> Callable[[F], F]:
     """Add these options from the table `judge.run_options` to a command, in the order of the table."""
     params = [option_of(name) for name in WRITTEN if name in names]
 
-    def give(function: F) -> F:
+    def decorate(function: F) -> F:
         known = getattr(function, "__click_params__", [])
         # click stores options in the order of decorators, with the last decorator first.
         function.__click_params__ = [*known, *reversed(params)]  # type: ignore[attr-defined]
         return function
 
-    return give
+    return decorate
 
 
-judge_options = together(
+judge_options = combine_options(
     click.option("-m", "--model", metavar="TEXT", help="Model of the judge, as vendor/model."),
     click.option("--run", "like", metavar="RUN", help="Use the model and settings of this stored run."),
 )

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from judge.asking.run import make_plan
-from judge.cli.chain import chained, in_chain
+from judge.cli.chain import chained, run_in_chain
 from judge.commands import command
-from judge.console import db_option, emit_json, emit_rows, json_option, note, short
+from judge.console import db_option, emit_json, emit_rows, json_option, note, shorten
 from judge.errors import Exit, UsageError
 from judge.run_options import RunOptions
 from judge.store import Store
@@ -47,12 +47,12 @@ def build(model: str, **options: Any) -> int:
     # The name becomes the beginning of ids, in which : and / are separators.
     if options["into"] is not None and not options["into"].replace("-", "").replace("_", "").isalnum():
         raise UsageError(f"--into '{options['into']}': use only letters, digits, - and _")
-    given = RunOptions.of(options)
+    given = RunOptions.from_options(options)
     with Store.open(options["db"], create=False) as store, store.run_lock(f"pairs {model}"):
         write = make_plan("counter_claim", model, given, store)
         check = make_plan("claim_validity", options["check_model"] or model, given, store)
         built = asyncio.run(
-            in_chain(
+            run_in_chain(
                 store,
                 write,
                 check,
@@ -95,7 +95,7 @@ def list_(dataset: str | None, limit: int, db: Path, as_json: bool) -> None:
     from judge.store import pairs as stored
 
     with Store.open(db, create=False) as store:
-        checked_pairs = stored.checked(store, dataset)
+        checked_pairs = stored.read_checked(store, dataset)
     totals = stored.counts(checked_pairs)
     rows = [
         {
@@ -113,8 +113,8 @@ def list_(dataset: str | None, limit: int, db: Path, as_json: bool) -> None:
     shown = [
         {
             **row,
-            "claim": short(str(row["claim"]), 40),
-            "counter_claim": short(str(row["counter_claim"]), 40),
+            "claim": shorten(str(row["claim"]), 40),
+            "counter_claim": shorten(str(row["counter_claim"]), 40),
             "kept": {True: "yes", False: "no", None: ""}[row["kept"]],
         }
         for row in rows

@@ -12,10 +12,10 @@ from judge.asking.judges import field_of
 from judge.cli.estimate import estimate
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code, finish
-from judge.cli.score_options import how, interval_options
+from judge.cli.score_options import get_interval_settings, interval_options
 from judge.cli.task_options import field_option, reference_option, whole_runs
 from judge.commands import command
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, say, table
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, print_lines, table
 from judge.errors import UsageError
 from judge.files import RECIPE, format_of
 from judge.run_options import RunOptions
@@ -65,8 +65,8 @@ def panel(task_name: str, **options: Any) -> None:
     """
     from judge.derive import name_of
     from judge.derive.pool import agreement
-    from judge.improve.panel import of_runs
-    from judge.labels.annotators import shown_names
+    from judge.improve.panel import from_runs
+    from judge.labels.annotators import make_short_names
     from judge.store import export
 
     target = options["recipe"]
@@ -76,18 +76,20 @@ def panel(task_name: str, **options: Any) -> None:
     if target is not None and not target.resolve().parent.is_dir():
         raise UsageError(f"{target}: its folder does not exist")
     with Store.open(options["db"], create=False) as store:
-        task = export.known_task(store, task_name)
+        task = export.find_task(store, task_name)
         field, method = field_of(task, options["field"]), options["method"]
-        made = panels.pooled(store, options["runs"], field, method, task.task_id)
+        made = panels.pool_runs(store, options["runs"], field, method, task.task_id)
         pool_table, pooled, run_id = made.table, made.pooled, made.run_id
-        recipe = None if target is None else of_runs(pool_table, field, method)
+        recipe = None if target is None else from_runs(pool_table, field, method)
         kept = (run_id, name_of(pool_table, method), pool_table.task.name)
         # Two runs of the same model need more than its name.
         names = [
-            *shown_names([*((r["run_id"], r["model"], r["task"]) for r in pool_table.runs), kept]).values()
+            *make_short_names(
+                [*((r["run_id"], r["model"], r["task"]) for r in pool_table.runs), kept]
+            ).values()
         ]
         word, rows, remarks = agreement(
-            pool_table, field, pooled, run_id, options["reference"], **how(options)
+            pool_table, field, pooled, run_id, options["reference"], **get_interval_settings(options)
         )
     if recipe is not None:
         target.write_text(recipe.text(), encoding="utf-8")
@@ -98,7 +100,9 @@ def panel(task_name: str, **options: Any) -> None:
         emit_json("panel", document(made, word, rows, remarks))
         return
     n = int(pooled.only.sum())
-    say(f"{method} of {len(names) - 1} judges on {n:,} units of {pool_table.task.name}, field {field}")
+    print_lines(
+        f"{method} of {len(names) - 1} judges on {n:,} units of {pool_table.task.name}, field {field}"
+    )
     print(
         f"all agree on {pooled.unanimous:,} of the {pooled.n_full:,} units that every member labelled"
         + (f"; {pooled.n_tied:,} units are tied and have no label" if method == "majority" else "")
@@ -148,7 +152,7 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
         )
     with Store.open(options["db"], create=False) as store:
         members = panels.members(store, task_name, recipe, given)
-        every = [asking.in_study(store, member, given) for member in members]
+        every = [asking.complete_asking(store, member, given) for member in members]
         if options["is_estimate"]:
             return max(estimate(store, member, options["as_json"]) for member in every)
 
@@ -160,14 +164,16 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
 
         done, made = panels.run(store, recipe, every, ask)
         last = done[-1]
-        then = asking.what_next(store, last)
+        then = asking.suggest_command(store, last)
     if made is None:
         return finish(last.plan, last.report, options, then)
     if options["as_json"]:
         emit_json("panel", document(made, None, [], []))
     else:
         n, pooled = int(made.pooled.only.sum()), made.pooled
-        say(f"run {made.run_id}: {recipe.method} of {len(done)} judges on {n:,} units of {recipe.task}")
+        print_lines(
+            f"run {made.run_id}: {recipe.method} of {len(done)} judges on {n:,} units of {recipe.task}"
+        )
         print(f"all agree on {pooled.unanimous:,} of the {pooled.n_full:,} units that every member labelled")
         if any(ran.report.price is not None for ran in done):
             print(f"cost: ${sum(ran.report.spent.cost for ran in done):.4f}")

@@ -25,7 +25,7 @@ def plugins(as_json: bool) -> None:
     plugin. If a plugin fails, the reason is shown, and the other plugins still work. To write a plugin, see
     docs/plugins.md.
     """
-    every = registry.every(built_in())
+    every = registry.load_all(list_built_in())
     # Providers are created too, because attributes that the runner uses may be set only then.
     every = [
         replace(p, problem=providers.problem_of(p.name)) if p.kind == "providers" and not p.problem else p
@@ -35,7 +35,7 @@ def plugins(as_json: bool) -> None:
     emit_rows("plugins", rows, COLUMNS, as_json)
 
 
-def built_in() -> dict[str, list[str]]:
+def list_built_in() -> dict[str, list[str]]:
     """Return the built-in names of each kind, which a plugin cannot use."""
     from judge.stats import METRICS
 

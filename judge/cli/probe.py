@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.judges import field_of
-from judge.asking.run import like_run, make_plan, provider_of
+from judge.asking.run import make_plan, provider_of, use_settings_of
 from judge.cli.options import judge_options, options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
 from judge.cli.task_options import field_option
-from judge.console import TO_READ, TO_WRITE, db_option, json_option, table, tell
+from judge.console import TO_READ, TO_WRITE, db_option, json_option, print_result, table
 from judge.errors import BadInput, Exit, UsageError
 from judge.gates import Gate, decide, output_option
 from judge.run_options import RunOptions
@@ -102,9 +102,9 @@ def probe(task_name: str, model: str | None, **options: Any) -> int:
     from judge.runner.probe import Wanted, as_json
 
     limits = _limits(options["fail_over"])
-    given = RunOptions.of(options)
+    given = RunOptions.from_options(options)
     with Store.open(options["db"], create=False) as store:
-        model, given = like_run(store, options["like"], model, given)
+        model, given = use_settings_of(store, options["like"], model, given)
         # Units are always drawn with the same seed, so that two probes use the same units.
         given = replace(given, sample=0)
         plan = make_plan(task_name, model, given, store)
@@ -129,7 +129,7 @@ def probe(task_name: str, model: str | None, **options: Any) -> int:
     gates = _gates(results.rows, limits, options["on"])
     document = {"task": plan.task.name, "model": plan.model, "field": wanted.field, **as_json(results)}
     document["failed"] = [gate.name for gate in gates if not gate.passed]
-    tell("probe", document, _text(results, plan.task.name, plan.model), options["as_json"])
+    print_result("probe", document, _text(results, plan.task.name, plan.model), options["as_json"])
     decide(f"judge probe {plan.task.name} with {plan.model}", gates, options["output"])
     return Exit.DONE
 
@@ -181,7 +181,7 @@ def _limits(given: tuple[str, ...]) -> dict[str, float]:
     return limits
 
 
-def _looked_at(row: ProbeOutcome, on: str) -> float:
+def _get_gated_value(row: ProbeOutcome, on: str) -> float:
     # An undefined rate fails every limit.
     value = row.rate.value if on == "value" or row.rate.high is None else row.rate.high
     return 1.0 if value is None else value
@@ -195,7 +195,7 @@ def _gates(rows: list[ProbeOutcome], limits: dict[str, float], on: str) -> list[
         # A probe that does not apply to the model or the units is not a failure of the judge.
         if limit is None or row.why is not None:
             continue
-        seen = _looked_at(row, on)
+        seen = _get_gated_value(row, on)
         rate = f"{row.probe} ({on}) is {seen:.3f}"
         if row.rate.value is None:
             rate = f"{row.probe} is undefined: {row.rate.reason}"
@@ -226,7 +226,7 @@ def _text(probed: Probed, task: str, model: str) -> str:
             row.flips,
             row.rate.n_units,
             row.lost,
-            _meant(row),
+            _explain_rate(row),
         ]
         for row in probed.rows
     ]
@@ -245,7 +245,7 @@ def _text(probed: Probed, task: str, model: str) -> str:
     return "\n".join(lines)
 
 
-def _meant(row: ProbeOutcome) -> str:
+def _explain_rate(row: ProbeOutcome) -> str:
     if row.why is not None or row.rate.reason:
         return row.rate.reason or ""
     if row.towards is None:

@@ -9,7 +9,7 @@ import click
 from judge.asking import judges
 from judge.cli.task_options import check_files, field_option, reference_option, whole_runs
 from judge.commands import command
-from judge.console import INSIDE, db_option, json_option, note, table, tell, write_page
+from judge.console import INSIDE, db_option, json_option, note, print_result, table, write_page
 from judge.errors import Exit, UsageError
 from judge.gates import Gate, decide, output_option
 from judge.store import Store
@@ -88,7 +88,7 @@ def route(task_name: str, **options: Any) -> int:
         with Store.open(options["db"], create=False) as store:
             again = check_again(store, options["check"], since)
         gate = _gate(again)
-        tell("route-check", again.as_json(), gate.why, options["as_json"])
+        print_result("route-check", again.as_json(), gate.why, options["as_json"])
         decide(f"judge route {task_name} --check {again.run}", [gate], files)
         return Exit.DONE
     for page in files.pages:
@@ -107,13 +107,13 @@ def route(task_name: str, **options: Any) -> int:
         )
     for page in files.pages:
         write_page(page, lambda: as_html(chosen))
-    tell("route", routing.as_json(chosen, kept), _text(chosen), options["as_json"])
+    print_result("route", routing.as_json(chosen, kept), _text(chosen), options["as_json"])
     if files.junit or files.summaries:
-        why = f"a guarantee of {chosen.agree:.0%} at {chosen.confidence:.0%} " + (
+        reason = f"a guarantee of {chosen.agree:.0%} at {chosen.confidence:.0%} " + (
             "is shown" if chosen.at is not None else "is not shown by any threshold"
         )
         decide(
-            f"judge route {task_name}", [Gate("the guarantee is shown", chosen.at is not None, why)], files
+            f"judge route {task_name}", [Gate("the guarantee is shown", chosen.at is not None, reason)], files
         )
     # Without files no gate is reported, but the exit code is the same.
     if chosen.at is None:
@@ -142,11 +142,11 @@ def _gate(again: RouteCheck) -> Gate:
     result = "holds" if again.holds else "is broken" if again.is_broken else "is not shown"
     share = "" if not again.units else f", agreement {1 - again.wrong / again.units:.3f}"
     newer = "" if again.since is None else f" judged since {again.since}"
-    why = (
+    reason = (
         f"the guarantee of {again.agree:.0%} agreement with {again.reference} {result}: {again.units:,} accepted units{newer} with labels "
         f"that were not used to test it ({again.questions:,} questions), {again.wrong:,} wrong{share}, p {again.p:.4f}, level {again.level:.4g}"
     )
-    return Gate("the guarantee of the route holds", again.holds, why)
+    return Gate("the guarantee of the route holds", again.holds, reason)
 
 
 def _text(routing: Route) -> str:

@@ -15,9 +15,9 @@ from judge.cli.models import model_option
 from judge.cli.options import Sectioned, options_of
 from judge.cli.panel import run_panel
 from judge.cli.progress import Progress
-from judge.cli.run_result import finish, unparsed_text
+from judge.cli.run_result import describe_unparsed, finish
 from judge.commands import command
-from judge.console import db_option, emit_json, json_option, note, notes, say
+from judge.console import db_option, emit_json, json_option, note, notes, print_lines
 from judge.errors import Exit, UsageError
 from judge.run_options import WRITTEN, RunOptions
 from judge.store import Store
@@ -63,7 +63,7 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
     To resume, run the same command again. No request is sent twice. With --offline, the requests are written
     to files for another program. To import its results, use judge jobs read.
     """
-    given = RunOptions.of(options)
+    given = RunOptions.from_options(options)
     _check_ways(options)
     # A recipe may describe a panel, and each of its members has its own run.
     if given.recipe is not None and (code := run_panel(task_name, model, given, options)) is not None:
@@ -77,7 +77,7 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
     with Store.open(options["db"], create=False) as store:
         prepared = asking.prepare(task_name, model, given, store)
         notes(prepared.notes)
-        prepared = asking.in_study(store, prepared, given)
+        prepared = asking.complete_asking(store, prepared, given)
         if options["is_estimate"]:
             return estimate(store, prepared, options["as_json"])
         if options["offline"] is not None:
@@ -86,8 +86,8 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
             ran = run_in_batches(store, prepared, given, note)
         else:
             ran = asking.run(store, prepared, Progress(sys.stderr))
-        then = asking.what_next(store, ran)
-        unparsed = unparsed_text(store, ran.report.run_id, ran.report.ended)
+        then = asking.suggest_command(store, ran)
+        unparsed = describe_unparsed(store, ran.report.run_id, ran.report.ended)
     if ran.calibrated is not None:
         note(f"calibrated by the recipe: run {ran.calibrated}")
     return finish(ran.plan, ran.report, options, then, unparsed)
@@ -110,7 +110,7 @@ def _write(store: Store, prepared: asking.Asking, given: RunOptions, options: di
     """Write the requests of the run to files for another program."""
     done = write_files(store, prepared, given, options["offline"])
     if options["as_json"]:
-        emit_json("jobs_write", _written_as_json(done))
+        emit_json("jobs_write", _describe_job(done))
     else:
         _print_written(done)
     notes(done.notes)
@@ -119,7 +119,7 @@ def _write(store: Store, prepared: asking.Asking, given: RunOptions, options: di
     return Exit.INCOMPLETE if done.stopped else Exit.DONE
 
 
-def _written_as_json(done: Written) -> dict[str, Any]:
+def _describe_job(done: Written) -> dict[str, Any]:
     """Return the job and its files as the JSON document that `judge run --offline --json` prints."""
     job = done.job
     return {
@@ -150,7 +150,7 @@ def _print_written(done: Written) -> None:
     cost = (
         "" if job.most_cost is None or done.price is None else f", ${job.most_cost:.4f} ({done.price.source})"
     )
-    say(f"job {job.job_id} of run {done.run_id}: {done.lines:,} requests for {done.n_units:,} units")
-    say(f"{len(done.files):,} files ({size:,.1f} MB) in {job.folder}")
+    print_lines(f"job {job.job_id} of run {done.run_id}: {done.lines:,} requests for {done.n_units:,} units")
+    print_lines(f"{len(done.files):,} files ({size:,.1f} MB) in {job.folder}")
     print(f"at most {job.most_tokens:,} tokens{cost}")
     print(f"next: run the requests, then: {command('judge jobs read', job.job_id, 'RESULTS')}")

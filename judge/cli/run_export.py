@@ -21,9 +21,9 @@ from judge.console import csv_cell, json_text, note
 from judge.errors import BadInput, MissingExtra
 from judge.files import whole_file
 from judge.prompts.load import Task
-from judge.scores.grades import graded_field, grades_of
+from judge.scores.grades import find_graded_field, grades_of
 from judge.store.derived import folds
-from judge.store.export import COLUMNS, FITTED, judged
+from judge.store.export import COLUMNS, FITTED, read_judged
 from judge.store.span_labels import COLUMNS as SPAN_COLUMNS
 from judge.store.study import Store
 
@@ -40,7 +40,7 @@ def write_parquet(output: Path, store: Store, run: dict[str, Any], task: Task) -
     """Write a run's labels to a Parquet file and return the number of rows. Raises MissingExtra if pyarrow is missing."""
     fitted = None in folds(store.conn, run["run_id"]).values()
     with whole_file(output.resolve()) as partial:
-        return _write_parquet(partial, judged(store, run, task), task, fitted)
+        return _write_parquet(partial, read_judged(store, run, task), task, fitted)
 
 
 def _write_parquet(path: Path, rows: Iterator[dict[str, Any]], task: Task, fitted: bool) -> int:
@@ -53,7 +53,7 @@ def _write_parquet(path: Path, rows: Iterator[dict[str, Any]], task: Task, fitte
     schema, masses = _schema(pyarrow, task, fitted)
     count = 0
     with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
-        while some := [_flat(row, masses) for row in islice(rows, ROWS)]:
+        while some := [_flatten(row, masses) for row in islice(rows, ROWS)]:
             writer.write_table(pyarrow.Table.from_pylist(some, schema))
             count += len(some)
     return count
@@ -83,7 +83,7 @@ def _schema(pyarrow: Any, task: Task, fitted: bool) -> tuple[Any, dict[str, list
     return pyarrow.schema(columns, metadata=metadata), masses
 
 
-def _flat(row: Mapping[str, Any], masses: Mapping[str, list[str]]) -> dict[str, Any]:
+def _flatten(row: Mapping[str, Any], masses: Mapping[str, list[str]]) -> dict[str, Any]:
     flat = {name: value for name, value in row.items() if name not in ("labels", "distributions")}
     for field, label in row["labels"].items():
         flat[field] = label
@@ -102,7 +102,7 @@ def qrels(
 
     Raises UsageError if the field has no grades, and BadInput if a unit is not a passage or an id contains white space.
     """
-    field = field or graded_field(task, given)
+    field = field or find_graded_field(task, given)
     grades = grades_of(task, field, given)
     return _lines(rows, field, grades)
 
@@ -139,7 +139,7 @@ def _lines(rows: Iterator[dict[str, Any]], field: str, grades: Mapping[str, int]
 
 
 def text_lines(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> Iterator[str]:
-    """Yield the rows of `judged` as lines of JSONL or CSV; CSV begins with the column names."""
+    """Yield the rows of `read_judged` as lines of JSONL or CSV; CSV begins with the column names."""
     if form == "jsonl":
         yield from (json_text(row) + "\n" for row in rows)
         return
@@ -177,16 +177,16 @@ def write_lines(output: Path | None, lines: Iterator[str]) -> int:
     number of lines.
     """
     if output is None:
-        return _put(sys.stdout, lines)
+        return _write_lines(sys.stdout, lines)
     # A device or pipe is written to directly, because replacing it would destroy it.
     if output.exists() and not output.is_file():
         with output.open("w", encoding="utf-8", newline="") as file:
-            return _put(file, lines)
+            return _write_lines(file, lines)
     with whole_file(output.resolve()) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        return _put(file, lines)
+        return _write_lines(file, lines)
 
 
-def _put(file: IO[str], lines: Iterator[str]) -> int:
+def _write_lines(file: IO[str], lines: Iterator[str]) -> int:
     count = 0
     for line in lines:
         file.write(line)

@@ -10,7 +10,7 @@ import click
 from judge.cli.items import map_options, read_label_maps
 from judge.cli.tasks import prompts_option
 from judge.commands import command
-from judge.console import TO_READ, db_option, emit_json, json_option, note, pairs, say
+from judge.console import TO_READ, db_option, emit_json, json_option, note, pairs, print_lines
 from judge.errors import UsageError
 from judge.store import Store
 
@@ -88,11 +88,11 @@ def import_(
         note(f"the study already has this table as run {kept.run_id}; nothing was added")
         return
     by_status = ", ".join(f"{n:,} {status}" for status, n in counts.items() if n)
-    say(f"run {kept.run_id}: {task.name}, {model}: {by_status}")
+    print_lines(f"run {kept.run_id}: {task.name}, {model}: {by_status}")
 
 
 def _task(store: Store, name: str | None, prompts: Path | None) -> Task:
-    from judge.store.export import known_task
+    from judge.store.export import find_task
 
     known = [row[0] for row in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
     if name is None and len(known) != 1:
@@ -102,4 +102,4 @@ def _task(store: Store, name: str | None, prompts: Path | None) -> Task:
             else f"to list the tasks: {command('judge tasks show')}"
         )
         raise UsageError(f"specify the task of the labels with --task; {available}")
-    return known_task(store, name or known[0], prompts)
+    return find_task(store, name or known[0], prompts)

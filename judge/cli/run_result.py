@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.commands import command
-from judge.console import emit_json, note, notes, short, suggests_next
+from judge.console import emit_json, note, notes, shorten, suggests_next
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MOST_OF_REPLY = 120
 def finish(
     plan: Plan, report: RunReport, options: dict[str, Any], then: str, unparsed: Sequence[str] = ()
 ) -> int:
-    """Print the result of a run, and return its exit code. `unparsed` has lines of `unparsed_text`."""
+    """Print the result of a run, and return its exit code. `unparsed` has lines of `describe_unparsed`."""
     from judge.runner.plan import STATUSES
 
     document = report.as_json(plan)
@@ -66,19 +66,19 @@ def finish(
     return code
 
 
-def unparsed_text(store: Store, run_id: str, counts: Mapping[str, int]) -> list[str]:
+def describe_unparsed(store: Store, run_id: str, counts: Mapping[str, int]) -> list[str]:
     """Return a sample of the unparsed replies and the command to type next, if most replies are unparsed.
 
     `counts` maps each status to its number of replies.
     """
-    from judge.store.export import named_run
-    from judge.store.runs import unparsed_sample
+    from judge.store.export import find_named_run
+    from judge.store.runs import read_unparsed_sample
 
     n, total = counts.get("unparsed", 0), sum(counts.values())
     if 2 * n <= total:
         return []
-    run = named_run(store, run_id)
-    reply = unparsed_sample(store.conn, run_id)
+    run = find_named_run(store, run_id)
+    reply = read_unparsed_sample(store.conn, run_id)
     # The run stores the form that was used, even if the command had `auto`.
     mode = json.loads(run["options"]).get("mode")
     if mode in ("codes", "words"):
@@ -86,7 +86,7 @@ def unparsed_text(store: Store, run_id: str, counts: Mapping[str, int]) -> list[
         advice = f"the model does not answer with the requested {form}. Request JSON instead"
     else:
         advice, more = "retry them, or choose another model", ("--retry", "unparsed")
-    sample = f", such as {short(reply, MOST_OF_REPLY)!r}" if reply is not None else ""
+    sample = f", such as {shorten(reply, MOST_OF_REPLY)!r}" if reply is not None else ""
     # The whole command is repeated, because the address and other options are needed again.
     repeated = suggests_next() and not _has_password()
     line = (

@@ -75,12 +75,12 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
     from judge.labels.origin import describe_origin
     from judge.scores.gold import compare
     from judge.store import export
-    from judge.store.runs import PROBES, unparsed_sample
+    from judge.store.runs import PROBES, read_unparsed_sample
 
     with Store.open(db, create=False) as store:
         run = export.find_run(store, run_name)
-        unparsed = unparsed_sample(store.conn, run["run_id"]) if run["unparsed"] else None
-        task = export.stored_task(store, run["task"])
+        unparsed = read_unparsed_sample(store.conn, run["run_id"]) if run["unparsed"] else None
+        task = export.read_stored_task(store, run["task"])
         results = compare(store, task, run["run_id"])
         origin_text = describe_origin(store, run["run_id"])
         # Gold labels that were renamed on import may explain a surprising agreement.
@@ -89,9 +89,9 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
         console.emit_json("run_show", {**run, "label_maps": maps, "fields": [r.as_json() for r in results]})
         return
     for name in ("run_id", "task", "model", "resolved_model", "options", "provider", "started", "finished"):
-        console.say(f"{name}: {run[name]}")
+        console.print_lines(f"{name}: {run[name]}")
     if origin_text:
-        console.say(f"origin: {origin_text}")
+        console.print_lines(f"origin: {origin_text}")
     counts = " · ".join(f"{run[s]} {s}" for s in ("ok", "unparsed", "refused", "truncated", "failed"))
     print(
         f"units: {run['units']} ({counts}); {run['input_tokens']:,} tokens in, {run['output_tokens']:,} out"
@@ -99,11 +99,11 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
         + "\n"
     )
     if unparsed is not None:
-        console.say(f"an unparsed reply: {console.short(unparsed, MOST_OF_REPLY)!r}\n")
+        console.print_lines(f"an unparsed reply: {console.shorten(unparsed, MOST_OF_REPLY)!r}\n")
     if (probes := run["provider"].get(PROBES)) is not None:
         print(f"test calls to the server: {probes_told(probes)}\n")
     for field, words in maps.items():
-        console.say(f"labels of '{field}' were mapped on import: {words}")
+        console.print_lines(f"labels of '{field}' were mapped on import: {words}")
     print_results(results)
 
 
@@ -119,7 +119,7 @@ def print_results(results: list[Any]) -> None:
     """Print the label counts and the agreement of each field, or the reason why there is none."""
     for result in results:
         shares = ", ".join(f"{value} {n}" for value, n in result.labels.items())
-        console.say(f"{result.field} ({result.level}): {shares or 'no labels'}")
+        console.print_lines(f"{result.field} ({result.level}): {shares or 'no labels'}")
         if result.outside:
             console.note(
                 f"note: gold labels of '{result.field}' that the task does not declare were left out: {result.outside}"
@@ -223,11 +223,13 @@ def export(
         raise UsageError("--to parquet requires an output file: -o FILE.parquet")
     with Store.open(db, create=False) as store:
         run = reading.find_run(store, run_name)
-        task = reading.stored_task(store, run["task"])
+        task = reading.read_stored_task(store, run["task"])
         if joined is not None:
             lines = join_file(store, run, task, joined)
         elif form == "qrels":
-            lines = qrels(reading.judged(store, run, task), task, field, console.pairs(grades, "--grade"))
+            lines = qrels(
+                reading.read_judged(store, run, task), task, field, console.pairs(grades, "--grade")
+            )
         elif form == "spans":
             lines = span_lines(span_labels(store, run["run_id"], task.fields))
         elif form == "parquet":
@@ -236,7 +238,7 @@ def export(
             console.note(f"{count} rows in {output}")
             return
         else:
-            lines = text_lines(reading.judged(store, run, task), form, task.fields)
+            lines = text_lines(reading.read_judged(store, run, task), form, task.fields)
         count = write_lines(output, lines)
     # The line of column names is not a row.
     header = joined.is_csv if joined is not None else form in ("csv", "spans")

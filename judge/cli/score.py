@@ -13,7 +13,7 @@ from judge.cli.options import Sectioned
 from judge.cli.score_compare import compare
 from judge.cli.score_gates import score_gate_options, score_gates, thresholds
 from judge.cli.score_output import emit, write
-from judge.console import db_option, json_option, note, say, together
+from judge.console import combine_options, db_option, json_option, note, print_lines
 from judge.errors import Exit, UsageError
 from judge.gates import decide, output_option
 from judge.store import Store
@@ -73,16 +73,16 @@ def _command(paper: Paper) -> click.Command:
     @click.command(
         paper.name, help=_help(paper), short_help=paper.title, cls=Sectioned, sections=_sections(paper)
     )
-    @together(*([score_options.systems_option] if paper.has_systems else []))
-    @together(*([score_options.condition_option] if paper.corrects else []))
+    @combine_options(*([score_options.systems_option] if paper.has_systems else []))
+    @combine_options(*([score_options.condition_option] if paper.corrects else []))
     @score_options.dataset_option
     @score_options.part_option
     @score_options.by_option
     @score_options.paper_options(paper)
     @score_options.runs_option
-    @together(*([judges_option] if paper.is_judged else []))
+    @combine_options(*([judges_option] if paper.is_judged else []))
     @click.option("--partial", is_flag=True, help="Score incomplete data, and show the coverage.")
-    @together(*([reference_option] if paper.corrects else []))
+    @combine_options(*([reference_option] if paper.corrects else []))
     @score_options.interval_options
     @score_gate_options
     @output_option(
@@ -97,7 +97,7 @@ def _command(paper: Paper) -> click.Command:
     @json_option
     @db_option
     def command(**options: Any) -> int:
-        from judge.suites.board import of_one
+        from judge.suites.board import make_single
         from judge.suites.result import score as scored
 
         # Papers without systems, judges or a correction do not have these options.
@@ -126,16 +126,16 @@ def _command(paper: Paper) -> click.Command:
                     judges=options["judges"],
                     by=options["by"],
                     reference=options["reference"] if paper.corrects else None,
-                    **score_options.how(options),
+                    **score_options.get_interval_settings(options),
                 )
             except Incomplete as missing:
-                return tell_missing(missing, paper, options["db"])
+                return print_missing(missing, paper, options["db"])
         # A limit applies to the whole data; measures of a stratum have the same names.
         measures = [line.measure for line in result.lines if not line.stratum]
         # Checked before anything is printed, because a wrong name is a usage error.
         gates = score_gates(limits, measures, options["on"])
         emit(result, options["as_json"])
-        write(options["output"].pages, "score", result.as_json(), of_one(result, options["confidence"]))
+        write(options["output"].pages, "score", result.as_json(), make_single(result, options["confidence"]))
         title = f"judge score {paper.name}" + (f" of {result.system}" if result.system else "")
         decide(title, gates, options["output"])
         return Exit.DONE
@@ -170,7 +170,7 @@ def _help(paper: Paper) -> str:
     return f"{paper.title}.\n\n\b\njudge score {paper.name}\njudge score {paper.name} --part {paper.parts[0].name} --json\n\n\b\nParts:\n{parts}"
 
 
-def tell_missing(missing: Incomplete, paper: Paper, db: Path) -> int:
+def print_missing(missing: Incomplete, paper: Paper, db: Path) -> int:
     """Print the missing steps on stderr and their commands on stdout, which can be piped into a shell."""
     note(f"judge: the score '{paper.name}' is incomplete:")
     for step in missing.steps:
@@ -179,7 +179,7 @@ def tell_missing(missing: Incomplete, paper: Paper, db: Path) -> int:
         "run these commands, then repeat this one (judge suite does both; --partial scores the existing data):"
     )
     for step in missing.steps:
-        say(step.command())
+        print_lines(step.command())
     return Exit.ERROR
 
 

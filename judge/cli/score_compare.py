@@ -8,9 +8,15 @@ import click
 
 from judge.asking.scores import request_from
 from judge.cli.score_gates import worse_gates
-from judge.cli.score_options import condition_option, dataset_option, how, interval_options, runs_option
+from judge.cli.score_options import (
+    condition_option,
+    dataset_option,
+    get_interval_settings,
+    interval_options,
+    runs_option,
+)
 from judge.cli.score_output import write_whole
-from judge.console import csv_text, db_option, document, emit_json, json_option, say, table
+from judge.console import csv_text, db_option, document, emit_json, json_option, print_lines, table
 from judge.errors import UsageError
 from judge.gates import decide, output_option
 from judge.store import Store
@@ -98,10 +104,16 @@ def compare(first: str, second: str, **options: Any) -> None:
             )
         wanted = request_from(options, models=models, runs=runs)
         if on_systems:
-            comparison = systems(store, papers, first, second, wanted, **how(options))
+            comparison = systems(store, papers, first, second, wanted, **get_interval_settings(options))
         else:
             comparison = swap(
-                store, papers, first, second, wanted, reference=options["reference"], **how(options)
+                store,
+                papers,
+                first,
+                second,
+                wanted,
+                reference=options["reference"],
+                **get_interval_settings(options),
             )
     # Checked before anything is printed, because a wrong name is a usage error.
     gates = worse_gates(options["fail_if_worse"], comparison.differences, papers, options["confidence"])
@@ -121,7 +133,7 @@ def _show(swap: Swap, as_json: bool) -> None:
         emit_json("score_compare", swap.as_json())
         return
     rows = _rows(swap)
-    say(f"A: {swap.first.name}\nB: {swap.second.name}\n")
+    print_lines(f"A: {swap.first.name}\nB: {swap.second.name}\n")
     print(table([*rows[0]] if rows else ["paper"], [[*row.values()] for row in rows]))
     undefined = [
         f"{d.first.measure}: {d.difference.reason}"
@@ -130,7 +142,7 @@ def _show(swap: Swap, as_json: bool) -> None:
         if d.difference.reason
     ]
     for text in dict.fromkeys([*undefined, *swap.notes]):
-        say(f"- {text}")
+        print_lines(f"- {text}")
 
 
 def _rows(swap: Swap) -> list[dict[str, Any]]:

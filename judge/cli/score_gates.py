@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from judge.console import named_number, together
+from judge.console import combine_options, parse_named_number
 from judge.errors import UsageError
 from judge.gates import Gate
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 On = Literal["value", "lower"]
 
-score_gate_options = together(
+score_gate_options = combine_options(
     click.option(
         "--fail-under",
         multiple=True,
@@ -57,7 +57,7 @@ def thresholds(fail_under: Sequence[str], fail_over: Sequence[str]) -> list[Thre
     limits = []
     for option, side, values in (("--fail-under", 1, fail_under), ("--fail-over", -1, fail_over)):
         for typed in values:
-            name, limit = named_number(typed, option, "MEASURE=0.6")
+            name, limit = parse_named_number(typed, option, "MEASURE=0.6")
             limits.append(Threshold(option, typed, name, limit, side))
     return limits
 
@@ -68,7 +68,7 @@ def score_gates(wanted: Sequence[Threshold], measures: Sequence[Measure], on: On
     """
     by_name = {measure.measure: measure for measure in measures}
     for threshold in wanted:
-        _known(f"{threshold.option} {threshold.typed}", threshold.measure, list(by_name))
+        _check_name(f"{threshold.option} {threshold.typed}", threshold.measure, list(by_name))
     return [_score_gate(threshold, by_name[threshold.measure], on) for threshold in wanted]
 
 
@@ -82,8 +82,8 @@ def _score_gate(threshold: Threshold, measure: Measure, on: On) -> Gate:
         return Gate(name, False, f"{threshold.measure} is undefined: {measure.reason}")
     seen = measure.value if on == "value" else measure.low if threshold.side > 0 else measure.high
     if seen is None:
-        why = "; ".join(measure.notes) or "no interval was computed"
-        return Gate(name, False, f"{threshold.measure} has no {bound} bound: {why}")
+        reason = "; ".join(measure.notes) or "no interval was computed"
+        return Gate(name, False, f"{threshold.measure} has no {bound} bound: {reason}")
     # The side turns "not above" into "not below", so one comparison serves both.
     passed = threshold.side * (seen - threshold.limit) >= 0
     sign = (">=" if passed else "<") if threshold.side > 0 else ("<=" if passed else ">")
@@ -109,7 +109,9 @@ def worse_gates(
 
     named = {}
     for name in dict.fromkeys(wanted):
-        _known(f"--fail-if-worse {name}", name, [d.first.measure for each in compared.values() for d in each])
+        _check_name(
+            f"--fail-if-worse {name}", name, [d.first.measure for each in compared.values() for d in each]
+        )
         differences = [
             (papers[paper], d) for paper, each in compared.items() for d in each if d.first.measure == name
         ]
@@ -136,10 +138,10 @@ def _worse_gate(name: str, change: Measure, better: int, p: float | None, level:
         return Gate(title, False, f"the difference in {name} is undefined: {change.reason}")
     worse = better * change.value < 0 and p <= level
     verdict = "worse" if worse else "not shown to be worse"
-    why = f"{name}: B - A is {change.value:+.4f} (p {p:.4f}, {change.n_clusters:,} questions): {verdict}"
-    return Gate(title, not worse, why)
+    reason = f"{name}: B - A is {change.value:+.4f} (p {p:.4f}, {change.n_clusters:,} questions): {verdict}"
+    return Gate(title, not worse, reason)
 
 
-def _known(typed: str, name: str, names: Sequence[str]) -> None:
+def _check_name(typed: str, name: str, names: Sequence[str]) -> None:
     if name not in names:
         raise UsageError(f"{typed}: the score has no measure '{name}'; available: {', '.join(names)}")

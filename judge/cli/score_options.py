@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from judge.asking.scores import REPLICATES
-from judge.console import INSIDE, together
+from judge.console import INSIDE, combine_options
 from judge.suites import papers
 from judge.suites.paper import Paper
 
@@ -59,7 +59,7 @@ also_generate_option = click.option(
     is_flag=True,
     help="Let the model generate missing outputs of an imported system.",
 )
-interval_options = together(
+interval_options = combine_options(
     click.option(
         "--interval",
         default="bca",
@@ -73,14 +73,14 @@ by_option = click.option(
 )
 
 
-def _joined(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str:
+def _join_values(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str:
     """Return the values of an option as one string, the form that a request uses."""
     return ",".join(given)
 
 
 def paper_options(paper: Paper) -> Callable[[F], F]:
     """Return the paper's own options."""
-    return together(
+    return combine_options(
         *(
             click.option(
                 f"--{o.name}",
@@ -89,7 +89,7 @@ def paper_options(paper: Paper) -> Callable[[F], F]:
                 type=click.Choice(o.choices) if o.choices else None,
                 metavar=None if o.choices else "TEXT",
                 multiple=o.several,
-                callback=_joined if o.several else None,
+                callback=_join_values if o.several else None,
                 help=o.help,
             )
             for o in paper.options
@@ -97,7 +97,7 @@ def paper_options(paper: Paper) -> Callable[[F], F]:
     )
 
 
-def how(options: Mapping[str, Any]) -> dict[str, Any]:
+def get_interval_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the intervals."""
     kind = None if options["interval"] == "none" else options["interval"]
     return {"interval": kind, "confidence": options["confidence"], "replicates": REPLICATES}

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.console import document, emit_json, note, say, table
+from judge.console import document, emit_json, note, print_lines, table
 from judge.errors import BadInput
 from judge.files import whole_file
 from judge.notes import SMALL, code_of
-from judge.run_options import in_words
+from judge.run_options import describe
 from judge.types import Measure
 
 if TYPE_CHECKING:
@@ -54,23 +54,25 @@ def write_whole(path: Path, text: str) -> None:
 def _print(result: Result) -> None:
     if result.others:
         # Several runs would fit, so the reader must see which one was used.
-        used_runs = ", ".join(f"{run['run']} ({in_words(run['settings'])})" for run in result.runs)
-        say(f"runs used: {used_runs}; to choose another, use --run: {', '.join(result.others)}")
-    say(result.paper.title)
+        used_runs = ", ".join(f"{run['run']} ({describe(run['settings'])})" for run in result.runs)
+        print_lines(f"runs used: {used_runs}; to choose another, use --run: {', '.join(result.others)}")
+    print_lines(result.paper.title)
     system = f", system {result.system}" if result.system else ""
-    say(
+    print_lines(
         f"data set {result.dataset}{system}" + (f", condition {result.condition}" if result.condition else "")
     )
     for run in result.runs:
         counts = ", ".join(
             f"{n} {status}" for status, n in sorted(run["counts"].items(), key=lambda c: c[0] != "ok")
         )
-        settings = in_words(run["settings"])
+        settings = describe(run["settings"])
         shown_settings = "" if settings == "defaults" else f" ({settings})"
-        say(f"run {run['run']}: {run['task']} by {run['model']}{shown_settings}: {counts}")
+        print_lines(f"run {run['run']}: {run['task']} by {run['model']}{shown_settings}: {counts}")
     if result.readings:
         # An option without a value changes nothing.
-        say("readings: " + ", ".join(f"{name} {value}" for name, value in result.readings.items() if value))
+        print_lines(
+            "readings: " + ", ".join(f"{name} {value}" for name, value in result.readings.items() if value)
+        )
     print()
     stratified = any(line.stratum for line in result.lines)
     print(
@@ -98,29 +100,29 @@ def _print(result: Result) -> None:
             for line in known
             if line.known_as
         ]
-        say("")
+        print_lines("")
         print(table(["measure", "known as", "source"], rows))
     for text in _notes(result):
-        say(f"- {text}")
-    say_lacking(result.lacking)
+        print_lines(f"- {text}")
+    print_lacking(result.lacking)
     if result.correction is not None:
         _print_correction(result.correction)
     _print_published(result)
 
 
-def say_lacking(lacking: Sequence[Lacking]) -> None:
+def print_lacking(lacking: Sequence[Lacking]) -> None:
     """Print the missing outputs of systems, each followed by a line with the command that adds it."""
     for gap in lacking:
         problem = (
             "no ranking of its own" if gap.condition == "ranking" else f"no output under '{gap.condition}'"
         )
         # The command is on a separate line, so that it can be copied.
-        say(f"- missing: {gap.system} has {problem}; to add it:\n{gap.add}")
+        print_lines(f"- missing: {gap.system} has {problem}; to add it:\n{gap.add}")
 
 
 def _print_correction(correction: Correction) -> None:
     """Print three estimates of each mean over units: from the judge only, from people only, and corrected."""
-    say(f"\ncorrected by {correction.reference} (PPI++):")
+    print_lines(f"\ncorrected by {correction.reference} (PPI++):")
     rows = [
         [
             name,
@@ -150,7 +152,7 @@ def _print_correction(correction: Correction) -> None:
         )
     sentences.append("valid if the units that people labelled are a random sample of the judged units")
     for text in sentences:
-        say(f"- {text}")
+        print_lines(f"- {text}")
 
 
 def _interval(result: Result) -> str:
@@ -221,7 +223,7 @@ def _print_published(result: Result) -> None:
     # Settings are numbered, because each is a sentence that many rows share.
     settings = list(dict.fromkeys(key[1:] for key in rows))
     for number, (setting, by) in enumerate(settings, 1):
-        say(f"  [{number}] {setting}; {by}")
+        print_lines(f"  [{number}] {setting}; {by}")
     print(
         table(
             ["system", *measures, "setting"],

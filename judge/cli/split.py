@@ -9,7 +9,7 @@ import click
 
 from judge.asking.judges import field_of, panel_of
 from judge.cli.task_options import field_option, reference_option, whole_runs
-from judge.console import db_option, json_option, note, table, tell
+from judge.console import db_option, json_option, note, print_result, table
 from judge.errors import UsageError
 from judge.labels.words import ALIASES
 from judge.store import Store
@@ -67,10 +67,10 @@ def split(task_name: str, **options: Any) -> None:
     from judge.store.runs import keep_task
 
     with Store.open(options["db"], create=False) as store:
-        task = export.known_task(store, task_name)
+        task = export.find_task(store, task_name)
         task_split = parts.find(store, task)
         if task_split is not None:
-            _same(task_split, options)
+            _require_same_options(task_split, options)
         elif task_name.endswith(".md"):  # later commands name the task, wherever its file is by then
             with store.transaction() as conn:
                 keep_task(conn, task)
@@ -91,10 +91,10 @@ def split(task_name: str, **options: Any) -> None:
         content, power = parts.content(task_split, panel), parts.power(task_split, panel)
         # The contents are counted again each time, because labels may have been added.
         document = _document(task_split, content, power, options["db"])
-        tell("split", document, _text(task_split, content, power, panel.domain), options["as_json"])
+        print_result("split", document, _text(task_split, content, power, panel.domain), options["as_json"])
 
 
-def _same(split: Split, options: dict[str, Any]) -> None:
+def _require_same_options(split: Split, options: dict[str, Any]) -> None:
     """Raise UsageError if the existing split was made with other options."""
     drawn = split.drawn
     word = options["reference"]

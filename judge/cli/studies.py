@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from judge.console import TO_WRITE, emit_json, json_option, notes, say, table
+from judge.console import TO_WRITE, emit_json, json_option, notes, print_lines, table
 from judge.errors import BadInput
 
 
@@ -57,6 +57,6 @@ def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) 
     if as_json:
         emit_json("studies-merge", {"into": str(into), "rows": done.rows, "notes": done.notes})
         return
-    say(f"{into}: what each study added")
+    print_lines(f"{into}: what each study added")
     head = ["study", *COUNTED, "runs_joined"]
     print(table(head, [[row[name] for name in head] for row in done.rows]))

@@ -79,7 +79,7 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
     """
     paper = paper_of(paper_name)
     source = click.get_current_context().get_parameter_source
-    run_settings = RunOptions.of({name: options[name] for name in ASKING})
+    run_settings = RunOptions.from_options({name: options[name] for name in ASKING})
     # Only typed options select the stored runs to resume, because a default is not a choice of the user.
     given = [name for name in ASKING if source(name) is click.core.ParameterSource.COMMANDLINE]
     if options["sample"] is not None and options["limit"] is None:
@@ -94,7 +94,7 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
     with Store.open(options["db"], create=False) as store:
         systems = leaderboard.names_of(store, paper, wanted, options["systems"])
         # If systems are compared later, their single scores need no intervals.
-        score = {"interval": None} if len(systems) > 1 else score_options.how(INTERVALS)
+        score = {"interval": None} if len(systems) > 1 else score_options.get_interval_settings(INTERVALS)
         done = make(
             store,
             paper,
@@ -117,9 +117,14 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
             plain = {"judges": None, "by": None, "reference": None, **INTERVALS}
             leaderboard.make(store, paper, done.request, systems, "system", {**options, **plain})
         else:
-            from judge.suites.board import of_one
+            from judge.suites.board import make_single
 
             result = done.results[0]
             emit(result, options["as_json"])
-            write(options["output"].pages, "score", result.as_json(), of_one(result, INTERVALS["confidence"]))
+            write(
+                options["output"].pages,
+                "score",
+                result.as_json(),
+                make_single(result, INTERVALS["confidence"]),
+            )
     return Exit.DONE if done.has_every_label else Exit.INCOMPLETE

@@ -7,10 +7,10 @@ import click
 
 from judge.cli.options import options_of
 from judge.commands import command
-from judge.console import db_option, emit_json, emit_rows, json_option, note, say, visible
+from judge.console import db_option, emit_json, emit_rows, json_option, note, print_lines, visible
 from judge.errors import Exit, TaskError, UsageError
 from judge.store import Store
-from judge.store.label_rows import quoted
+from judge.store.label_rows import quote
 
 prompts_option = options_of("prompts")
 
@@ -101,7 +101,7 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
         emit_json("task_check", {"rows": rows})
     else:
         for row in rows:
-            say(f"ok       {row['task']}" if row["ok"] else f"problem  {row['problem']}")
+            print_lines(f"ok       {row['task']}" if row["ok"] else f"problem  {row['problem']}")
     return Exit.DONE if all(r["ok"] for r in rows) else Exit.USAGE
 
 
@@ -162,14 +162,14 @@ def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, fo
         raise UsageError(
             f"{path}: the file already exists; choose another name, or save changes as {name}.v2.md"
         ) from None
-    say(f"wrote {path}: {task.spec.unit}, field {name}, labels {', '.join(words)}")
+    print_lines(f"wrote {path}: {task.spec.unit}, field {name}, labels {', '.join(words)}")
     note(
         f"in this file, describe what each label means; next: {command('judge tasks check', path)}, then "
-        + command("judge run", _typed(path), "-m", "MODEL")
+        + command("judge run", _format_path(path), "-m", "MODEL")
     )
 
 
-def _typed(path: Path) -> str:
+def _format_path(path: Path) -> str:
     """Return the path in a form that a command does not mistake for the name of a shipped task."""
     # A name without a folder is looked up among the shipped tasks.
     return str(path) if path.is_absolute() or len(path.parts) > 1 else f"./{path}"
@@ -208,12 +208,12 @@ def render(
     from judge.prompts.raw import renderer_of
     from judge.runner.modes import choose_mode, label_orders
     from judge.store import selection
-    from judge.store.export import known_task
+    from judge.store.export import find_task
 
     with Store.open(db, create=False) as store:
-        task = known_task(store, task_name, prompts)
+        task = find_task(store, task_name, prompts)
         # A selection is one SQL string without parameters.
-        where = None if unit_id is None else "unit_id = " + quoted(unit_id)
+        where = None if unit_id is None else "unit_id = " + quote(unit_id)
         selection.select(store, task, selection.Selection(where, limit=1))
         unit = next(selection.pending(store, task, run_id=""), None)
     if unit is None:
@@ -228,4 +228,4 @@ def render(
         return
     note(f"unit {unit.unit_id}")
     for message in prompt.messages:
-        say(f"--- {message.role}\n{message.content}\n")
+        print_lines(f"--- {message.role}\n{message.content}\n")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.progress import duration
-from judge.console import db_option, json_text, say, short, visible
+from judge.console import db_option, json_text, print_lines, shorten, visible
 from judge.errors import Exit
 from judge.store import Store
 
@@ -85,7 +85,7 @@ class ShownRun:
         if self._rewrites:
             sys.stdout.write("\r\x1b[K")
         for f in new:
-            say(f"{f['status']}: {f['unit']}: {short(f['reason'], 100)}")
+            print_lines(f"{f['status']}: {f['unit']}: {shorten(f['reason'], 100)}")
         if self._rewrites:
             sys.stdout.write(text)
         elif text != self._last:

@@ -13,7 +13,7 @@ from judge.derive.parents import RunTable, Truth
 from judge.errors import UsageError
 from judge.labels import split
 from judge.labels.batches import weights
-from judge.stats import MISSING, BoolArray, FloatArray, How, IntArray, Ratings
+from judge.stats import MISSING, BoolArray, FloatArray, IntArray, IntervalOptions, Ratings
 from judge.stats import calibrate as fits
 from judge.stats.metrics import pair_kappa
 from judge.store import derived
@@ -94,7 +94,7 @@ def calibrate(
     field: str,
     method: str,
     prior: Prior | None = None,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> Calibrated:
     """Calibrate the only run of `table`. Questions of a sealed test are used for neither the fit nor the evaluation.
 
@@ -102,7 +102,7 @@ def calibrate(
     if the method does not suit the task.
     """
     labels_of_run = table.labels(field)
-    _unfitted_yet(table)
+    _require_unfitted(table)
     p = labels_of_run.probabilities[0]
     if p is None:
         raise UsageError(
@@ -129,12 +129,12 @@ def calibrate(
         )
     # With random folds, passages of a question would be in both the fit and the test. One classifier had kappa .51 with random
     # folds, and .22 with folds by question.
-    fold = truth.by_question(FOLDS, usable) if truth is not None and usable.any() else np.full(len(codes), -1)
+    fold = truth.deal_folds(FOLDS, usable) if truth is not None and usable.any() else np.full(len(codes), -1)
     fit = _fitter(method, prior, p, len(labels_of_run.domain))
     # A method that uses no labels is fitted once, because no question has to be left out.
     after, whole = fits.cross_fitted(p, codes, fold if needs else np.full_like(fold, -1), fit)
     before = labels_of_run.codes[:, 0]
-    labels = fits.most_probable(after, before)
+    labels = fits.find_most_probable(after, before)
     if method == "temperature":
         # A temperature does not change the most probable label. Ties, and labels of other programs, must not change either.
         labels = before
@@ -147,12 +147,12 @@ def calibrate(
     measured: list[tuple[Measure, Measure, Measure | None]] = []
     signal = None
     if truth is not None and usable.any():
-        measured, notes = _compared(
-            table, field, truth.word, labels_of_run.domain, (before, labels, codes), (p, after), **how
+        measured, notes = _compare_measures(
+            table, field, truth.word, labels_of_run.domain, (before, labels, codes), (p, after), **options
         )
         sealed_notes += notes
-        signal = _signal(p, after, codes, fold, numbers, method, usable, field, **how)
-    fitted = truth.fitted(truth.folds(fold), usable) if needs and truth is not None else None
+        signal = _signal(p, after, codes, fold, numbers, method, usable, field, **options)
+    fitted = truth.describe_fit(truth.folds(fold), usable) if needs and truth is not None else None
     return Calibrated(
         method,
         field,
@@ -170,7 +170,7 @@ def calibrate(
     )
 
 
-def _unfitted_yet(table: RunTable) -> None:
+def _require_unfitted(table: RunTable) -> None:
     """Raise UsageError if the run was already fitted on labels, directly or through its parents."""
     # The run's probabilities depend on the labels of all questions, so no question can be left out of the fit.
     conn, [run] = table.store.conn, table.run_ids
@@ -213,14 +213,14 @@ def _fitter(method: str, prior: Prior, p: FloatArray, k: int) -> Callable[[Float
     return batch
 
 
-def _compared(
+def _compare_measures(
     table: RunTable,
     field: str,
     reference: str,
     domain: tuple[str, ...],
     codes: tuple[IntArray, IntArray, IntArray],
     probabilities: tuple[FloatArray, FloatArray],
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> tuple[list[tuple[Measure, Measure, Measure | None]], tuple[str, ...]]:
     """Return agreement and calibration errors before and after, on units with a reference label, and notes.
 
@@ -239,15 +239,17 @@ def _compared(
     columns = np.column_stack([values[in_reference] for values in codes])
     ratings = Ratings.from_codes(columns, domain, [BEFORE, AFTER, TRUTH], clusters=numbers, units=units)
     if is_weighted:
-        ratings = ratings.weighted(w[in_reference])
+        ratings = ratings.with_weights(w[in_reference])
     results: list[tuple[Measure, Measure, Measure | None]] = []
     names = (pair_kappa(level), "percent")
     first, second = (
-        stats.measures(ratings.select([stage, TRUTH]), names, level=level, pairwise=False, field=field, **how)
+        stats.measures(
+            ratings.select([stage, TRUTH]), names, level=level, pairwise=False, field=field, **options
+        )
         for stage in (BEFORE, AFTER)
     )
     for name, earlier, later in zip(names, first, second, strict=True):
-        [changed] = stats.compare(ratings, [BEFORE, AFTER], TRUTH, name, level=level, field=field, **how)
+        [changed] = stats.compare(ratings, [BEFORE, AFTER], TRUTH, name, level=level, field=field, **options)
         results.append((earlier, later, changed.difference))
     errors = [
         stats.calibration(
@@ -256,7 +258,7 @@ def _compared(
             clusters=numbers,
             field=field,
             weights=w[in_reference] if is_weighted else None,
-            **how,
+            **options,
         )
         for values in probabilities
     ]
@@ -274,7 +276,7 @@ def _signal(
     method: str,
     usable: BoolArray,
     field: str,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> Measure | None:
     """Return the information of the cross-fitted probabilities about the labels, in nats. The bias fit is always used."""
     if usable.sum() < FEWEST or len(np.unique(fold[fold >= 0])) < 2:
@@ -283,9 +285,9 @@ def _signal(
     information_by_unit = fits.information(stated, codes, fold)
     defined = ~np.isnan(information_by_unit)
     # The decision about a signal needs an interval, even if the user did not request intervals.
-    how["interval"] = how.get("interval") or "bca"
+    options["interval"] = options.get("interval") or "bca"
     return stats.mean(
-        information_by_unit[defined], measure="information", clusters=numbers[defined], field=field, **how
+        information_by_unit[defined], measure="information", clusters=numbers[defined], field=field, **options
     )
 
 

@@ -74,24 +74,24 @@ def keep(
         labels = [*domain, None]
         columns.append(FieldLabels(label_field, [labels[code] for code in codes.tolist()], texts))
         unlabelled &= codes == MISSING
-    columns += _derived(store, table, columns, units)
-    why = {
+    columns += _derive_columns(store, table, columns, units)
+    reason = {
         at: text for field_labels in reversed(list(made.values())) for at, text in field_labels.why.items()
     }
-    missing = {at: _ended(table, int(rows[at]), why) for at in np.flatnonzero(unlabelled).tolist()}
+    missing = {at: _choose_status(table, int(rows[at]), reason) for at in np.flatnonzero(unlabelled).tolist()}
     counts = table.judged.sum(axis=0).tolist()
     parents = tuple(Parent(run, int(n)) for run, n in zip(table.run_ids, counts, strict=True))
     derivation = Derivation(kind, method, tuple(made), parents, parameters or {}, fitted, curve)
-    options = _shared(table)
+    options = _get_shared_options(table)
     model_name = name_of(table, method)
     return keep_rows(
         store, table.task, model_name, derivation, digest.hexdigest(), units, columns, missing, options
     )
 
 
-def _ended(table: RunTable, row: int, why: Mapping[int, str]) -> tuple[Status, str]:
-    if row in why:
-        return Status.UNPARSED, why[row]
+def _choose_status(table: RunTable, row: int, reason: Mapping[int, str]) -> tuple[Status, str]:
+    if row in reason:
+        return Status.UNPARSED, reason[row]
     ended = {by_unit[table.units[row]] for by_unit in table.statuses if table.units[row] in by_unit}
     # If the parents failed in different ways, no single status describes this run.
     if len(ended) == 1 and not ended & {"ok"}:
@@ -99,7 +99,7 @@ def _ended(table: RunTable, row: int, why: Mapping[int, str]) -> tuple[Status, s
     return Status.UNPARSED, "the labels of the parents do not determine a label"
 
 
-def _derived(
+def _derive_columns(
     store: Store, table: RunTable, judged_columns: list[FieldLabels], units: list[str]
 ) -> list[FieldLabels]:
     """Return the labels of the fields that the task derives by tables, for the same units."""
@@ -120,7 +120,7 @@ def _derived(
     return columns
 
 
-def _shared(table: RunTable) -> dict[str, Json]:
+def _get_shared_options(table: RunTable) -> dict[str, Json]:
     options_of_runs = [json.loads(run["options"]) for run in table.runs]
     return {
         name: options_of_runs[0][name]

@@ -17,7 +17,7 @@ from judge.prompts.load import Task
 from judge.stats import MISSING, BoolArray, FloatArray, IntArray
 from judge.store import Store
 from judge.store.derived import Fitted
-from judge.store.export import named_run, stored_task
+from judge.store.export import find_named_run, read_stored_task
 from judge.types import GOLD, Json
 
 
@@ -111,11 +111,11 @@ def read_runs(store: Store, names: Sequence[str], field: str | None = None) -> R
 
     `field` defaults to the first field. Raises UsageError if a run is missing or named twice, or if the labels differ.
     """
-    runs = [named_run(store, name) for name in names]
+    runs = [find_named_run(store, name) for name in names]
     ids = [run["run_id"] for run in runs]
     if twice := [run for at, run in enumerate(ids) if run in ids[:at]]:
         raise UsageError(f"run {twice[0]} is named twice")
-    tasks = [stored_task(store, run["task"]) for run in runs]
+    tasks = [read_stored_task(store, run["task"]) for run in runs]
     task = tasks[0]
     field = field or task.spec.questions[0].field
     for run, other in zip(runs, tasks, strict=True):
@@ -127,7 +127,7 @@ def read_runs(store: Store, names: Sequence[str], field: str | None = None) -> R
     columns, statuses, judged_units = {}, [], []
     for run in runs:
         stored = relation.column(store.conn, run["run_id"], field)
-        missing = relation.unlabelled(store.conn, run["run_id"])
+        missing = relation.read_unlabelled(store.conn, run["run_id"])
         columns[run["run_id"], field] = stored
         statuses.append(missing)
         judged_units.append(stored[0] if not missing else sorted({*stored[0], *missing}))
@@ -177,7 +177,7 @@ class Truth:
     domain: tuple[str, ...]
     codes: IntArray
 
-    def fitted(self, folds: Mapping[str, int | None], used: BoolArray | None = None) -> Fitted:
+    def describe_fit(self, folds: Mapping[str, int | None], used: BoolArray | None = None) -> Fitted:
         """Return the record of a fit on these labels, restricted to the `used` units (see `judge.store.derived.Fitted`)."""
         selected = self.codes != MISSING if used is None else used & (self.codes != MISSING)
         ends = [f"\t{label}\n" for label in self.domain]
@@ -186,7 +186,7 @@ class Truth:
         lines = "".join([self.table.units[at] + ends[code] for at, code in labelled])
         return Fitted(self.word, int(selected.sum()), hashlib.sha256(lines.encode()).hexdigest(), folds)
 
-    def by_question(self, folds: int, some: BoolArray | None = None) -> IntArray:
+    def deal_folds(self, folds: int, some: BoolArray | None = None) -> IntArray:
         """Assign each unit a fold from 0 to folds - 1. All units of a question get the same fold.
 
         Questions without a label (among `some` units, if given) get -1.
@@ -202,7 +202,7 @@ class Truth:
         return np.asarray(fold[numbers], dtype=np.int64)
 
     def folds(self, fold: IntArray) -> dict[str, int | None]:
-        """Return the fold of each question, given the folds of units from `by_question`."""
+        """Return the fold of each question, given the folds of units from `deal_folds`."""
         numbers, names = self.table.questions
         numbers_present, first = np.unique(numbers, return_index=True)
         return {

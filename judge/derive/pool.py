@@ -12,11 +12,11 @@ from judge.derive.make import Made
 from judge.derive.parents import RunTable, reference
 from judge.errors import UsageError
 from judge.labels import split as parts
-from judge.stats import MISSING, BoolArray, FloatArray, How, Ratings, dawid_skene, measures, vote
+from judge.stats import MISSING, BoolArray, FloatArray, IntervalOptions, Ratings, dawid_skene, measures, vote
 from judge.stats.aggregate import tally_votes
-from judge.stats.calibrate import most_probable
+from judge.stats.calibrate import find_most_probable
 from judge.stats.metrics import pair_kappa
-from judge.store.derived import seen
+from judge.store.derived import read_seen_units
 from judge.types import Json, Measure
 
 TIED = "tied"
@@ -67,7 +67,7 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
     elif method == "mean":
         probabilities, raw = _mean(table, labels_of_runs.probabilities)
         notes += raw
-        labels = most_probable(probabilities, MISSING)
+        labels = find_most_probable(probabilities, MISSING)
     else:
         if not (codes[only] != MISSING).any():
             raise UsageError("none of the members of this panel has a label")
@@ -88,9 +88,9 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
         if not model.converged:
             notes.append(f"the estimate did not converge in {model.iterations} steps")
     tied = np.asarray(tied & only)
-    why = dict.fromkeys(np.flatnonzero(tied).tolist(), TIED)
+    reason = dict.fromkeys(np.flatnonzero(tied).tolist(), TIED)
     return Pooled(
-        Made(labels, probabilities, why),
+        Made(labels, probabilities, reason),
         only,
         parameters,
         int(tied.sum()),
@@ -101,7 +101,12 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
 
 
 def agreement(
-    table: RunTable, field: str, pooled: Pooled, run_id: str, wanted: str | None = None, **how: Unpack[How]
+    table: RunTable,
+    field: str,
+    pooled: Pooled,
+    run_id: str,
+    wanted: str | None = None,
+    **options: Unpack[IntervalOptions],
 ) -> tuple[str | None, list[Measure], list[str]]:
     """Return the agreement of each member and, last, of the panel (run `run_id`) with the reference, outside a sealed test.
 
@@ -132,7 +137,7 @@ def agreement(
         last = r == len(table.run_ids)
         usable = counted & (pooled.only if last else table.judged[:, r])
         # A judge is never scored on questions that it was fitted on.
-        if fitted := seen(table.store.conn, run):
+        if fitted := read_seen_units(table.store.conn, run):
             usable &= np.fromiter((u not in fitted for u in table.units), np.bool_, len(table.units))
         rows = np.flatnonzero(usable)
         codes_of_run = pooled.made.codes if last else labels_of_runs.codes[:, r]
@@ -140,7 +145,7 @@ def agreement(
             np.column_stack([codes_of_run[rows], truth.codes[rows]]), labels_of_runs.domain, [run, truth.word],
             clusters=numbers[rows], units=[table.units[at] for at in rows.tolist()],
         )  # fmt: skip
-        measured += measures(both, [pair_kappa(level)], level=level, pairwise=False, field=field, **how)
+        measured += measures(both, [pair_kappa(level)], level=level, pairwise=False, field=field, **options)
     return truth.word, measured, remarks
 
 

@@ -27,8 +27,8 @@ from judge.errors import BadInput, UsageError
 from judge.files import loads
 from judge.importers import fields
 from judge.importers.base import Bad, Options
-from judge.importers.paths import MISSING, follow, no_such_path, without
-from judge.importers.records import Records, built, table_or_json
+from judge.importers.paths import MISSING, describe_unmet, follow, remove_paths
+from judge.importers.records import Records, build_all, table_or_json
 from judge.types import DEFAULT_CONDITION, Answer, AnswerRow, Claim, Vote
 
 KEYS = (
@@ -54,17 +54,17 @@ def read_answers(
 ) -> Iterator[AnswerRow]:
     """Yield the answers in one file. Raises UsageError if a --map does not match any key or any row."""
     records, is_table = table_or_json(path, bad)
-    yield from of_records(records, options, system, condition, is_table, bad)
+    yield from read_records(records, options, system, condition, is_table, bad)
 
 
-def of_records(
+def read_records(
     records: Records, options: Options, system: str | None, condition: str | None, cells: bool, bad: Bad
 ) -> Iterator[AnswerRow]:
     """Yield the answers in records. With `cells`, the records are table rows, in which lists are written as
     text. Raises the same errors as `read_answers`.
     """
     reader = _Reader(options, system, condition, cells)
-    for answer, where in built(records, reader.answers, bad):
+    for answer, where in build_all(records, reader.answers, bad):
         yield AnswerRow(answer, where)
     reader.finish(records.path)
 
@@ -125,7 +125,7 @@ class _Reader:
         # Known only after the last row, because a path may be in one row alone.
         unmet = {name: where for name, where in self._maps.items() if where not in self._met}
         if self._first is not None and unmet:
-            raise UsageError(f"{path}: {no_such_path(unmet, self._first)}")
+            raise UsageError(f"{path}: {describe_unmet(unmet, self._first)}")
         self._labels.finish()
 
     def _check_columns(self, row: Mapping[str, Any]) -> None:
@@ -222,7 +222,7 @@ class _Reader:
             value = fields.json_in(value, place)
         for number, entry in enumerate(fields.listing(value, place)):
             entry = {"text": entry} if isinstance(entry, str) else fields.mapping(entry, f"{place}.{number}")
-            text = fields.required(entry.get("text"), f"{place}.{number}.text")
+            text = fields.require_text(entry.get("text"), f"{place}.{number}.text")
             votes: list[Vote] = []
             for name, label in fields.mapping(entry.get("gold"), f"{place}.{number}.gold").items():
                 votes += self._labels.gold(name, label, f"{place}.{number}.gold.{name}")
@@ -262,7 +262,9 @@ class _Reader:
         used = {*KEYS, "answers"} - {k.removeprefix(prefix) for k in self._maps if k.startswith(prefix)}
         left = {k: v for k, v in source.items() if k not in used and not k.startswith(("gold.", "votes."))}
         paths = [where for name, where in self._maps.items() if name.startswith(prefix)]
-        rest = {k: v for k, v in without(left, paths).items() if v != "" and not isinstance(v, dict | list)}
+        rest = {
+            k: v for k, v in remove_paths(left, paths).items() if v != "" and not isinstance(v, dict | list)
+        }
         named = fields.json_in(row_meta, "meta") if isinstance(row_meta, str) else row_meta
         return {**rest, **(named if isinstance(named, dict) else {} if named is None else {"meta": named})}
 

@@ -41,7 +41,7 @@ _MARKS = {"(": "[", ")": "]"}
 _FORMULA = re.compile(r"=\s*(?:[A-Za-z_][\w.$]*\s*(?:[(|!:]|$)|\$?[A-Z]{1,3}\$?\d+\s*[-+*/^&<>=])")
 
 
-def parsed(cell: str) -> list[Any] | dict[str, Any] | None:
+def parse_cell(cell: str) -> list[Any] | dict[str, Any] | None:
     """Return the list or object in a cell, or None if the cell contains ordinary text.
 
     Raises ValueError, which gives the reason, if a cell begins like a list of strings or objects but cannot
@@ -88,13 +88,13 @@ def _as_json(text: str) -> Iterator[str]:
         if depth > DEEPEST:
             raise ValueError(f"lists are nested more than {DEEPEST} levels deep")
         if kind == "text":
-            yield json.dumps(_unquoted(part))
+            yield json.dumps(_parse_literal(part))
         elif not is_comma:
             yield _MARKS.get(part, part) if kind == "mark" else _WORDS.get(part, part)
         before, at = kind, token.end()
 
 
-def _unquoted(token: str) -> str:
+def _parse_literal(token: str) -> str:
     """Return the value of a string literal."""
     if "\\" not in token:
         return token[1:-1]

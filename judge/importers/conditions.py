@@ -57,6 +57,6 @@ def is_known(paper: str, condition: str) -> bool:
     return _NUMBER.sub("K", condition) in names or _CONTEXT.fullmatch(condition) is not None
 
 
-def known(paper: str) -> str:
+def list_conditions(paper: str) -> str:
     """Return the paper's condition names as text for messages."""
     return ", ".join(CONDITIONS[paper])

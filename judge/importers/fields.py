@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from judge.errors import BadInput, UsageError
-from judge.files import loads, not_json
+from judge.files import describe_json_error, loads
 from judge.importers.base import Options
 from judge.types import GOLD, AnnotatorKind, Item, Passage, Vote
 
@@ -58,7 +58,7 @@ def json_in(cell: str, field: str) -> Any:
     try:
         return loads(cell)
     except (ValueError, RecursionError) as error:
-        raise BadInput(not_json(error), field=field) from error
+        raise BadInput(describe_json_error(error), field=field) from error
 
 
 def text(value: Any, field: str) -> str | None:
@@ -73,7 +73,7 @@ def text(value: Any, field: str) -> str | None:
     return value
 
 
-def required(value: Any, field: str) -> str:
+def require_text(value: Any, field: str) -> str:
     """Return the value, which must be text that is not blank."""
     got = text(value, field)
     if got is None:
@@ -121,7 +121,7 @@ def choices(value: Any, correct: str | None) -> dict[str, str] | None:
         if len(value) > len(LETTERS):
             raise BadInput(f"there are more than {len(LETTERS)} options", field="options")
         value = dict(zip(LETTERS, value, strict=False))
-    options = {k: required(v, f"options.{k}") for k, v in mapping(value, "options").items()}
+    options = {k: require_text(v, f"options.{k}") for k, v in mapping(value, "options").items()}
     if options and correct is None:
         raise BadInput("the correct option is not given", field="correct")
     if correct is not None and correct not in options:
@@ -129,7 +129,7 @@ def choices(value: Any, correct: str | None) -> dict[str, str] | None:
     return options or None
 
 
-def checked(item: Item) -> Item:
+def check_item(item: Item) -> Item:
     """Return the item if its parts are consistent. All formats share these checks."""
     # An item id is `dataset:source_id`, so a colon in the data set would make ids ambiguous.
     if ":" in item.dataset or not item.dataset.strip():
@@ -152,13 +152,13 @@ def checked(item: Item) -> Item:
             raise BadInput(reason, field=f"passages.{number}.id")
         # Without an id the hash of the text is the id. Repeating a passage is harmless, but two passages with equal texts
         # and different titles or labels would silently become one.
-        if _rest(passage) != _rest(item.passages[first]):
+        if _get_other_fields(passage) != _get_other_fields(item.passages[first]):
             reason = f"this passage has the same text as passage {first}, but a different title, date, source or label; give both passages ids"
             raise BadInput(reason, field=f"passages.{number}.text")
     return item
 
 
-def _rest(passage: Passage) -> tuple[Any, ...]:
+def _get_other_fields(passage: Passage) -> tuple[Any, ...]:
     return passage.title, passage.date, passage.source, passage.votes
 
 
@@ -179,7 +179,7 @@ class Labels:
         self._idle.discard((field, got))
         return self._maps[field].get(got, got)
 
-    def one_of(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> str | None:
+    def read_one_of(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> str | None:
         """Return a label of a format that has a fixed set of labels. `known` maps the file's labels to ours.
 
         Our own labels are also accepted, in the file and in --map-label. Raises BadInput if the label is
@@ -193,9 +193,9 @@ class Labels:
             raise BadInput(f"'{got}' is not one of {', '.join(known)}", field=where)
         return self.value(field, ours, where)
 
-    def fixed(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> Iterator[Vote]:
-        """Yield the label from `one_of` as a gold vote, or nothing if the value is missing."""
-        value = self.one_of(field, raw, where, known)
+    def read_fixed(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> Iterator[Vote]:
+        """Yield the label from `read_one_of` as a gold vote, or nothing if the value is missing."""
+        value = self.read_one_of(field, raw, where, known)
         if value is not None:
             yield Vote(field, value)
 
@@ -225,7 +225,7 @@ class Labels:
             )
 
 
-def no_maps(name: str, options: Options) -> None:
+def refuse_maps(name: str, options: Options) -> None:
     """Raise UsageError if --map is used with a format whose columns are fixed."""
     if options.maps:
         first = next(iter(options.maps))

@@ -62,7 +62,7 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
     A column with a list of objects or strings can be `passages`. The fields of a passage are then searched in
     these objects.
     """
-    columns = {plain_name(name): name for name in row}
+    columns = {normalise_name(name): name for name in row}
     # A column that the user has mapped is not offered for another field.
     taken = set(maps.values())
     guessed: dict[str, str] = {}
@@ -86,12 +86,12 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
         if field not in row:
             take(field, flat)
     if "passages" not in row and "passages.text" not in row:
-        take("passages", columns, only=[name for name in lists if _holds_passages(row[name])])
+        take("passages", columns, only=[name for name in lists if _has_passages(row[name])])
     # If the passages have another name, their objects must also be searched for the fields of a passage.
     if inside is None and "passages" in guessed:
         inside = _element(row[guessed["passages"]])
     if inside is not None:
-        inner = keys = {plain_name(name): name for name in inside}
+        inner = keys = {normalise_name(name): name for name in inside}
         for field in ("passages.text", "passages.id"):
             if field.rpartition(".")[2] not in inside:
                 take(field, keys)
@@ -100,7 +100,7 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
         if "passages" not in row and "passages" not in guessed:
             # There may be one column for each passage: context1, context2 and so on.
             if "passages.text" not in row and not any(name.startswith("passages.text") for name in maps):
-                for number, name in enumerate(_numbered(flat, taken), 1):
+                for number, name in enumerate(_find_numbered_passages(flat, taken), 1):
                     guessed["passages.text" if number == 1 else f"passages.text.{number}"] = name
                     taken.add(name)
             for field in () if "passages.text.2" in guessed else ("passages.text", "passages.id"):
@@ -114,11 +114,11 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
     has_gold = any("gold." in name for name in (*row, *maps))
     if label is not None and not has_gold and ("passages.text" in guessed or "passages" in guessed):
         is_claim = bool({"claim"} & {*row, *guessed, *maps})
-        guessed[f"passages.gold.{_field(plain_name(label), is_claim)}"] = label
+        guessed[f"passages.gold.{_field(normalise_name(label), is_claim)}"] = label
     return guessed
 
 
-def _numbered(names: Mapping[str, str], taken: Collection[str]) -> list[str]:
+def _find_numbered_passages(names: Mapping[str, str], taken: Collection[str]) -> list[str]:
     """Return the columns with numbered passages, such as ctx1 and ctx2, in the order of their numbers."""
     words = {*NAMES["passages.text"], *NAMES["passages"], "ctx"}
     by_word: dict[str, dict[int, str]] = {}
@@ -143,13 +143,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known field that the user most likely meant, or None."""
     listed = list(known)
     for field, words in NAMES.items():
-        if plain_name(name) in words and field in listed and field != "passages":
+        if normalise_name(name) in words and field in listed and field != "passages":
             return field
     close = get_close_matches(name, listed, n=1, cutoff=0.6)
     return close[0] if close else None
 
 
-def plain_name(name: str) -> str:
+def normalise_name(name: str) -> str:
     """Return a column's name in the spelling of this module's tables: lower case, with underscores."""
     return re.sub(r"[\s.-]+", "_", name.strip().lower())
 
@@ -157,7 +157,7 @@ def plain_name(name: str) -> str:
 def are_ranking(name: str, values: Iterable[Any]) -> bool:
     """Return whether a column called score contains a retriever's scores (12.7, 0.83), which are not labels."""
     decimals = re.compile(r"-?(\d*\.\d+|\d+(?=e))(e[+-]?\d+)?")
-    return plain_name(name) == "score" and any(
+    return normalise_name(name) == "score" and any(
         decimals.fullmatch(str(value).strip().lower()) for value in values
     )
 
@@ -182,5 +182,5 @@ def _element(value: Any) -> Mapping[str, Any] | None:
     return first if isinstance(first, dict) else None
 
 
-def _holds_passages(value: Any) -> bool:
+def _has_passages(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict | str)

@@ -19,8 +19,8 @@ from judge.importers.base import Bad, Importer, Options, Row
 from judge.importers.mapped import RowReader
 from judge.importers.naming import dataset_name, system_name
 from judge.importers.offers import file_rows
-from judge.importers.records import Records, check_file, each, placed
-from judge.importers.roles import DATASET, LOOKED_AT, taken, understanding
+from judge.importers.records import Records, add_place, build_each, check_file
+from judge.importers.roles import DATASET, LOOKED_AT, read_roles, understanding
 from judge.store import Store
 from judge.store.imports import ImportInfo, ImportReport
 from judge.store.items import add_items
@@ -84,9 +84,9 @@ def understood(
             )
             raise UsageError(f"{path}: {option} {strange[0]}: {there}")
     try:
-        table = taken(rows, options.maps, options.scores)
+        table = read_roles(rows, options.maps, options.scores)
     except BadInput as error:
-        raise placed(error, path, 1) from None
+        raise add_place(error, path, 1) from None
     if table is None:
         if columns and (options.system or options.scores):
             reason = "--system and --scores require a table with a question, and contexts or an answer"
@@ -175,7 +175,7 @@ def _items(
         if columns is not None:
             reader.check_columns(dict.fromkeys(columns), all_rows=True)
     except BadInput as problem:
-        raise placed(problem, path, 0) from None
+        raise add_place(problem, path, 0) from None
     if not rows:
         bad(BadInput("there are no rows", path=name))
 
@@ -184,11 +184,11 @@ def _items(
             try:
                 check_names(row)
             except BadInput as problem:
-                bad(placed(problem, path, number))
+                bad(add_place(problem, path, number))
                 continue
             yield number, dict(row)
 
-    yield from each(Records(path, "line", numbered()), reader.items, bad)
+    yield from build_each(Records(path, "line", numbered()), reader.items, bad)
     reader.finish()
 
 

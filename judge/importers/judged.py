@@ -21,7 +21,7 @@ from judge.prompts.load import Task
 from judge.prompts.spec import Question
 from judge.store.export import FITTED
 from judge.store.runs import add_run
-from judge.store.study import Store, now
+from judge.store.study import Store, get_time
 from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Status
 
 UNIT = ("unit", "unit_id", "id")
@@ -72,7 +72,7 @@ def import_run(store: Store, task: Task, given: Given) -> KeptRun:
     digest = hashlib.sha256(given.path.read_bytes()).hexdigest()
     how = {"field": given.field, "dataset": given.dataset, "maps": given.maps, "label_maps": given.label_maps}
     options = {"imported": digest, **{name: value for name, value in how.items() if value}}
-    origin = {"imported": now(), "file": str(given.path), "sha256": digest}
+    origin = {"imported": get_time(), "file": str(given.path), "sha256": digest}
     with store.transaction() as conn:
         run_id, known = add_run(conn, task, given.model, options, origin, judgements, given_table.fitted)
     statuses = [j.status for j in judgements]
@@ -152,7 +152,7 @@ class _Table:
 
     def _judgement(self, row: Mapping[str, Json], line: int) -> Judgement:
         unit = self.units.find(_word(row["unit"], "unit"))
-        repeat = _whole(row.get("repeat"))
+        repeat = _parse_whole(row.get("repeat"))
         if (before := self.first.setdefault((unit, repeat), line)) != line:
             raise BadInput(f"unit '{unit}' already has a label on line {before}", field="unit")
         why = _word(row["rationale"], "rationale") or None if "rationale" in row else None
@@ -188,10 +188,10 @@ class _Table:
             raise BadInput(f"there is a label, but the status is {said}", field=filled)
         return Status(said), "the table has no column of labels"
 
-    def _answers(self, row: Mapping[str, Json], why: str | None) -> Iterator[Answered]:
+    def _answers(self, row: Mapping[str, Json], reason: str | None) -> Iterator[Answered]:
         for question in self.questions:
             name = question.field
-            value, problem = read_value(question, _raw(question, self._mapped(name, row[name])))
+            value, problem = read_value(question, _raw(question, self._map_label(name, row[name])))
             if problem:
                 known = ", ".join(q.value for q in question.labels)
                 hint = f"; available: {known} (--map-label {name}:OLD=NEW)" if known else ""
@@ -200,16 +200,16 @@ class _Table:
             masses = (
                 None if row.get(column) in (None, "") else self._distribution(question, row[column], column)
             )
-            yield Answered(name, value, masses, why)
+            yield Answered(name, value, masses, reason)
 
-    def _mapped(self, name: str, cell: Json) -> Json:
+    def _map_label(self, name: str, cell: Json) -> Json:
         # A --map-label value is always text, whereas a Parquet cell may be a number.
         label = cell if isinstance(cell, str) else json.dumps(cell)
         return self.given.label_maps.get(name, {}).get(label, cell)
 
     def _distribution(self, question: Question, cell: Json, column: str) -> LabelDistribution:
         def label_of(name: str) -> str | None:
-            value, problem = read_value(question, self._mapped(question.field, name))
+            value, problem = read_value(question, self._map_label(question.field, name))
             return None if problem else value
 
         try:
@@ -268,7 +268,7 @@ def _word(cell: Json, name: str) -> str:
     return word(cell, name) or ""
 
 
-def _whole(cell: Json) -> int:
+def _parse_whole(cell: Json) -> int:
     text = _word(cell, "repeat") or "0"
     if not text.isdecimal():
         raise BadInput(f"'{text}' is not a whole number", field="repeat")

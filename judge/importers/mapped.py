@@ -13,18 +13,18 @@ from judge.errors import BadInput, UsageError
 from judge.importers import cells, fields, roles
 from judge.importers.base import Options
 from judge.importers.guess import MissingFields, guess
-from judge.importers.naming import dataset_name, hashed, name_by_content, system_name
+from judge.importers.naming import dataset_name, hash_parts, name_by_content, system_name
 from judge.importers.paths import (
     ANSWER_FIELDS,
     ITEM_FIELDS,
     MISSING,
     PASSAGE_FIELDS,
     check,
+    describe_unmet,
     follow,
     further_texts,
-    no_such_path,
 )
-from judge.importers.row_level import RowLevel, keep_rest, own_meta, score_of
+from judge.importers.row_level import RowLevel, get_meta, keep_rest, score_of
 from judge.store.items import passage_id
 from judge.types import DEFAULT_CONDITION, Answer, Item, Passage, ToolScore
 
@@ -98,7 +98,7 @@ class RowReader:
         self._repeats: Counter[tuple[str, str, str]] = Counter()
 
     def items(self, raw: Any) -> list[Item]:
-        """Return the item in one row as a list, which `records.each` expects."""
+        """Return the item in one row as a list, which `records.build_each` expects."""
         return [self.item(raw)]
 
     def item(self, raw: Any) -> Item:
@@ -138,12 +138,12 @@ class RowReader:
         flat = not isinstance(passages, list | dict)
         level = self._row if flat else self._nested
         item = self._head(row, level)
-        rest = level.rest(row)
+        rest = level.get_unused(row)
         if flat:
-            rest = self._flat.rest(rest)
+            rest = self._flat.get_unused(rest)
         self._unused.update(dict.fromkeys(rest))
         if flat:
-            item.passages = self._flat_passages(row, passages)
+            item.passages = self._read_flat_passages(row, passages)
             if item.passages and self._taken is None:
                 # The rows cannot be kept in the item's meta: several flat rows may be one item, and its meta
                 # must then be equal in all of them.
@@ -158,9 +158,9 @@ class RowReader:
             keep_rest(item.meta, rest)
         else:
             self._add_answer(item, row, level, rest, knows_context=passages is not None)
-        return fields.checked(item)
+        return fields.check_item(item)
 
-    def _flat_passages(self, row: Mapping[str, Any], body: Any) -> list[Passage]:
+    def _read_flat_passages(self, row: Mapping[str, Any], body: Any) -> list[Passage]:
         """Return the passage in a flat row, and one passage for each further text column that is not empty."""
         parts = [self._passage_of(row, body, self._flat, "passages.")]
         for level in self._further:
@@ -212,14 +212,14 @@ class RowReader:
                 field=self._maps.get("question", "question"),
             )
         if self._taken and self._taken.derives_id:
-            named = hashed([words, item.reference_answers])
+            named = hash_parts([words, item.reference_answers])
             # If the same system answers a question repeatedly, each answer belongs to a separate item.
             self._repeats[item.dataset, named, system] += 1
             repeat = self._repeats[item.dataset, named, system]
             item.source_id = named if repeat == 1 else f"{named}-{repeat}"
         # Rows with equal questions are not independent, whatever their reference or system, so they form one
         # cluster.
-        item.question_id = item.question_id or hashed([words])
+        item.question_id = item.question_id or hash_parts([words])
         if self._by_text:
             for passage in item.passages:
                 name_by_content(passage)
@@ -280,7 +280,7 @@ class RowReader:
             and not (all_rows and field.startswith("passages.") and "passages" in there)
         }
         if all_rows and unmet and not missing:
-            raise UsageError(f"{self._path}: {no_such_path(unmet, row)}")
+            raise UsageError(f"{self._path}: {describe_unmet(unmet, row)}")
         usable = {field: path for field, path in self._maps.items() if field not in unmet}
         offered = guess(row, usable)
         if all_rows and missing == ["id"] and not unmet and not offered:
@@ -305,7 +305,7 @@ class RowReader:
         met = set().union(*(level.met for level in self._levels))
         unmet = {field: path for field, path in self._maps.items() if path not in met}
         if self._first is not None and unmet:
-            raise UsageError(f"{self._path}: {no_such_path(unmet, self._first)}")
+            raise UsageError(f"{self._path}: {describe_unmet(unmet, self._first)}")
         if self._first is not None and not self._passages and not self._answers:
             inner = {f: p for f, p in self._offered.items() if f.startswith("passages")}
             if {"passages", "passages.text"} & inner.keys():
@@ -325,7 +325,7 @@ class RowReader:
         # For a common table, `roles.understanding` has already listed the unused columns.
         if self._taken is not None or not self._unused or not (self._maps or lacks_units):
             return
-        self._note(roles.not_used(self._unused))
+        self._note(roles.note_unused(self._unused))
         if lacks_units:
             self._note(
                 "no row has passages; if one of these columns contains the text of passages, import the "
@@ -348,7 +348,7 @@ class RowReader:
             correct=fields.word(get("correct"), "correct"),
             pair_id=fields.word(get("pair_id"), "pair_id"),
             polarity=fields.word(get("polarity"), "polarity"),
-            meta=own_meta(get("meta")),
+            meta=get_meta(get("meta")),
             votes=level.votes(row, self._labels, ""),
         )
         item.options = fields.choices(get("options"), item.correct)
@@ -361,7 +361,7 @@ class RowReader:
     def _inside(self, value: Any, place: str) -> Passage:
         """Return an element of a list of passages, which may be text or an object, as a passage."""
         if isinstance(value, str):
-            return Passage(fields.required(value, place[:-1]))
+            return Passage(fields.require_text(value, place[:-1]))
         if not isinstance(value, dict):
             raise BadInput(f"must be text or an object, not {fields.kind(value)}", field=place[:-1])
         if (
@@ -373,7 +373,7 @@ class RowReader:
         passage = self._passage_of(value, None, self._element, place)
         if passage is None:
             raise BadInput("missing", field=f"{place}text")
-        keep_rest(passage.meta, self._element.rest(value))
+        keep_rest(passage.meta, self._element.get_unused(value))
         return passage
 
     def _passage_of(
@@ -389,7 +389,7 @@ class RowReader:
             title=fields.word(get("title"), f"{place}title"),
             date=fields.word(get("date"), f"{place}date"),
             source=fields.word(get("source"), f"{place}source"),
-            meta=own_meta(get("meta")),
+            meta=get_meta(get("meta")),
             votes=level.votes(source, self._labels, place),
         )
         text = fields.text(get("text") if body is None else body, f"{place}text")

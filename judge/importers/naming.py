@@ -24,15 +24,15 @@ def system_name(path: Path) -> str:
     """Return the default system name for the answers in a file: the file's name, without the characters that
     join ids.
     """
-    return without_joints(dataset_name(path))
+    return remove_joints(dataset_name(path))
 
 
-def without_joints(name: str) -> str:
+def remove_joints(name: str) -> str:
     """Return a name without `@` and `#`, which join the parts of answer ids."""
     return re.sub(r"[@#]", "-", name)
 
 
-def hashed(parts: list[Any]) -> str:
+def hash_parts(parts: list[Any]) -> str:
     """Return an id derived from content: the first 16 hex digits of the sha256 of the parts as JSON."""
     return content_sha(parts)[:16]
 
@@ -47,4 +47,4 @@ def name_by_content(passage: Passage) -> None:
         passage.meta["id"] = passage.source_id
     # The same text with a different date is different evidence; GaRAGe's class OUTDATED depends on the date.
     shown = [passage.title, passage.date, passage.source]
-    passage.source_id = hashed([passage.text, *shown]) if any(shown) else ""
+    passage.source_id = hash_parts([passage.text, *shown]) if any(shown) else ""

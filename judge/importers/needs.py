@@ -53,7 +53,9 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
                 missing = [_SHOWN.get(c, c) for c in NEEDED[name] if not _has(c, paper_names)]
                 # Human answers do not have the conditions of a system.
                 if missing and system != "human":
-                    if "ranking" in missing and (others := _of_no_system(store, dataset, set(there))):
+                    if "ranking" in missing and (
+                        others := _find_unowned_rankings(store, dataset, set(there))
+                    ):
                         named = ", ".join(f"'{name}'" for name in others)
                         missing[-1] += (
                             f" (there is no system called {named}; use --system to give a ranking the name "
@@ -65,7 +67,7 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
     return missing_parts
 
 
-def _of_no_system(store: Store, dataset: str, systems: set[str]) -> list[str]:
+def _find_unowned_rankings(store: Store, dataset: str, systems: set[str]) -> list[str]:
     """Return the names of a data set's imported rankings that are not names of systems. A ranking is named
     after its TREC tag, which cannot contain spaces, so it may differ from the system's name.
     """

@@ -18,7 +18,7 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields
 from judge.importers.base import Bad
-from judge.importers.records import Records, placed, table_or_json
+from judge.importers.records import Records, add_place, table_or_json
 from judge.store.nuggets import NuggetRow
 from judge.types import Where
 
@@ -29,10 +29,10 @@ SYSTEMS = ("system", "run_id")
 def read_nuggets(path: Path, bad: Bad) -> Iterator[NuggetRow]:
     """Yield the nuggets in a file, in order."""
     records, _ = table_or_json(path, bad, ("nugget", "importance"))
-    yield from of_records(records, bad)
+    yield from read_records(records, bad)
 
 
-def of_records(records: Records, bad: Bad) -> Iterator[NuggetRow]:
+def read_records(records: Records, bad: Bad) -> Iterator[NuggetRow]:
     """Yield the nuggets in records. A record from `nuggetizer` has a list `nuggets`, and a table row has one
     nugget.
     """
@@ -40,14 +40,14 @@ def of_records(records: Records, bad: Bad) -> Iterator[NuggetRow]:
         where = Where(str(records.path), number)
         try:
             row = fields.record(record)
-            nuggets = [_nugget(row, row, where)] if "nugget" in row else _of_record(row, where)
+            nuggets = [_nugget(row, row, where)] if "nugget" in row else _read_record(row, where)
         except BadInput as error:
-            bad(placed(error, records.path, number, records.word))
+            bad(add_place(error, records.path, number, records.word))
             continue
         yield from nuggets
 
 
-def _of_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
+def _read_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
     """Return the nuggets in a record from `nuggetizer`. Raises BadInput if there are none, or if two of them
     are equal.
     """
@@ -74,16 +74,16 @@ def _of_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
 def _nugget(row: Mapping[str, Any], nugget: Mapping[str, Any], where: Where) -> NuggetRow:
     """Return one nugget. `row` contains the ids of the question and the system."""
     return NuggetRow(
-        item=fields.identifier(_first(row, IDS), "id"),
-        text=fields.required(nugget.get("nugget"), "nugget").strip(),
-        importance=fields.required(nugget.get("importance"), "importance").strip(),
+        item=fields.identifier(_get_first(row, IDS), "id"),
+        text=fields.require_text(nugget.get("nugget"), "nugget").strip(),
+        importance=fields.require_text(nugget.get("importance"), "importance").strip(),
         where=where,
-        system=fields.word(_first(row, SYSTEMS), "system"),
+        system=fields.word(_get_first(row, SYSTEMS), "system"),
         assignment=fields.word(nugget.get("assignment"), "assignment"),
         # The answer's text is used to check that the assignments are for the stored answer.
         answer=row.get("answer_text") if isinstance(row.get("answer_text"), str) else None,
     )
 
 
-def _first(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+def _get_first(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     return next((row[name] for name in names if row.get(name) not in (None, "")), None)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.importers.base import ignore
-from judge.importers.guess import NAMED_LABELS, are_ranking, plain_name
+from judge.importers.guess import NAMED_LABELS, are_ranking, normalise_name
 
 YES, NO = ("yes", "true", "1", "y", "pos", "positive"), ("no", "false", "0", "n", "neg", "negative")
 """Common spellings of the first and of the second label in a binary field."""
@@ -33,7 +33,7 @@ def file_rows(format_name: str, path: Path) -> Iterable[Any]:
     return ()
 
 
-def offered(
+def suggest_maps(
     maps: Mapping[str, str], rows: Iterable[Any], given: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """Return (the maps to pass, {label field: {label in the rows: label in the task}}). Labels that do not
@@ -53,9 +53,9 @@ def offered(
         if gold and name not in given:
             if are_ranking(column, values_of_column):
                 continue
-            if not _all_meant(values_of_column, domains.get(field_name, values_of_column)):
-                graded = next((f for f in GRADED if _all_meant(values_of_column, domains[f])), None)
-                if graded is None and plain_name(column) not in NAMED_LABELS:
+            if not _match_all(values_of_column, domains.get(field_name, values_of_column)):
+                graded = next((f for f in GRADED if _match_all(values_of_column, domains[f])), None)
+                if graded is None and normalise_name(column) not in NAMED_LABELS:
                     continue
                 field_name = graded or field_name
         out[before + gold + field_name] = column
@@ -65,7 +65,7 @@ def offered(
             and len(values_of_column) <= MOST_LABELS
             and (strange := [v for v in values_of_column if v not in known])
         ):
-            renamed[field_name] = {value: _meant(value, known) for value in strange}
+            renamed[field_name] = {value: _match_label(value, known) for value in strange}
     return out, renamed
 
 
@@ -86,11 +86,11 @@ def _values(rows: Iterable[Any], maps: Mapping[str, str]) -> dict[str, list[str]
     return {column: list(distinct) for column, distinct in values.items()}
 
 
-def _all_meant(values: Sequence[str], known: Sequence[str]) -> bool:
-    return not any("|" in _meant(value, known) for value in values if value not in known)
+def _match_all(values: Sequence[str], known: Sequence[str]) -> bool:
+    return not any("|" in _match_label(value, known) for value in values if value not in known)
 
 
-def _meant(value: str, known: Sequence[str]) -> str:
+def _match_label(value: str, known: Sequence[str]) -> str:
     """Return the label that `value` most likely means, or all labels, joined with "|"."""
     # Spreadsheets and pandas write 3 as 3.0 if the column has empty cells.
     folded = re.sub(r"\.0+$", "", value.strip().lower().replace(" ", "_").replace("-", "_"))

@@ -55,7 +55,7 @@ def further_texts(maps: Mapping[str, str]) -> list[str]:
     return [numbered[number] for number in sorted(numbered)]
 
 
-def numbered_texts(values: Sequence[str]) -> list[str]:
+def number_texts(values: Sequence[str]) -> list[str]:
     """Number repeated `passages.text=PATH` options: the second becomes `passages.text.2=PATH`, the third
     `passages.text.3=PATH`.
     """
@@ -72,13 +72,16 @@ def numbered_texts(values: Sequence[str]) -> list[str]:
 def check(maps: Mapping[str, str], extra: Iterable[str] = ()) -> None:
     """Raise UsageError if a map has an unknown field or an empty path. The error names all such maps."""
     strange = [field for field in maps if not is_field(field) and field not in extra]
-    wrong = [f"--map {field}={maps[field]}: there is no field '{field}'{_meant(field)}" for field in strange]
+    wrong = [
+        f"--map {field}={maps[field]}: there is no field '{field}'{_suggest_field(field)}"
+        for field in strange
+    ]
     wrong += [f"--map {field}=: the path is empty" for field, path in maps.items() if not path]
     if wrong:
         raise UsageError("; ".join(wrong) + (f"; available fields: {GRAMMAR}" if strange else ""))
 
 
-def _meant(name: str) -> str:
+def _suggest_field(name: str) -> str:
     close = nearest(
         name, [*ITEM_FIELDS, *ANSWER_FIELDS, "passages", *(f"passages.{field}" for field in PASSAGE_FIELDS)]
     )
@@ -123,20 +126,20 @@ def value_at(row: Any, path: str) -> Any:
     return None if value is MISSING else value
 
 
-def no_such_path(unmet: Mapping[str, str], columns: Iterable[str]) -> str:
+def describe_unmet(unmet: Mapping[str, str], columns: Iterable[str]) -> str:
     """Return the error message for maps whose path was not found in any row."""
     maps = " ".join(f"--map {field}={path}" for field, path in unmet.items())
     listed = list(columns)
-    named = ", ".join(f"'{path}'{_like(path, listed)}" for path in unmet.values())
+    named = ", ".join(f"'{path}'{_suggest_column(path, listed)}" for path in unmet.values())
     return f"{maps}: no row has {named}; the keys of the first row are: {', '.join(listed)}"
 
 
-def _like(path: str, columns: Iterable[str]) -> str:
+def _suggest_column(path: str, columns: Iterable[str]) -> str:
     close = get_close_matches(path, columns, n=1)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
-def without(value: Any, paths: Iterable[str]) -> Any:
+def remove_paths(value: Any, paths: Iterable[str]) -> Any:
     """Return a copy of an object without the values at `paths`. Elements of lists are not removed."""
     if not isinstance(value, dict):
         return value

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from judge.errors import BadInput
-from judge.files import opened
+from judge.files import open_input
 from judge.importers.base import Bad, Note
-from judge.importers.records import placed
+from judge.importers.records import add_place
 from judge.store.rankings import Ids, Ranked
 from judge.types import Where
 
@@ -44,7 +44,7 @@ def read_rankings(
                     field="document",
                 )
         except BadInput as error:
-            bad(placed(error, path, number))
+            bad(add_place(error, path, number))
             continue
         # The entry is added after the check, so that a bad line has no effect.
         known[entry[1]] = number
@@ -54,11 +54,11 @@ def read_rankings(
     differ = 0
     for (tag, item), entries in lists.items():
         ranks = [rank for rank, *_ in entries]
-        if len({score for _, _, score, _ in entries}) == 1 and (again := _repeated(entries)):
+        if len({score for _, _, score, _ in entries}) == 1 and (again := _find_repeated_rank(entries)):
             # Passages with equal scores and equal ranks have no defined order, and measures such as nDCG
             # depend on the order.
             reason = f"rank {again[0]} occurs twice for '{item}', and all scores of this item are equal, so its list has no defined order"
-            bad(placed(BadInput(reason, field="rank"), path, again[3]))
+            bad(add_place(BadInput(reason, field="rank"), path, again[3]))
             continue
         # The sort is stable, so entries with equal scores and equal ranks keep the order in the file.
         entries.sort(key=lambda entry: (-entry[2], entry[0]))
@@ -73,7 +73,7 @@ def read_rankings(
         )
 
 
-def _repeated(entries: list[_Entry]) -> _Entry | None:
+def _find_repeated_rank(entries: list[_Entry]) -> _Entry | None:
     """Return the first entry with the same rank as an earlier entry, or None."""
     ranks: set[int] = set()
     for entry in entries:
@@ -84,7 +84,7 @@ def _repeated(entries: list[_Entry]) -> _Entry | None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    with opened(path) as handle:
+    with open_input(path) as handle:
         for number, line in enumerate(handle, 1):
             # No item has an id that is not UTF-8, so such an id is reported with its line, like any unknown
             # id.

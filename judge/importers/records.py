@@ -15,7 +15,7 @@ import ijson
 
 from judge import files
 from judge.errors import BadInput, UsageError
-from judge.files import BadObject, opened
+from judge.files import BadObject, open_input
 from judge.importers.base import Bad, Row
 from judge.importers.guess import MissingFields
 from judge.types import Item, Where
@@ -133,13 +133,13 @@ def check_file(path: Path) -> None:
 
 def is_array(path: Path) -> bool:
     """Return whether the file is a JSON array, not JSON Lines."""
-    with opened(path) as handle:
+    with open_input(path) as handle:
         return files.is_list(handle)
 
 
 def _is_one_object(path: Path) -> bool:
     """Return whether the file is a single JSON object that spans several lines, such as one downloaded record."""
-    with opened(path) as handle:
+    with open_input(path) as handle:
         # The first line of a pretty-printed object is a single brace. A line of JSON Lines is always a
         # complete object.
         return handle.readline(4096).strip() == b"{"
@@ -150,16 +150,18 @@ def json_records(path: Path, bad: Bad) -> Records:
     lines, or Parquet.
     """
     if _is_parquet(path):
-        return Records(path, "row", _some(path, _parquet(path), bad, "the table is empty"))
+        return Records(path, "row", _require_rows(path, _parquet(path), bad, "the table is empty"))
     # This is tested before JSON Lines, because the first line of such a file is not valid JSON.
     if _is_one_object(path):
         return Records(path, "element", json_elements(path, ""))
     if is_array(path):
-        return Records(path, "element", _some(path, json_elements(path), bad, "the list is empty"))
+        return Records(path, "element", _require_rows(path, json_elements(path), bad, "the list is empty"))
     return Records(path, "line", _json_lines(path, bad))
 
 
-def _some(path: Path, rows: Iterator[tuple[int, Any]], bad: Bad, empty: str) -> Iterator[tuple[int, Any]]:
+def _require_rows(
+    path: Path, rows: Iterator[tuple[int, Any]], bad: Bad, empty: str
+) -> Iterator[tuple[int, Any]]:
     """Yield the rows. If there are none, report the file to `bad`."""
     number = 0
     for number, value in rows:
@@ -179,7 +181,7 @@ def _json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
         count += 1
         bad(error)
 
-    with opened(path) as handle:
+    with open_input(path) as handle:
         for number, value in files.json_lines(handle, path, counted):
             count += 1
             yield number, value
@@ -205,7 +207,7 @@ def json_elements(path: Path, prefix: str = "item", *, lines: bool = False) -> I
         )
         return elements
 
-    return _parsed(path, parse)
+    return _parse_records(path, parse)
 
 
 def json_pairs(path: Path) -> Iterator[tuple[int, tuple[str, Any]]]:
@@ -220,14 +222,14 @@ def json_pairs(path: Path) -> Iterator[tuple[int, tuple[str, Any]]]:
             refuse_noted(names)
             yield name, value
 
-    return _parsed(path, parse)
+    return _parse_records(path, parse)
 
 
 def json_events(path: Path) -> Iterator[tuple[str, str, Any]]:
     """Yield the parser's (path, event, value) for a JSON file. Stop at the first error, because the importer
     reports it.
     """
-    with opened(path) as handle:
+    with open_input(path) as handle:
         try:
             # Each event contains its path, so without a limit on depth, memory use would grow with the square
             # of the depth.
@@ -236,9 +238,9 @@ def json_events(path: Path) -> Iterator[tuple[str, str, Any]]:
             return
 
 
-def _parsed(path: Path, parse: Callable[[Shallow], Iterable[Any]]) -> Iterator[tuple[int, Any]]:
+def _parse_records(path: Path, parse: Callable[[Shallow], Iterable[Any]]) -> Iterator[tuple[int, Any]]:
     number = 0
-    with opened(path) as handle:
+    with open_input(path) as handle:
         try:
             for value in parse(Shallow(handle, str(path))):
                 refuse_noted(value)
@@ -263,9 +265,9 @@ def csv_records(
     """
     need = list(need)
     if _is_parquet(path):
-        with opened(path) as handle:
+        with open_input(path) as handle:
             header, rows = files.parquet(handle, path)
-        records = Records(path, "row", _some(path, rows, bad, "no rows in the table"))
+        records = Records(path, "row", _require_rows(path, rows, bad, "no rows in the table"))
     else:
         cells = _cells(path, [*need, *hint], bad)
         _, first = next(cells, (0, []))
@@ -307,18 +309,18 @@ def _check(path: Path, header: list[str], need: list[str]) -> None:
 
 
 def _is_parquet(path: Path) -> bool:
-    with opened(path) as handle:
+    with open_input(path) as handle:
         return files.is_parquet(handle)
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with opened(path) as handle:
+    with open_input(path) as handle:
         yield from files.parquet(handle, path)[1]
 
 
 def _cells(path: Path, hint: list[str], bad: Bad) -> Iterator[tuple[int, list[str] | None]]:
-    with opened(path) as handle:
-        files.not_a_list(handle, path, "a table with a header")
+    with open_input(path) as handle:
+        files.refuse_list(handle, path, "a table with a header")
         yield from files.rows(handle, path, files.delimiter(path, handle, hint), bad)
 
 
@@ -343,7 +345,7 @@ def _dicts(
         bad(BadInput("there are no rows under the header", path=str(path)))
 
 
-def placed(error: BadInput, path: Path, number: int, word: str = "line") -> BadInput:
+def add_place(error: BadInput, path: Path, number: int, word: str = "line") -> BadInput:
     """Add the file and the record's number to the error, unless it already has a place."""
     if error.path:
         return error
@@ -354,7 +356,7 @@ def placed(error: BadInput, path: Path, number: int, word: str = "line") -> BadI
     return BadInput(reason, **where)
 
 
-def built(records: Records, build: Callable[[Any], Iterable[T]], bad: Bad) -> Iterator[tuple[T, Where]]:
+def build_all(records: Records, build: Callable[[Any], Iterable[T]], bad: Bad) -> Iterator[tuple[T, Where]]:
     """Call `build` for each record, and yield (result, place) for each of its results. If `build` raises
     BadInput, add the record's place to the error and pass it to `bad`.
     """
@@ -363,14 +365,14 @@ def built(records: Records, build: Callable[[Any], Iterable[T]], bad: Bad) -> It
             # All results are built before the first one is yielded, so that a bad record yields nothing.
             parts = list(build(record))
         except BadInput as error:
-            bad(placed(error, records.path, number, records.word))
+            bad(add_place(error, records.path, number, records.word))
             continue
         for part in parts:
             yield part, Where(str(records.path), number)
 
 
-def each(records: Records, build: Callable[[Any], Iterable[Item]], bad: Bad) -> Iterator[Row]:
+def build_each(records: Records, build: Callable[[Any], Iterable[Item]], bad: Bad) -> Iterator[Row]:
     """Return an iterator over rows with the items that `build` returns for each record. Errors are handled as
-    in `built`.
+    in `build_all`.
     """
-    return (Row(item, where) for item, where in built(records, build, bad))
+    return (Row(item, where) for item, where in build_all(records, build, bad))

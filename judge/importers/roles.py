@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.errors import BadInput
-from judge.importers.guess import ROLES, MissingFields, plain_name
+from judge.importers.guess import ROLES, MissingFields, normalise_name
 
 TEXTS = ("text", "page_content", "pageContent", "content")
 """Keys for a document's text. LangChain for JavaScript uses `pageContent`."""
@@ -52,7 +52,7 @@ class CommonTable:
         for name, value in row.items():
             if name in self.columns or value in (None, "", []) or name in maps.values():
                 continue
-            role = next((role for role, names in ROLES.items() if plain_name(name) in names), None)
+            role = next((role for role, names in ROLES.items() if normalise_name(name) in names), None)
             if role is not None and not (role == "system" and not self.has_answers):
                 reason = (
                     f"the column has its first value after row {LOOKED_AT}, so it was not recognised; pass "
@@ -61,7 +61,7 @@ class CommonTable:
                 raise BadInput(reason, field=name)
 
 
-def taken(
+def read_roles(
     rows: Iterable[Mapping[str, Any]], maps: Mapping[str, str], scores: Iterable[str] = ()
 ) -> CommonTable | None:
     """Return how the columns in these first rows are interpreted, or None if this is not a common table.
@@ -83,7 +83,7 @@ def taken(
     for role, names in ROLES.items():
         if role in maps:
             continue
-        fitting = [column for column in columns if plain_name(column) in names and column not in used]
+        fitting = [column for column in columns if normalise_name(column) in names and column not in used]
         if len(fitting) > 1:
             doubtful[role] = fitting
         if fitting:
@@ -149,7 +149,7 @@ def document(value: Mapping[str, Any]) -> dict[str, Any]:
 def refuse_joined(column: str, value: Any, as_text: Iterable[str]) -> None:
     """Raise BadInput if the cell contains contexts that DeepEval has joined into one text."""
     if (
-        plain_name(column) == "retrieval_context"
+        normalise_name(column) == "retrieval_context"
         and isinstance(value, str)
         and BAR in value
         and column not in as_text
@@ -178,10 +178,10 @@ def understanding(
             f"answers: the system is '{system}'" + (" (to change it: --system NAME)" if is_file_name else "")
         )
     if table.unused:
-        lines.append(not_used(table.unused))
+        lines.append(note_unused(table.unused))
     return lines
 
 
-def not_used(columns: Iterable[str]) -> str:
+def note_unused(columns: Iterable[str]) -> str:
     """Return the note that these columns are not used."""
     return f"columns not used: {', '.join(columns)} (kept as meta, never shown to a judge)"

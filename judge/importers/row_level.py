@@ -10,7 +10,7 @@ from typing import Any
 
 from judge.errors import BadInput
 from judge.importers import cells, fields
-from judge.importers.paths import MISSING, follow, without
+from judge.importers.paths import MISSING, follow, remove_paths
 from judge.types import Vote
 
 
@@ -56,7 +56,7 @@ class RowLevel:
         else:
             value = self._follow(source, path)
         column = path or self._keys.get(name, name)
-        return decoded(value, name, column) if self._cells and column not in self._as_text else value
+        return decode_cell(value, name, column) if self._cells and column not in self._as_text else value
 
     def votes(self, source: Mapping[str, Any], labels: fields.Labels, place: str) -> list[Vote]:
         """Return the gold and human labels. A map for a label field takes precedence over the row's `gold`
@@ -72,11 +72,11 @@ class RowLevel:
             for field, path in self.groups[group]:
                 labels_by_field[field] = self._follow(source, path)
             for field, raw in labels_by_field.items():
-                value = decoded(raw, group, group) if self._cells and group == "votes" else raw
+                value = decode_cell(raw, group, group) if self._cells and group == "votes" else raw
                 votes += make_votes(field, value, f"{place}{group}.{field}")
         return votes
 
-    def rest(self, source: Mapping[str, Any]) -> dict[str, Any]:
+    def get_unused(self, source: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values that are not used by any field, gold label, vote or map."""
         used = set(self._keys.values())
         starts = tuple(f"{self._prefix}{group}." for group in self.groups)
@@ -84,7 +84,7 @@ class RowLevel:
         if self._cells:
             # An empty cell is not a value, and should not be kept in `meta`.
             left = {k: v for k, v in left.items() if v is not None}
-        return without(left, self._all) if self._all else left
+        return remove_paths(left, self._all) if self._all else left
 
     def _follow(self, source: Mapping[str, Any], path: str) -> Any:
         value = follow(source, path)
@@ -94,7 +94,7 @@ class RowLevel:
         return value
 
 
-def decoded(value: Any, name: str, column: str) -> Any:
+def decode_cell(value: Any, name: str, column: str) -> Any:
     """Parse a CSV cell if the field `name` may be a list or an object. Raises BadInput if the cell contains
     one, but `name` must be text.
     """
@@ -103,7 +103,7 @@ def decoded(value: Any, name: str, column: str) -> Any:
     if name in _STRUCTURED:
         return fields.json_in(value, name)
     try:
-        parsed = cells.parsed(value)
+        parsed = cells.parse_cell(value)
     except ValueError as error:
         raise BadInput(f"{error} (to read the cell as text, pass --as-text {column})", field=column) from None
     if name in _PLAIN and parsed:
@@ -118,7 +118,7 @@ _PLAIN = ("question", "claim", "answer", "text")
 _STRUCTURED = ("options", "gold", "votes", "meta")
 
 
-def own_meta(value: Any) -> dict[str, Any]:
+def get_meta(value: Any) -> dict[str, Any]:
     """Return the row's `meta` as an object. Any other value is put under the key "meta"."""
     if value is None:
         return {}

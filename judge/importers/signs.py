@@ -6,7 +6,7 @@ from pathlib import Path
 from judge import plugins
 from judge.commands import command
 from judge.errors import BadInput, UsageError
-from judge.files import opened, start_of
+from judge.files import open_input, start_of
 from judge.importers import base
 from judge.importers.records import check_file, csv_records, json_events
 
@@ -18,7 +18,7 @@ are ignored.
 """
 
 
-def found_format(paths: Sequence[Path]) -> str:
+def recognise_format(paths: Sequence[Path]) -> str:
     """Return the format whose `SIGNS` match the keys in the files' first rows, or csv or jsonl if none matches.
 
     An importer's function `recognises` is tried first. If it accepts one file, all files have its format. A
@@ -65,7 +65,7 @@ def _keys(path: Path) -> tuple[bool, set[str]]:
     Raises UsageError if a path is not a file, or if the file is neither a table nor JSON.
     """
     check_file(path)
-    with opened(path) as handle:
+    with open_input(path) as handle:
         # The content determines the format, not the file's suffix.
         start = start_of(handle)
     # .xlsx and .ods files are ZIP archives.

@@ -24,7 +24,7 @@ def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
     if depth > DEEPEST:
         return None
     if isinstance(value, str):
-        inner = loaded(value)
+        inner = parse_json_text(value)
         if isinstance(inner, str):
             return value if value.strip() else None
         # JSON without a known key may itself be the answer. A chat without text (only tool calls) is not an
@@ -44,7 +44,7 @@ def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
     return None
 
 
-def loaded(value: Any) -> Any:
+def parse_json_text(value: Any) -> Any:
     """Parse a value that is JSON text, as inputs and outputs often are in exports. Other values are returned
     unchanged.
     """
@@ -60,5 +60,5 @@ def _is_chat(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(part, dict) and "role" in part for part in value)
 
 
-def plain_word(value: Any) -> str | None:
+def get_word(value: Any) -> str | None:
     return None if value is None else str(value)

@@ -31,9 +31,9 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields, roles
 from judge.importers.base import Bad, Options, Row
-from judge.importers.naming import dataset_name, hashed, name_by_content, system_name, without_joints
-from judge.importers.records import built, placed, table_or_json
-from judge.importers.trace_texts import ANSWER_KEYS, QUESTION_KEYS, plain_word, text_of
+from judge.importers.naming import dataset_name, hash_parts, name_by_content, remove_joints, system_name
+from judge.importers.records import add_place, build_all, table_or_json
+from judge.importers.trace_texts import ANSWER_KEYS, QUESTION_KEYS, get_word, text_of
 from judge.store.items import passage_id
 from judge.store.tool_scores import field_name
 from judge.types import DEFAULT_CONDITION, AnnotatorKind, Answer, Item, Passage, ToolScore, Vote, Where
@@ -95,7 +95,7 @@ def scores_of(
     by = str(user or tool) if is_human else f"{tool}-{source.lower()}"
     name = fields.identifier(name, "name")
     yield TraceScore(
-        str(trace or ""), plain_word(span or None), name, value, by, is_human, comment or None, document
+        str(trace or ""), get_word(span or None), name, value, by, is_human, comment or None, document
     )
 
 
@@ -113,7 +113,7 @@ def reader(
 
     def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
         """Yield one row per retrieval. Raises BadInput if there is no retrieval in the files."""
-        fields.no_maps(name, options)
+        fields.refuse_maps(name, options)
         yield from items(paths, _parts_of(paths, parse, bad), options, bad)
 
     return read_rows
@@ -133,7 +133,7 @@ def _parts_of(
             # An empty cell is not a value, but an empty string in JSON is.
             return parse({name: cell or None for name, cell in row.items()} if is_table else row)
 
-        yield from built(records, parts, bad)
+        yield from build_all(records, parts, bad)
 
 
 def items(
@@ -160,7 +160,7 @@ def items(
             try:
                 yield from trace.rows(dataset, system, left)
             except BadInput as error:
-                bad(placed(error, Path(trace.where.path), trace.where.line))
+                bad(add_place(error, Path(trace.where.path), trace.where.line))
         for message, n in left.items():
             options.note(f"note: {n:,} {message}")
 
@@ -226,7 +226,7 @@ class _Trace:
         answers: dict[str, Answer] = {}
         shared: dict[str, list[str]] = defaultdict(list)
         for retrieval in self.retrievals:
-            above, call = self._answered_by(retrieval)
+            above, call = self._find_answering_call(retrieval)
             item = self._item(retrieval, above, dataset, left)
             if item is None:
                 continue
@@ -245,7 +245,7 @@ class _Trace:
             meta = {"trace_id": self.name, "span_id": span}
             # If a file contains different models, they are different systems.
             model = self.spans[span].model or system
-            named = without_joints(model)
+            named = remove_joints(model)
             if named != model:
                 # Cloud providers use `@` in model names (claude-opus-4@20250514), but in an answer id, `@`
                 # ends the system's name.
@@ -253,13 +253,13 @@ class _Trace:
             answers[span] = Answer(item.item_id, named, DEFAULT_CONDITION, text, context=context, meta=meta)
             item.answers.append(answers[span])
         for given in self.given:
-            self._give(given, made, answers, left)
-        checked = [fields.checked(item) for item in made.values()]
+            self._attach_score(given, made, answers, left)
+        checked = [fields.check_item(item) for item in made.values()]
         # An answer's context may contain passages of another item in the trace, so that item must be stored
         # first.
         yield from (Row(item, self.where) for item in sorted(checked, key=lambda item: bool(item.answers)))
 
-    def _above(self, span: TraceSpan) -> Iterator[TraceSpan]:
+    def _iterate_ancestors(self, span: TraceSpan) -> Iterator[TraceSpan]:
         """Yield the ancestors of a span, nearest first. In a malformed tree with a cycle, each span is
         yielded only once.
         """
@@ -270,7 +270,7 @@ class _Trace:
             yield self.spans[parent]
             parent = self.spans[parent].parent
 
-    def _answered_by(self, retrieval: TraceSpan) -> tuple[TraceSpan | None, TraceSpan | None]:
+    def _find_answering_call(self, retrieval: TraceSpan) -> tuple[TraceSpan | None, TraceSpan | None]:
         """Return (the nearest ancestor under which a model was called after the retrieval, the last such call).
 
         If the trace has no model calls, the ancestor is its topmost span, and the call is None.
@@ -279,9 +279,9 @@ class _Trace:
         # retrieved documents.
         later = [call for call in self.calls if call.start >= retrieval.start]
         top: TraceSpan | None = None
-        for above in self._above(retrieval):
+        for above in self._iterate_ancestors(retrieval):
             top = above
-            under = [call for call in later if above.span in (s.span for s in self._above(call))]
+            under = [call for call in later if above.span in (s.span for s in self._iterate_ancestors(call))]
             if under:
                 return above, under[-1]
         if self.calls:
@@ -300,7 +300,7 @@ class _Trace:
                 left["retrieved documents have no text and were not imported"] += 1
                 continue
             passage = Passage(
-                text, title=plain_word(document.get("title")), date=plain_word(document.get("date"))
+                text, title=get_word(document.get("title")), date=get_word(document.get("date"))
             )
             meta = document.get("meta")
             passage.meta = {**(meta if isinstance(meta, dict) else {}), "document_position": place}
@@ -325,13 +325,13 @@ class _Trace:
         return Item(
             source_id=f"{self.name}-{retrieval.span}",
             dataset=dataset,
-            question_id=hashed([words]),
+            question_id=hash_parts([words]),
             question=words,
             passages=list(passages.values()),
             meta=meta,
         )
 
-    def _give(
+    def _attach_score(
         self, given: TraceScore, made: Mapping[str, Item], answers: Mapping[str, Answer], left: Counter[str]
     ) -> None:
         """Attach a score to a passage, a retrieval or the answer."""
@@ -362,4 +362,4 @@ class _Trace:
             target.scores.append(ToolScore(given.by, given.name, given.value, given.comment))
 
     def _is_at_or_under(self, span: str, other: str) -> bool:
-        return span == other or other in (above.span for above in self._above(self.spans[span]))
+        return span == other or other in (above.span for above in self._iterate_ancestors(self.spans[span]))

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from judge.errors import BadInput, UsageError
 from judge.importers.base import Bad
-from judge.importers.conditions import CONDITIONS, DOCUMENT, is_known, known
-from judge.store.export import known_task
-from judge.store.imports import at
+from judge.importers.conditions import CONDITIONS, DOCUMENT, is_known, list_conditions
+from judge.store.export import find_task
+from judge.store.imports import error_at
 from judge.store.listing import formats_of
 from judge.store.rankings import Ids
 from judge.store.runs import IMPORTED, add_imported
@@ -36,7 +36,7 @@ class Verdicts:
             raise UsageError(f"--paper {paper}: unknown paper; available papers: {', '.join(CONDITIONS)}")
         self._store, self._paper, self._given = store, paper, dataset
         self._ids: Ids | None = None
-        self._task = known_task(store, TASK)
+        self._task = find_task(store, TASK)
         self._field = self._task.spec.questions[0].field
         # The published files contain both True and TRUE as verdicts.
         self._words = {label.lower(): label for label in self._task.domain(self._field)}
@@ -55,7 +55,7 @@ class Verdicts:
             try:
                 is_about_document = self._take(row)
             except BadInput as error:
-                bad(error if error.path else at(row.where, error.reason, error.field or "document"))
+                bad(error if error.path else error_at(row.where, error.reason, error.field or "document"))
                 continue
             if not is_about_document:
                 yield row
@@ -86,7 +86,7 @@ class Verdicts:
         made = Judgement("", unit, 0, 0, status, answer.text, reason, labels)
         before = judgements.setdefault(unit, made)
         if before.reply != answer.text:
-            raise at(
+            raise error_at(
                 row.where,
                 f"there is already an output of '{answer.system}' for document '{answer.document}'; if "
                 "there are several systems, name them in a column called system or model, or pass "
@@ -104,15 +104,15 @@ class Verdicts:
     @staticmethod
     def _check(paper: str, condition: str, row: AnswerRow) -> None:
         if CONDITIONS[paper].get(condition) == DOCUMENT and paper == "raguard":
-            raise at(
+            raise error_at(
                 row.where,
                 f"each output under '{condition}' is about one document; add a column 'document' with its id",
                 "document",
             )
         if not is_known(paper, condition):
-            raise at(
+            raise error_at(
                 row.where,
-                f"{paper} has no condition '{condition}'; available conditions: {known(paper)}; if another "
+                f"{paper} has no condition '{condition}'; available conditions: {list_conditions(paper)}; if another "
                 "column has the condition, pass --map condition=COLUMN",
                 "condition",
             )
@@ -126,7 +126,7 @@ class Verdicts:
         """
         # Each system gets its own run, because scores identify a system by the run's model.
         for system, judgements in self._of.items():
-            known = self._known(system, judgements)
+            known = self._find_stored(system, judgements)
             self.counts["unchanged"] += len(known)
             new = {unit: judgement for unit, judgement in judgements.items() if unit not in known}
             if not new:
@@ -135,7 +135,7 @@ class Verdicts:
             add_imported(conn, self._task, system, list(new.values()), content, files)
             self.counts["verdicts"] += len(new)
 
-    def _known(self, system: str, judgements: dict[str, Judgement]) -> set[str]:
+    def _find_stored(self, system: str, judgements: dict[str, Judgement]) -> set[str]:
         """Return the units whose output is already stored. Raises BadInput if a stored output differs."""
         query = (
             "SELECT j.unit_id, j.reply FROM judgements AS j JOIN runs AS r USING (run_id) WHERE r.model = ? AND r.task GLOB ? "

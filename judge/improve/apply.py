@@ -4,13 +4,13 @@ from judge import derive
 from judge.derive import Made
 from judge.errors import UsageError
 from judge.improve.recipe import Recipe
-from judge.stats.calibrate import Fit, most_probable
+from judge.stats.calibrate import Fit, find_most_probable
 from judge.store.derived import Fitted
 from judge.store.study import Store
 from judge.types import attributes
 
 
-def calibrated(store: Store, run: str, recipe: Recipe) -> str:
+def store_calibrated(store: Store, run: str, recipe: Recipe) -> str:
     """Calibrate the run with the parameters in the recipe, store the result as a new run, and return its id.
 
     Raises UsageError if the run has no probabilities, or if the recipe was made for different labels.
@@ -27,7 +27,7 @@ def calibrated(store: Store, run: str, recipe: Recipe) -> str:
         )
     bias = tuple(calibration.bias[label] for label in labels.domain)
     after = Fit(calibration.temperature, bias).apply(p)
-    codes = most_probable(after, labels.codes[:, 0])
+    codes = find_most_probable(after, labels.codes[:, 0])
     fit = calibration.fitted
     here = {q for (q,) in store.conn.execute("SELECT DISTINCT question_id FROM units")}
     # The study may contain questions that the parameters were fitted on. They are excluded from agreement.

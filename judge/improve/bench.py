@@ -21,7 +21,7 @@ from judge.runner.budget import Budget, Opened, Spent
 from judge.runner.flow import Flow, Halted
 from judge.runner.plan import Plan
 from judge.stats import MISSING, FloatArray, IntArray, Ratings, measures
-from judge.stats.calibrate import Fit, cross_fitted, fit_bias, most_probable
+from judge.stats.calibrate import Fit, cross_fitted, find_most_probable, fit_bias
 from judge.stats.metrics import pair_kappa
 from judge.store.derived import Fitted
 from judge.store.runs import TRIED
@@ -47,7 +47,7 @@ class Bench:
         Raises UsageError if the task is not split, or if it has too few reference labels.
         """
         self.store, self.flow, self.task, self.field = store, flow, task, field
-        self.split = split.required(store, task)
+        self.split = split.require_split(store, task)
         reference = ReferenceLabels(store, word or self.split.drawn.reference)
         self.word = reference.word
         labels = reference.labels(field, task.name)
@@ -93,8 +93,8 @@ class Bench:
 
         If `reserve` is True, the cost of the sealed test is reserved.
         """
-        plan = recipe.applied(self.base)
-        self.flow.plan = self.limits.bounded(plan, self.runs.values(), reserve)
+        plan = recipe.apply_to(self.base)
+        self.flow.plan = self.limits.limit_plan(plan, self.runs.values(), reserve)
         # Runs of candidates are marked, so that reports leave them out. The run of the current task is not marked.
         first = recipe.uncalibrated == self.first
         extra = plan.extra if first else {**plan.extra, TRIED: PURPOSE}
@@ -110,7 +110,7 @@ class Bench:
         """Run a recipe on the first `n_questions` tune questions and return its score."""
         units = self._tune(questions)
         run = await self.ask(recipe, units, reserve=True)
-        return self._noted(name, recipe, run, units, self._codes(run, units), questions)
+        return self._record_trial(name, recipe, run, units, self._codes(run, units), questions)
 
     def _tune(self, questions: int) -> list[str]:
         """Return the labelled units of the first `n_questions` tune questions."""
@@ -122,7 +122,7 @@ class Bench:
         place = {label: k for k, label in enumerate(self.task.domain(self.field))}
         return np.array([place.get(by_unit.get(unit, ""), MISSING) for unit in units], dtype=np.int64)
 
-    def _noted(
+    def _record_trial(
         self,
         name: str,
         recipe: Recipe,
@@ -151,7 +151,7 @@ class Bench:
         self.outcome.tried.append(made)
         return made
 
-    def calibrated(self, name: str, tried: Tried) -> list[Tried]:
+    def try_calibrated(self, name: str, tried: Tried) -> list[Tried]:
         """Return a list with the candidate under bias calibration, cross-fitted by question on the same units.
 
         The list is empty if the candidate has no probabilities.
@@ -165,7 +165,7 @@ class Bench:
             [codes[table.places[u]] if u in table.places else MISSING for u in units], dtype=np.int64
         )
         recipe = tried.recipe.model_copy(update={"calibration": self._as_calibration(fit, fitted)})
-        return [self._noted(name, recipe, tried.run_id, units, unit_codes, tried.n_questions)]
+        return [self._record_trial(name, recipe, tried.run_id, units, unit_codes, tried.n_questions)]
 
     def _fit(
         self, run: str, units: Sequence[str]
@@ -185,10 +185,10 @@ class Bench:
         # Cross-fitting needs two questions, because a judge is never scored on questions that it was fitted on.
         if p is None or usable.sum() < FEWEST or len(np.unique(numbers[usable])) < 2:
             return None
-        fold = truth.by_question(FOLDS, usable)
+        fold = truth.deal_folds(FOLDS, usable)
         after, fit = cross_fitted(p, truth.codes, fold, fit_bias)
-        codes = most_probable(after, labels.codes[:, 0])
-        return table, after, codes, fit, truth.fitted(truth.folds(fold), usable)
+        codes = find_most_probable(after, labels.codes[:, 0])
+        return table, after, codes, fit, truth.describe_fit(truth.folds(fold), usable)
 
     def _truth(self, table: RunTable, units: Sequence[str]) -> Truth:
         domain = tuple(self.task.domain(self.field))
@@ -208,7 +208,7 @@ class Bench:
             fitted=CalibrationFit(**facts, questions=sorted(fitted.folds)),
         )
 
-    def kept(self, run: str, recipe: Recipe) -> str:
+    def store_calibrated(self, run: str, recipe: Recipe) -> str:
         """Store the calibrated candidate, fitted on tune only, as a run. Return its id."""
         # Fitted again, because the run has since judged the sealed test, whose probabilities must be calibrated, too.
         fitting = self._fit(run, self.units["tune"])
@@ -234,7 +234,7 @@ class SearchLimits:
         self.paid = 0.0
         """The cost of the rewriter in US dollars."""
 
-    def bounded(self, plan: Plan, runs: Collection[str], reserve: bool) -> Plan:
+    def limit_plan(self, plan: Plan, runs: Collection[str], reserve: bool) -> Plan:
         """Return the plan with the remaining limits.
 
         If `reserve` is True, the cost of the sealed test, estimated from `runs`, is subtracted from them.
@@ -253,9 +253,9 @@ class SearchLimits:
     def seconds_left(self) -> float | None:
         """The timeout in seconds for a call to the rewriter; None means no limit."""
         plan = replace(self._flow.plan, max_time=self._max_time)
-        return plan.after(report for _, report in self._flow.reports).max_time
+        return plan.subtract_reports(report for _, report in self._flow.reports).max_time
 
-    def left(self, rewriter: Rewriter, runs: Collection[str]) -> Budget:
+    def compute_rewriter_budget(self, rewriter: Rewriter, runs: Collection[str]) -> Budget:
         """Return the budget for a call to the rewriter, after the expected cost of the sealed test is subtracted."""
         tokens, cost = self._limit
         kept_tokens, kept_cost = self._reserve(runs)
@@ -281,7 +281,7 @@ class SearchLimits:
             None if cost is None else max(0.0, cost - budget.spent.cost),
         )
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """Describe the limits, and the amount that is reserved for the sealed test."""
         (tokens, cost), (of_tokens, of_cost) = self._limit, self._kept_back
         parts = (

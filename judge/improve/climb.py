@@ -43,7 +43,7 @@ def steps(bench: Bench, rewriter: Rewriter | None) -> list[LadderStep]:
 async def calibrate(bench: Bench, best: Tried) -> Tried:
     """Calibrate the current best judge, which needs no model call."""
     # If scores are equal, max() returns the first, so the earlier and cheaper candidate wins a tie.
-    return max([best, *bench.calibrated("calibration", best)], key=lambda t: t.score)
+    return max([best, *bench.try_calibrated("calibration", best)], key=lambda t: t.score)
 
 
 async def ask_otherwise(bench: Bench, best: Tried) -> Tried:
@@ -56,7 +56,7 @@ async def ask_otherwise(bench: Bench, best: Tried) -> Tried:
         async def score(recipe: Recipe, questions: int, name: str = name) -> float:
             candidate = await bench.score(name, recipe, questions)
             # Calibration costs nothing, so it is tried with each candidate.
-            return max(t.score for t in [candidate, *bench.calibrated(name, candidate)])
+            return max(t.score for t in [candidate, *bench.try_calibrated(name, candidate)])
 
         await halve(tried, len(bench.order), score)
         best = max([best, *bench.whole], key=lambda t: t.score)
@@ -81,24 +81,24 @@ async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
         return best
     request = rewriter.request(bench.task, bench.field, wrong)
     sha = sha_of(request, rewriter.model)
-    text = _known(bench, sha)
+    text = _find_stored_answer(bench, sha)
     if text is None:
-        budget = bench.limits.left(rewriter, bench.runs.values())
+        budget = bench.limits.compute_rewriter_budget(rewriter, bench.runs.values())
         if not budget.fits(budget.claim(request)):
             bench.outcome.notes.append(
                 "the instructions were not rewritten, because the remaining limit is reserved for the sealed test"
             )
             return best
         begun = time.monotonic()
-        text, why = await rewriter.ask(bench.task, request, budget, bench.limits.seconds_left)
+        text, reason = await rewriter.ask(bench.task, request, budget, bench.limits.seconds_left)
         bench.pay(budget, time.monotonic() - begun)
         if text is None:
-            bench.outcome.notes.append(why)
+            bench.outcome.notes.append(reason)
             return best
     bench.rewrites[text] = sha
     recipe = best.recipe.model_copy(update={"calibration": None, "instructions": text})
     candidate = await bench.score("instructions rewritten", recipe, len(bench.order))
-    return max([best, candidate, *bench.calibrated(candidate.rung, candidate)], key=lambda t: t.score)
+    return max([best, candidate, *bench.try_calibrated(candidate.rung, candidate)], key=lambda t: t.score)
 
 
 def _wrong(bench: Bench, run: str, units: Sequence[str]) -> list[Wrong]:
@@ -116,7 +116,7 @@ def _wrong(bench: Bench, run: str, units: Sequence[str]) -> list[Wrong]:
     return [Wrong(inputs[u], labels[u], bench.labels[u], notes[u].strip()) for u in first if u in inputs]
 
 
-def _known(bench: Bench, sha: str) -> str | None:
+def _find_stored_answer(bench: Bench, sha: str) -> str | None:
     """Return the rewriter's stored answer to exactly this request, or None."""
     query = "SELECT json_extract(options, '$.instructions') FROM runs WHERE json_extract(options, '$.rewritten') = ?"
     row = bench.store.conn.execute(query, [sha]).fetchone()

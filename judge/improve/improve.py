@@ -45,20 +45,20 @@ class Improve:
             # If people disagree with each other as much as with the judge, their labels cannot show which judge is better.
             if result.people is not None and result.people.as_well and not anyway:
                 result.refused = True
-                return self._ended()
+                return self._finish()
             for step in steps(bench, self._rewriter):
                 best = await step(bench, best)
         except Halted as halted:
-            best = self._halted(halted)
+            best = self._stop_search(halted)
         if best.recipe != bench.first:
             try:
                 await prove(bench, best.recipe)
             except Halted as halted:
-                self._halted(halted)
+                self._stop_search(halted)
                 result.notes.append("the sealed test was not opened, because not all of its units are judged")
-        return self._ended()
+        return self._finish()
 
-    def _ended(self) -> Improved:
+    def _finish(self) -> Improved:
         result, paid = self._bench.outcome, self._bench.limits.paid
         reports = [report for _, report in self._bench.flow.reports]
         for report in reports:
@@ -67,13 +67,13 @@ class Improve:
             result.cost = sum(report.spent.cost for report in reports) + paid
         return result
 
-    def _halted(self, halted: Halted) -> Tried:
+    def _stop_search(self, halted: Halted) -> Tried:
         """Return the current best candidate if a limit ended the search. Otherwise, raise the exception again."""
         report, done = halted.report, self._bench.whole
         # A search that ends because of a limit has a result; after an error, the same command resumes the search.
         if report.interrupted or report.error is not None or report.stopped is None or not done:
             raise halted
-        self._bench.outcome.stopped = report.stopped + self._bench.limits.in_words()
+        self._bench.outcome.stopped = report.stopped + self._bench.limits.describe()
         return max(done, key=lambda t: t.score)
 
 
@@ -90,7 +90,7 @@ async def prove(bench: Bench, winner: Recipe) -> None:
         run = await bench.ask(
             recipe.uncalibrated, [*bench.units["tune"], *bench.units["test"]], reserve=False
         )
-        runs.append(run if recipe.calibration is None else bench.kept(run, recipe))
+        runs.append(run if recipe.calibration is None else bench.store_calibrated(run, recipe))
     # `opened`, because the comparison below logs the look before it computes a number.
     panel = read_panel(bench.store, Scope(bench.field, bench.task.name, runs=tuple(runs)), opened=True)
     proof = contest.compare(bench.store, panel, bench.word, split=bench.split, part="test", purpose=PURPOSE)
@@ -104,13 +104,13 @@ async def prove(bench: Bench, winner: Recipe) -> None:
         return
     ends = sorted((sign * d.low, sign * d.high)) if d.low is not None and d.high is not None else [None, None]
     result.difference = sign * d.value, ends[0], ends[1]
-    result.needed = _needed(bench, proof)
+    result.needed = _count_needed_units(bench, proof)
     if result.proved:
         with bench.store.transaction() as conn:
             adopt(conn, bench.runs[winner.uncalibrated.text()])
 
 
-def _needed(bench: Bench, proof: Contest) -> int | None:
+def _count_needed_units(bench: Bench, proof: Contest) -> int | None:
     """Return how many labelled test units the next look needs to detect this difference with a probability of 80 %."""
     observed = bench.outcome.difference
     if (

@@ -30,33 +30,33 @@ def rungs(
     """
     yield "answer mode and label order", list(_modes(task, best_so_far(), probabilities))
     if task.spec.guidelines.strip():
-        yield "guidelines shown to the judge", [_changed(best_so_far(), guidelines=True)]
+        yield "guidelines shown to the judge", [_change(best_so_far(), guidelines=True)]
     best = best_so_far()
     # An example for a task with a rationale must contain a rationale, but stored labels have none.
     if task.spec.rationale == "none" and len(task.spec.questions) == 1:
         choices: list[tuple[str, int | None, list[Example]]] = [
-            (f"balanced, {each} of each label, from learn", None, balanced(store, task, labels, each))
+            (f"balanced, {each} of each label, from learn", None, draw_balanced(store, task, labels, each))
             for each in (1, 2)
         ]
-        pool = _pool(store, task, labels) if nearest.there() else []
+        pool = _pool(store, task, labels) if nearest.is_installed() else []
         choices.append((f"for each label, the nearest by BM25 of {len(pool)} examples from learn", 1, pool))
         sets = [ShownExamples(rule=rule, nearest=n, shown=shown) for rule, n, shown in choices if shown]
         if sets:
-            yield "examples from learn", [_changed(best, examples=examples) for examples in sets]
+            yield "examples from learn", [_change(best, examples=examples) for examples in sets]
 
 
 def _modes(task: Task, best: Recipe, probabilities: bool) -> Iterator[Recipe]:
     n = len(task.spec.questions[0].labels)
     if task.one_choice and probabilities:
-        yield _changed(best, answers="words")
-        yield _changed(best, answers="codes", orders=min(n, 3))
-        yield _changed(best, answers="words", orders=min(n, 3))
-    yield _changed(best, answers="json")
+        yield _change(best, answers="words")
+        yield _change(best, answers="codes", orders=min(n, 3))
+        yield _change(best, answers="words", orders=min(n, 3))
+    yield _change(best, answers="json")
     # A model may prefer labels at certain positions. The reversed order shows whether this model does.
-    yield _changed(best, label_order="reversed")
+    yield _change(best, label_order="reversed")
 
 
-def _changed(recipe: Recipe, **changes: Json) -> Recipe:
+def _change(recipe: Recipe, **changes: Json) -> Recipe:
     return recipe.model_copy(update=changes)
 
 
@@ -72,7 +72,7 @@ def select(store: Store, units: Sequence[str]) -> Selection:
 def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
     """Return the pool from which the nearest examples are chosen: up to 30 per label, or none if learn has too few units."""
     for each in (30, 20, 10, 5, 3, 2):
-        examples = balanced(store, task, labels, each)
+        examples = draw_balanced(store, task, labels, each)
         if examples and sum(len(str(example.inputs)) for example in examples) <= MOST_CHARACTERS:
             return examples
     return []
@@ -84,7 +84,7 @@ def inputs_of(store: Store, task: Task, units: Sequence[str]) -> dict[str, Mappi
     return {unit.unit_id: unit.inputs for unit in selection.pending(store, task, run_id="")}
 
 
-def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> list[Example]:
+def draw_balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> list[Example]:
     """Return `each` units per label, at most one per question, so that labels alternate.
 
     The result is empty if learn has too few units, or if there would be too many examples."""

@@ -46,13 +46,13 @@ def people_of(store: Store, split: Split, task: Task, field: str, run: str) -> P
     Return None if fewer than two people have labels there.
     """
     panel = read_panel(store, Scope(field, task.name, runs=(run,)), distributions=False)
-    panel = panel.only(split.mask(panel, "learn", "tune"), panel.ratings.annotators)
+    panel = panel.select(split.mask(panel, "learn", "tune"), panel.ratings.annotators)
     people = [name for name in panel.people if (panel.labels_of(name) != MISSING).any()]
     if len(people) < 2 or panel.numeric:
         return None
     [judge] = panel.judges
     # Only units that the judge has judged are used, because the two agreements must be computed on the same units.
-    panel = panel.only(panel.asked_units[judge], panel.ratings.annotators)
+    panel = panel.select(panel.asked_units[judge], panel.ratings.annotators)
     among_people = _mean_kappa(panel, [(a, b) for i, a in enumerate(people) for b in people[i + 1 :]])
     with_judge = _mean_kappa(panel, [(judge, person) for person in people])
     if among_people is None or with_judge is None:
@@ -78,7 +78,7 @@ def _mean_kappa(panel: Panel, pairs: Sequence[tuple[str, str]]) -> float | None:
 def _lead_notes(store: Store, field: str, panel: Panel) -> list[str]:
     """Return at most five of the lead's notes on decisions about open questions."""
     notes: list[str] = []
-    for name in panel.of_kind(AnnotatorKind.ADJUDICATED):
+    for name in panel.select_kinds(AnnotatorKind.ADJUDICATED):
         for at in np.flatnonzero(panel.labels_of(name) != MISSING).tolist():
             unit = panel.table.units[at]
             if len(notes) < 5 and (text := relation.rationale(store.conn, name, field, unit).strip()):

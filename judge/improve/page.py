@@ -8,19 +8,19 @@ from judge.improve.outcome import Improved
 from judge.improve.recipe import Recipe
 from judge.prompts.load import Task, find_tasks, with_constant
 from judge.resources import page
-from judge.store.study import now
+from judge.store.study import get_time
 from judge.types import Json, attributes
 
 MOST_PAIRS = 8
 
 
-def proved(improved: Improved) -> Recipe:
+def add_evidence(improved: Improved) -> Recipe:
     """Return the winner's recipe, with the evidence for the improvement."""
     assert improved.winner is not None and improved.difference is not None and improved.proof is not None
     value, low, high = improved.difference
     look = improved.proof.look
     made: dict[str, Json] = {
-        "at": now(),
+        "at": get_time(),
         "model": improved.model,
         "reference": improved.reference,
         "look": look.look if look else None,
@@ -33,13 +33,13 @@ def proved(improved: Improved) -> Recipe:
     return improved.winner.model_copy(update={"made": made})
 
 
-def written(improved: Improved, path: Path | None = None) -> Path:
+def write_recipe(improved: Improved, path: Path | None = None) -> Path:
     """Write the winning recipe to a file (default: TASK.recipe.yaml) and return its path.
 
     If the recipe has new instructions, a new version of the task file is written to the same folder.
     """
     target = path or Path(f"{improved.task.task_id}.recipe.yaml")
-    target.write_text(proved(improved).text(), encoding="utf-8")
+    target.write_text(add_evidence(improved).text(), encoding="utf-8")
     task = next_version(improved, target.parent)
     if task is not None:
         file = target.parent / f"{task.name}.md"

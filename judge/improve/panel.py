@@ -105,7 +105,7 @@ def find(path: Path) -> PanelRecipe | None:
     document = recipes.document_of(path)
     if "panel" not in document:
         return None
-    panel_file = recipes.validated(_PanelFile, document, path)
+    panel_file = recipes.validate(_PanelFile, document, path)
     members = tuple(_member(member_part, path, n) for n, member_part in enumerate(panel_file.panel.members))
     for n, member_part in enumerate(members):
         # The same judge on two servers makes the same errors, which would count twice in the vote.
@@ -126,25 +126,25 @@ def _member(part: _MemberPart, path: Path, n: int) -> Member:
         recipe = recipes.read_recipe(path.parent / part.recipe)
     elif part.recipe is not None:
         try:
-            recipe = recipes.validated(Recipe, part.recipe, path)
+            recipe = recipes.validate(Recipe, part.recipe, path)
         except BadInput as e:
             raise BadInput(e.reason, path=str(path), field=f"panel.members.{n}.recipe.{e.field}") from e
     settings = {name: str(value) for name, value in part.option.items()}
     return Member(part.model, recipe, part.base_url, part.asked_as, settings)
 
 
-def of_runs(table: RunTable, field: str, method: str) -> PanelRecipe:
+def from_runs(table: RunTable, field: str, method: str) -> PanelRecipe:
     """Return the recipe of a panel whose members have the settings of these runs.
 
     Raises UsageError if a run cannot be reproduced from a recipe.
     """
-    members = tuple(_again(table, run, field) for run in table.runs)
+    members = tuple(_repeat_member(table, run, field) for run in table.runs)
     return PanelRecipe(table.task.name, table.task.sha256, field, method, members)
 
 
-def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
+def _repeat_member(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
     conn, name = table.store.conn, str(run["run_id"])
-    made = derived.stored(conn, name)
+    made = derived.read_derivation(conn, name)
     if made is not None:
         if made["kind"] != "calibrated" or "bias" not in made["parameters"]:
             raise UsageError(
@@ -152,7 +152,7 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
                 "calibrated runs"
             )
         [parent] = dicts(conn, "SELECT * FROM runs WHERE run_id = ?", [made["parents"][0]["run"]])
-        of_parent = _again(table, parent, field)
+        of_parent = _repeat_member(table, parent, field)
         fitted = made["fitted"] or {"reference": "", "units": 0, "sha256": ""}
         facts = {key: fitted[key] for key in ("reference", "units", "sha256")}
         calibration = recipes.RecipeCalibration(
@@ -167,13 +167,13 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
     unsupported = sorted(NOT_IN_RECIPES & options.keys())
     # An imported run has no answer mode, and its calls cannot be repeated.
     if unsupported or "answers" not in options or run["task"] != table.task.name:
-        why = (
+        reason = (
             f"has {', '.join(unsupported)}"
             if unsupported
             else "is not a judge run of this version of the task"
         )
         raise UsageError(
-            f"run {name} {why}, so it cannot be written to a recipe: write this member by hand (see the docs page Trust)"
+            f"run {name} {reason}, so it cannot be written to a recipe: write this member by hand (see the docs page Trust)"
         )
     recipe = Recipe(
         task=table.task.name,

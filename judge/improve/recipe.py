@@ -113,7 +113,7 @@ class Recipe(RecipePart):
             changes.append(f"calibrated by {self.calibration.method}")
         return ", ".join(changes) or "as it is today"
 
-    def applied(self, plan: Plan) -> Plan:
+    def apply_to(self, plan: Plan) -> Plan:
         """Return the plan with the changes of this recipe.
 
         Raises UsageError if the recipe is for a different task or task text, or if it does not fit the plan.
@@ -161,7 +161,7 @@ class Recipe(RecipePart):
         return self.model_dump(mode="json", exclude={"instructions"} if self.instructions is None else None)
 
     @field_serializer("examples")
-    def _written(self, examples: ShownExamples | None) -> dict[str, Any] | None:
+    def _dump_examples(self, examples: ShownExamples | None) -> dict[str, Any] | None:
         # Default values of examples are omitted, because they would be most of the file.
         return None if examples is None else examples.model_dump(mode="json", exclude_defaults=True)
 
@@ -201,7 +201,7 @@ def read_recipe(path: Path) -> Recipe:
             + command("judge run TASK --recipe", path),
             path=str(path),
         )
-    return validated(Recipe, document, path)
+    return validate(Recipe, document, path)
 
 
 def document_of(path: Path) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def document_of(path: Path) -> dict[str, Any]:
     return document
 
 
-def validated(kind: type[Shape], document: Mapping[str, Any], path: Path) -> Shape:
+def validate(kind: type[Shape], document: Mapping[str, Any], path: Path) -> Shape:
     """Validate a document with a pydantic model. Raises BadInput, which names the first invalid field."""
     try:
         return kind.model_validate(document)

@@ -74,13 +74,13 @@ class Rewriter:
             async with asyncio.timeout(seconds):
                 reply = await self.provider.complete(request)
         except (ProviderError, TimeoutError) as e:
-            budget.failed(claim, e)
+            budget.count_failure(claim, e)
             return None, f"the rewriter {self.model} did not answer: {str(e) or 'the time limit was reached'}"
         finally:
             budget.release(claim)
-        budget.answered(claim, reply.usage)
-        text, why = _checked(task, reply.text)
-        return text, "" if text else f"the answer of the rewriter {self.model} was rejected: {why}"
+        budget.count_reply(claim, reply.usage)
+        text, reason = _check_reply(task, reply.text)
+        return text, "" if text else f"the answer of the rewriter {self.model} was rejected: {reason}"
 
 
 def sha_of(request: Request, model: str) -> str:
@@ -89,7 +89,7 @@ def sha_of(request: Request, model: str) -> str:
     return hashlib.sha256(canonical_text.encode()).hexdigest()[:32]
 
 
-def _checked(task: Task, reply: str) -> tuple[str | None, str]:
+def _check_reply(task: Task, reply: str) -> tuple[str | None, str]:
     try:
         answer = the_object(reply)
     except ValueError as e:

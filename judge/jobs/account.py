@@ -98,7 +98,7 @@ class BatchService(ABC):
                 # A redirect would carry prompts and the key to another server.
                 follow_redirects=False,
                 verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
-                event_hooks={} if sends_key else {"request": [_without_credentials]},
+                event_hooks={} if sends_key else {"request": [_remove_credentials]},
                 mounts=no_proxy(self.at),
             ),
         )
@@ -148,12 +148,12 @@ class BatchService(ABC):
         anything else.
         """
         with self.errors_as_ours():
-            body = http.decoded(call().http_response.content)
+            body = http.decode_json(call().http_response.content)
         if not isinstance(body, dict):
             raise ServerFault(f"{self.who}: the response is not a JSON object")
         return body
 
-    def listed(self, call: Callable[..., Any], cursor: str) -> Iterator[tuple[str, dict[str, Json]]]:
+    def iterate_pages(self, call: Callable[..., Any], cursor: str) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield the (id, object) pairs of a paged list. `cursor` is the parameter name for the last id on a page."""
         after: str | None = None
         while True:
@@ -175,11 +175,11 @@ class BatchService(ABC):
             yield
         # `from None`, because the exceptions of a client may repeat the key in their text.
         except self._sdk.APIStatusError as e:
-            raise self._refused(e.response) from None
+            raise self._make_refusal(e.response) from None
         except self._sdk.APIConnectionError as e:
-            raise self._lost(e.__cause__ or e) from None
+            raise self._make_unreachable(e.__cause__ or e) from None
         except self._transport.HTTPError as e:
-            raise self._lost(e) from None
+            raise self._make_unreachable(e) from None
         except self._error as e:
             raise ServerFault(f"{self.who}: {self.clean(str(e))}") from None
 
@@ -189,7 +189,7 @@ class BatchService(ABC):
         # Ids are stored and printed. An id that repeats the key would carry it into the study.
         return name if isinstance(name, str) and name and self.clean(name) == name else None
 
-    def begun(self, entry: Json) -> str:
+    def get_new_id(self, entry: Json) -> str:
         """Return the id of a new upload or batch. Raises ServerFault if it has no id that can be stored."""
         name = self.id_in(entry)
         if name is None:
@@ -200,7 +200,7 @@ class BatchService(ABC):
         """Return a server's text with the key removed."""
         return http.clean(text, [self.key] if self.key else [])
 
-    def _refused(self, response: Any) -> ProviderError:
+    def _make_refusal(self, response: Any) -> ProviderError:
         """Return the error for a response with an error status."""
         answer = http.HttpAnswer(response.status_code, response.headers, response.read())
         complaint = http.complaint(answer, [self.key] if self.key else [])
@@ -210,14 +210,14 @@ class BatchService(ABC):
             return Rejected(f"{self.who}: not found (HTTP 404){message}", NOT_FOUND)
         return http.failure(answer, complaint, self.who, "", self.variable)
 
-    def _lost(self, error: BaseException) -> Unreachable:
+    def _make_unreachable(self, error: BaseException) -> Unreachable:
         # Only a connection that was never made is certain to have sent nothing.
         sent = not isinstance(error, self._transport.ConnectError | self._transport.ConnectTimeout)
-        why = self.clean(str(error) or type(error).__name__)
-        return Unreachable(f"{self.who}: {'connection lost' if sent else 'cannot connect'}: {why}", sent)
+        reason = self.clean(str(error) or type(error).__name__)
+        return Unreachable(f"{self.who}: {'connection lost' if sent else 'cannot connect'}: {reason}", sent)
 
 
-def _without_credentials(request: Any) -> None:
+def _remove_credentials(request: Any) -> None:
     """Remove from an HTTP request the credentials that the vendor's client has read from the environment."""
     for name in list(request.headers):
         # The clients expect their own headers (x-stainless-) in the request when they read the answer.

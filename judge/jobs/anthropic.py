@@ -45,16 +45,16 @@ class AnthropicBatches(BatchService):
             response = self._client.post(
                 "/v1/messages/batches",
                 cast_to=object,
-                content=_posted(path),
+                content=_build_body(path),
                 options={"headers": headers},
             )
-        return self.begun(response)
+        return self.get_new_id(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
         """Yield all batches of the account created since `since`, newest first. They do not show which job they
         belong to.
         """
-        for name, row in self.listed(self._batches.with_raw_response.list, "after_id"):
+        for name, row in self.iterate_pages(self._batches.with_raw_response.list, "after_id"):
             if _time(row.get("created_at")) < since:
                 return
             # A batch of this API has no metadata, so only its results show which job it belongs to.
@@ -65,7 +65,9 @@ class AnthropicBatches(BatchService):
         response = self.object(partial(self._batches.with_raw_response.retrieve, batch_id))
         status = self.clean(str(response.get("processing_status")))
         counts = response.get("request_counts")
-        numbers = {n: bill.counted(v) or 0 for n, v in (counts if isinstance(counts, dict) else {}).items()}
+        numbers = {
+            n: bill.read_count(v) or 0 for n, v in (counts if isinstance(counts, dict) else {}).items()
+        }
         total = sum(numbers.values())
         # One of the vendor's servers may report the end before the results are available.
         ended = status == "ended" and isinstance(response.get("results_url"), str)
@@ -82,7 +84,7 @@ class AnthropicBatches(BatchService):
         """Yield the custom ids in the results of an ended batch."""
         with self._results(batch_id) as answer:
             for line in answer.iter_lines():
-                row = http.decoded(line)
+                row = http.decode_json(line)
                 if isinstance(row, dict) and isinstance(row.get("custom_id"), str):
                     yield row["custom_id"]
 
@@ -106,7 +108,7 @@ class AnthropicBatches(BatchService):
             yield answer
 
 
-def _posted(path: Path) -> Iterator[bytes]:
+def _build_body(path: Path) -> Iterator[bytes]:
     """Yield `{"requests": [LINE,LINE]}` in parts while reading the file."""
     yield _HEAD
     with path.open("rb") as file:

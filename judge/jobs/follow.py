@@ -60,14 +60,14 @@ def poll(store: Store, job: Job, service: BatchService) -> list[FileStatus]:
     If the vendor has refused a whole batch, its units are released at once.
     """
     polled = {
-        file.part: _polled(store, job, file, service)
+        file.part: _poll(store, job, file, service)
         for file in jobs.files(store, job.job_id)
         if file.state == "submitted"
     }
     return [FileStatus(file, *polled.get(file.part, ())) for file in jobs.files(store, job.job_id)]
 
 
-def _polled(
+def _poll(
     store: Store, job: Job, file: JobFile, service: BatchService
 ) -> tuple[BatchState | None, str | None]:
     """Store the state of a file's batch. Return the state and a remark."""

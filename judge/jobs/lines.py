@@ -83,7 +83,7 @@ def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
                         break
                 yield number, None
             elif line.strip():
-                yield number, http.decoded(line)
+                yield number, http.decode_json(line)
 
 
 def read_line(
@@ -97,7 +97,7 @@ def read_line(
     if not isinstance(name, str) or not name:
         return None
     try:
-        outcome = _of_anthropic(row) if vendor == "anthropic" else _of_openai(row, secrets)
+        outcome = _read_anthropic(row) if vendor == "anthropic" else _read_openai(row, secrets)
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
         return ResultLine(name, reason="the result line does not have the vendor's format", paid=True)
     if isinstance(outcome, ResultLine):
@@ -115,7 +115,7 @@ def read_line(
     return ResultLine(name, reason=reason, unasked=status in _PASSING or status >= 500)
 
 
-def _of_openai(row: dict[str, Json], secrets: Sequence[str]) -> ResultLine | tuple[int, Json]:
+def _read_openai(row: dict[str, Json], secrets: Sequence[str]) -> ResultLine | tuple[int, Json]:
     response, error = row.get("response"), row.get("error")
     if response is None:
         if not isinstance(error, dict):
@@ -138,7 +138,7 @@ _STATUSES = {
 }  # fmt: skip
 
 
-def _of_anthropic(row: dict[str, Json]) -> ResultLine | tuple[int, Json]:
+def _read_anthropic(row: dict[str, Json]) -> ResultLine | tuple[int, Json]:
     result = row["result"]
     kind = result["type"]
     if kind == "succeeded":

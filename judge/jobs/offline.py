@@ -33,10 +33,10 @@ class Offline(BaseProvider):
                 "choose mask=structured_outputs (vLLM) or another mask"
             )
 
-    def hold(self, mask: str | None, alternatives: int | None = ALTERNATIVES) -> None:
+    def set_mask(self, mask: str | None, alternatives: int | None = ALTERNATIVES) -> None:
         """Restrict answers in the same way as the vendor's provider."""
         if isinstance(self._inner, Masks):
-            self._inner.hold(mask, alternatives)
+            self._inner.set_mask(mask, alternatives)
 
     async def complete(self, request: Request) -> Reply:
         """Raise UsageError, because there is no server."""

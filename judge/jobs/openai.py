@@ -37,7 +37,7 @@ class OpenAIBatches(BatchService):
             response = self.object(
                 lambda: self._client.files.with_raw_response.create(file=(name, file), purpose="batch")
             )
-        return self.begun(response)
+        return self.get_new_id(response)
 
     def create(self, path: Path, upload_id: str | None, mark: str) -> str:
         """Start a batch for an uploaded file. Return the batch's id."""
@@ -49,13 +49,13 @@ class OpenAIBatches(BatchService):
                 metadata={MARK: mark},
             )
         )
-        return self.begun(response)
+        return self.get_new_id(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
         """Yield the batch with our mark from the batches created since `since`. The list begins with the
         newest batch.
         """
-        for name, row in self.listed(self._client.batches.with_raw_response.list, "after"):
+        for name, row in self.iterate_pages(self._client.batches.with_raw_response.list, "after"):
             if _seconds(row.get("created_at")) < since.timestamp():
                 return
             marks = row.get("metadata")
@@ -68,7 +68,7 @@ class OpenAIBatches(BatchService):
         status = self.clean(str(response.get("status")))
         counts = response.get("request_counts")
         counts = counts if isinstance(counts, dict) else {}
-        done, failed, total = (bill.counted(counts.get(n)) for n in ("completed", "failed", "total"))
+        done, failed, total = (bill.read_count(counts.get(n)) for n in ("completed", "failed", "total"))
         files = {
             suffix: name
             for suffix, field in (("output", "output_file_id"), ("errors", "error_file_id"))
@@ -77,8 +77,12 @@ class OpenAIBatches(BatchService):
         # The vendor may name the output file a moment after the batch has ended.
         ended = status in _ENDED and (not done or "output" in files)
         # A failed batch may still have files with answers, which are read as usual.
-        why = self.clean(_why(response.get("errors"))) if status == "failed" and not files else None
-        return BatchState(status, ended, (done or 0) + (failed or 0), total, why, files, answered=done or 0)
+        reason = (
+            self.clean(_explain_refusal(response.get("errors"))) if status == "failed" and not files else None
+        )
+        return BatchState(
+            status, ended, (done or 0) + (failed or 0), total, reason, files, answered=done or 0
+        )
 
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
         """Write the output file or the error file of a batch."""
@@ -101,7 +105,7 @@ class OpenAIBatches(BatchService):
         # Compatible servers may lack this route. The size is only a check of the download.
         except (Rejected, ServerFault):
             return None
-        return bill.counted(response.get("bytes"))
+        return bill.read_count(response.get("bytes"))
 
     def cancel(self, batch_id: str) -> None:
         """Ask the vendor to stop the batch."""
@@ -114,7 +118,7 @@ def _seconds(value: Json) -> float:
     return float("inf") if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
 
 
-def _why(errors: Json) -> str:
+def _explain_refusal(errors: Json) -> str:
     """Return the first reasons why the vendor refused a whole file."""
     rows = errors.get("data") if isinstance(errors, dict) else None
     reasons = [

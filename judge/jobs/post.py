@@ -21,7 +21,7 @@ from judge.jobs.account import NOT_FOUND, BatchService
 from judge.permissions import file_in
 from judge.store import jobs
 from judge.store.jobs import Job, JobFile
-from judge.store.study import Store, now
+from judge.store.study import Store, get_time
 
 SETTLE_SECONDS = 120.0
 """The time in seconds after which most lost batches appear in the vendor's list. Until then, the user is not
@@ -80,7 +80,7 @@ def _withdraw(store: Store, file: JobFile) -> None:
 
 def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> None:
     path = file_in(job.folder, file.file)
-    _unchanged(path, file)
+    _require_unchanged(path, file)
 
     def note(**changes: str | None) -> None:
         jobs.update_file(store, job.job_id, file.part, **changes)
@@ -91,7 +91,7 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> None:
         # Stored at once, so that a repeated command does not upload up to 200 MB again.
         note(upload_id=upload)
     # Stored before the post, because after a kill this state shows that a batch may exist and has to be searched for.
-    note(state="posting", intended=now())
+    note(state="posting", intended=get_time())
     try:
         batch = service.create(path, upload, mark_of(file))
     # Ctrl-C during the call counts as well, because the vendor may have received it.
@@ -103,9 +103,9 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> None:
             note(state="written", upload_id=None if isinstance(error, Rejected) else upload)
         else:
             # The batch may have been created at any moment until now.
-            note(intended=now())
+            note(intended=get_time())
         raise
-    note(state="submitted", batch_id=batch, submitted=now())
+    note(state="submitted", batch_id=batch, submitted=get_time())
 
 
 def _search(store: Store, job: Job, file: JobFile, service: BatchService, report: PostReport) -> None:
@@ -113,7 +113,7 @@ def _search(store: Store, job: Job, file: JobFile, service: BatchService, report
     is still unknown.
     """
     since = datetime.fromisoformat(job.made) - SLACK
-    other_batches = jobs.known_batches(store)
+    other_batches = jobs.read_known_batches(store)
     unsure = []
     for candidate in service.find(mark_of(file), since):
         # A batch that another file already claims cannot be the one of this file.
@@ -124,7 +124,12 @@ def _search(store: Store, job: Job, file: JobFile, service: BatchService, report
             is_ours = _is_ours(store, job, file, service, candidate.batch_id)
         if is_ours:
             jobs.update_file(
-                store, job.job_id, file.part, state="submitted", batch_id=candidate.batch_id, submitted=now()
+                store,
+                job.job_id,
+                file.part,
+                state="submitted",
+                batch_id=candidate.batch_id,
+                submitted=get_time(),
             )
             return
         if is_ours is None:
@@ -168,7 +173,7 @@ def _is_ours(store: Store, job: Job, file: JobFile, service: BatchService, batch
     return any(row.part == file.part for rows in rows_by_id.values() for row in rows)
 
 
-def _unchanged(path: Path, file: JobFile) -> None:
+def _require_unchanged(path: Path, file: JobFile) -> None:
     """Raise BadInput if the file is missing or was changed, because its requests would differ from those in
     the study.
     """

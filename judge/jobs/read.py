@@ -27,7 +27,7 @@ from judge.runner.entries import CallFacts, Entries
 from judge.runner.prices import Price, find
 from judge.runner.requests import Asker, Sampling
 from judge.store import inputs, jobs, runs
-from judge.store.export import named_run, stored_task
+from judge.store.export import find_named_run, read_stored_task
 from judge.store.jobs import Job, JobRequest
 from judge.store.judgements import Entry, RequestRecord, add_judgements
 from judge.store.study import Store
@@ -138,7 +138,7 @@ class _Reading:
         self.asker = asker_of(store, job)
         mask = self.asker.options.get("mask")
         if isinstance(self.provider, base.Masks):
-            self.provider.hold(mask)
+            self.provider.set_mask(mask)
         self.is_masked = mask is not None
         self.price = price_of(job)
         self.call = CallFacts(job.max_output_tokens, job.base_url, price=self.price)
@@ -170,7 +170,7 @@ class _Reading:
         with self.store.transaction() as conn:
             requests_by_id = jobs.requests(conn, self.job.job_id, by_custom_id)
             units = [r.unit_id for rows_of_id in requests_by_id.values() for r in rows_of_id]
-            attempts = jobs.judged_attempts(conn, self.job.run_id, units)
+            attempts = jobs.read_attempts(conn, self.job.run_id, units)
             golds = inputs.golds(conn, self.golds, units)
             records = jobs.records(
                 conn, [rows_of_id[0].request_sha for rows_of_id in requests_by_id.values()]
@@ -223,7 +223,9 @@ class _Reading:
                 tally.late += 1
                 continue
             place = row.unit_id, row.repeat, row.attempt
-            yield entries.of(attempt, place, golds.get(row.unit_id, {}), None if reused else self.call)
+            yield entries.make_entry(
+                attempt, place, golds.get(row.unit_id, {}), None if reused else self.call
+            )
             tally.reused += reused
             tally.ended[str(parsed.status)] += not reused
             reused = True
@@ -241,7 +243,7 @@ class _Reading:
         reserve = Reserve(
             0, most, min(most, self.job.max_output_tokens), sum(r.most_cost or 0.0 for r in requests)
         )
-        tally.spent.charge(usage, self.price, *reserve.most(usage, self.price))
+        tally.spent.charge(usage, self.price, *reserve.get_upper_bound(usage, self.price))
 
 
 class _Facts(base.BaseProvider):
@@ -259,9 +261,9 @@ class _Facts(base.BaseProvider):
 
 def asker_of(store: Store, job: Job) -> Asker:
     """Rebuild the object that turned the units of the job's run into requests, in order to read the replies."""
-    stored_run = named_run(store, job.run_id)
+    stored_run = find_named_run(store, job.run_id)
     options = json.loads(stored_run["options"])
-    task = stored_task(store, stored_run["task"]).thinking(options.get("rationale"))
+    task = read_stored_task(store, stored_run["task"]).thinking(options.get("rationale"))
     sampling = Sampling(
         temperature=options.get("temperature"),
         seed=options.get("seed"),

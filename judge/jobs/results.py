@@ -35,7 +35,7 @@ def keep(path: Path, parts: Iterable[bytes], key: str, who: str, size: int | Non
 
     with whole_file(path) as place:
         with place.open("wb") as file:
-            for part in masked(counted(), key):
+            for part in mask_key(counted(), key):
                 file.write(part)
         if size is not None and n_bytes < size:
             raise ServerFault(
@@ -43,7 +43,7 @@ def keep(path: Path, parts: Iterable[bytes], key: str, who: str, size: int | Non
             )
 
 
-def masked(parts: Iterable[bytes], key: str) -> Iterator[bytes]:
+def mask_key(parts: Iterable[bytes], key: str) -> Iterator[bytes]:
     """Replace the key with `[key]`, however JSON escapes it, and even if it is split between two parts."""
     if len(key) < SHORTEST_KEY:
         yield from parts
@@ -96,7 +96,7 @@ def _is_answer(vendor: str, row: dict[str, Json]) -> bool:
 def note_fetched(paths: Sequence[Path]) -> None:
     """Store the sizes and hashes of a batch's result files."""
     facts = {path.name: _facts_of(path) for path in paths}
-    with whole_file(_beside(paths)) as place:
+    with whole_file(_make_sibling(paths)) as place:
         place.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
@@ -105,13 +105,13 @@ def as_fetched(paths: Sequence[Path]) -> bool:
     if not all(path.is_file() for path in paths):
         return False
     try:
-        facts = json.loads(_beside(paths).read_text("utf-8"))
+        facts = json.loads(_make_sibling(paths).read_text("utf-8"))
     except (OSError, ValueError):
         return True  # downloaded by an earlier version, or the note was deleted: nothing shows a change
     return bool(facts == {path.name: _facts_of(path) for path in paths})
 
 
-def _beside(paths: Sequence[Path]) -> Path:
+def _make_sibling(paths: Sequence[Path]) -> Path:
     return paths[0].with_name(paths[0].name.partition(".")[0] + ".fetched.json")
 
 

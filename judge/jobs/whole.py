@@ -22,13 +22,13 @@ from judge.jobs.account import BatchService
 from judge.jobs.read import JobTally
 from judge.permissions import check_folder
 from judge.providers.base import Provider
-from judge.runner.ends import close, judged_before, labelled
+from judge.runner.ends import close, count_judged, count_labelled
 from judge.runner.identity import matching_runs
 from judge.runner.plan import Plan, RunReport
 from judge.runner.retry import retry_after_of
 from judge.store import jobs, runs
 from judge.store.jobs import Job
-from judge.store.study import Store, explained
+from judge.store.study import Store, explain_errors
 
 POLL_SECONDS = 60.0
 
@@ -51,7 +51,7 @@ def run_batches(store: Store, plan: Plan, provider: Provider, waiting: Waiting) 
     the report carries it; batches posted by then continue at the vendor. Raises UsageError for plans that
     batches do not support.
     """
-    with _ended_politely():
+    with _handle_sigterm():
         report = _Batched(store, plan, provider, waiting).go()
     if not isinstance(report.error, StudyError):
         asyncio.run(close(store, plan, report, dict(provider.describe())))
@@ -59,7 +59,7 @@ def run_batches(store: Store, plan: Plan, provider: Provider, waiting: Waiting) 
 
 
 @contextmanager
-def _ended_politely() -> Iterator[None]:
+def _handle_sigterm() -> Iterator[None]:
     """Treat SIGTERM like Ctrl-C, if this thread can handle signals."""
 
     def stop(*_: object) -> None:
@@ -94,7 +94,7 @@ class _Batched:
     services: dict[tuple[str, str | None], BatchService] = field(default_factory=dict)
 
     def go(self) -> RunReport:
-        with explained(self.store.path):
+        with explain_errors(self.store.path):
             if (opened := self.plan.opened) is not None:
                 self.tally.usage.update(opened.usage)
                 self.tally.spent = replace(opened.spent)
@@ -103,7 +103,7 @@ class _Batched:
             self.plan = replace(self.plan, opened=None)
             report = RunReport(first.run_id, first.resumed, first.units, first.left_out, price=first.price)
             report.notes = first.notes
-            report.reused = judged_before(self.store, self.plan, first.run_id)
+            report.reused = count_judged(self.store, self.plan, first.run_id)
             report.stopped = first.stopped
             try:
                 self._rounds(report)
@@ -292,7 +292,7 @@ class _Batched:
         report.spent = self.tally.spent
         report.derived.update(self.tally.derived)
         report.seconds = time.monotonic() - self.begun
-        report.labelled = labelled(self.store, self.plan, report.run_id)
+        report.labelled = count_labelled(self.store, self.plan, report.run_id)
         waits = [jobs.counts(self.store, j.job_id)["open"] for j in jobs.listed(self.store, report.run_id)]
         report.reserved = sum(waits)
         report.notes += tuple(self.tally.notes())

@@ -26,11 +26,11 @@ from judge.runner.entries import Entries
 from judge.runner.identical import Identical, UnitRequest
 from judge.runner.identity import Settled, settle
 from judge.runner.plan import Plan
-from judge.runner.prices import Price, find, wanted
+from judge.runner.prices import Price, find, require_price
 from judge.store import jobs, runs, selection
 from judge.store.jobs import Job, JobFile, JobRequest
 from judge.store.judgements import Entry, add_judgements, add_requests
-from judge.store.study import Store, now
+from judge.store.study import Store, get_time
 from judge.types import Json
 
 AT_ONCE = 1000
@@ -86,7 +86,7 @@ def write_job(
     runs.keep_facts(store, run_id, facts)
     if plan.opened is not None:
         runs.add_probes(store, run_id, plan.opened.as_json(price is not None))
-    job_id, made = jobs.new_id(), now()
+    job_id, made = jobs.make_id(), get_time()
     place = folder or store.path.resolve().with_suffix(".jobs") / job_id
     # A merged or moved study names this folder from another place; the record shows that its user made it
     # here.
@@ -151,7 +151,7 @@ def batch_price(plan: Plan, facts: dict[str, Json]) -> tuple[Price | None, bool]
     of_batch = find(model, facts, plan.prices, batch=True)
     # The price of single calls is the higher one, so a limit of money still holds.
     price = of_batch or find(model, facts, plan.prices)
-    return price if plan.max_cost is None else wanted(model, price), of_batch is not None
+    return price if plan.max_cost is None else require_price(model, price), of_batch is not None
 
 
 @dataclass(slots=True)
@@ -199,17 +199,17 @@ class _Writing:
         shas = [q.sha for q in questions]
         self.identical.look_up(questions)
         conn = self.store.conn
-        waited = jobs.reserved(conn, shas)
-        in_this_job = jobs.in_job(conn, self.job.job_id, shas)
+        waited = jobs.find_reserved(conn, shas)
+        in_this_job = jobs.find_in_job(conn, self.job.job_id, shas)
         # A request that failed in this command's own jobs is sent again by the next command, not in a next round.
-        answered = jobs.answered_by(conn, self.not_again, shas)
+        answered = jobs.find_answered(conn, self.not_again, shas)
         page = _JobPage()
         for question in questions:
             answer = self.identical.answer(question)
             if answer is not None:
                 unit, repeat = question.unit, question.request.repeat
                 place = unit.unit_id, repeat, unit.attempts + 1
-                page.entries.append(self.entries.of(answer, place, unit.gold))
+                page.entries.append(self.entries.make_entry(answer, place, unit.gold))
             elif question.sha in waited:
                 self.done.waiting += 1
             elif question.sha not in answered and not self._write_request(question, in_this_job, page):
@@ -240,7 +240,7 @@ class _Writing:
                 self.done.stopped = self.budget.reason
                 return False
             self.budget.reserve(claim)
-            part = self.files.put(
+            part = self.files.add_line(
                 lines.request_line(self.job.vendor, name, self.reader.body(question.request))
             )
             tokens, cost = claim.tokens, None if cost is None else claim.cost
@@ -282,7 +282,7 @@ class _Files:
             file.stream.close()
         shutil.rmtree(self.partial, ignore_errors=True)
 
-    def put(self, line: bytes) -> int:
+    def add_line(self, line: bytes) -> int:
         """Add a line and return the number of its file."""
         if len(line) > self.most_bytes:
             raise UsageError(

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 
 from judge.errors import UsageError
 from judge.store import Store, label_rows
-from judge.store.runs import tried
+from judge.store.runs import read_tried
 from judge.types import AnnotatorKind
 
 ORDER = [AnnotatorKind.HUMAN, AnnotatorKind.JUDGE, AnnotatorKind.ADJUDICATED, AnnotatorKind.GOLD]
 
 
-def shown_names(runs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+def make_short_names(runs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
     """Return a short unique name for each (run id, model, task); its last part identifies the run."""
     rows = list(runs)
     # A run id begins with its time, so ids of the same day differ at their ends.
@@ -31,9 +31,9 @@ def find_annotators(
         "SELECT run_id, model, task FROM runs AS r WHERE EXISTS "
         "(SELECT 1 FROM judgements AS j WHERE j.run_id = r.run_id) ORDER BY started, run_id"
     ).fetchall()
-    shown = shown_names(judged)
+    shown = make_short_names(judged)
     all_runs = [run for run, _, task in judged if task in tasks]
-    only_tried = tried(store.conn)
+    only_tried = read_tried(store.conn)
     # Runs that only a search started would otherwise compete with the runs that a user chose.
     made = [run for run in all_runs if run not in only_tried] or all_runs
     chosen = [_find(name, judged, all_runs, made, people) for name in runs]
@@ -64,7 +64,7 @@ def _find(
     """Return the id of the single run that `name` refers to; `made` are the comparable runs that a user started."""
     if name == "last" and made:
         return made[-1]
-    # As in `judge.store.export.named_run`, but a model may also have runs of other tasks.
+    # As in `judge.store.export.find_named_run`, but a model may also have runs of other tasks.
     # Reports show the version of the task beside a model that has runs of several versions.
     of_model = [
         (run, task)

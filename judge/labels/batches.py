@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from judge.errors import UsageError
 from judge.labels.relation import judges_of
 from judge.store import Store
-from judge.store.export import stored_task
+from judge.store.export import read_stored_task
 from judge.store.study import dumps
 
 DRAWN = "SELECT unit_id, weight FROM batch_units WHERE batch = ? AND role = 'sample' AND weight IS NOT NULL"
@@ -36,10 +36,12 @@ def members(store: Store, name: str) -> Members:
 def asking(store: Store, field: str) -> list[tuple[str, str]]:
     """Return (batch, purpose) for the batches with this field, oldest first."""
     rows = store.conn.execute("SELECT batch, task, purpose FROM batches ORDER BY created").fetchall()
-    return [(batch, purpose) for batch, task, purpose in rows if field in stored_task(store, task).fields]
+    return [
+        (batch, purpose) for batch, task, purpose in rows if field in read_stored_task(store, task).fields
+    ]
 
 
-def sampled(store: Store, name: str | None, field: str) -> set[str]:
+def read_sampled_units(store: Store, name: str | None, field: str) -> set[str]:
     """Return the units that one batch, or all batches with the field, sampled from the whole study before any queue."""
     units: set[str] = set()
     for batch, purpose in asking(store, field):
@@ -64,11 +66,11 @@ def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
         # Units that were chosen because the judge was unsure of them have no inclusion probability.
         if purpose == "queue":
             return {}
-        by_unit |= _drawn(store, batch)
+        by_unit |= _read_weights(store, batch)
     return _uneven(by_unit)
 
 
-def _drawn(store: Store, batch: str) -> dict[str, float]:
+def _read_weights(store: Store, batch: str) -> dict[str, float]:
     """Return the sampled units of a batch with their weights, scaled to a mean of 1."""
     stored_weights = dict(store.conn.execute(DRAWN, [batch]).fetchall())
     # With a mean of 1, each of several batches represents the study in proportion to its number of units.
@@ -97,7 +99,7 @@ def fix_families(store: Store, field: str) -> None:
         "(SELECT 1 FROM assignments AS a WHERE a.batch = b.batch AND a.role = 'sample' AND a.status = 'done')"
     )
     for batch, task in store.conn.execute(query).fetchall():
-        if field not in stored_task(store, task).fields:
+        if field not in read_stored_task(store, task).fields:
             continue
         units = [
             u
@@ -153,7 +155,7 @@ def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> 
         if store.conn.execute(query, [batch]).fetchone():
             # This batch was drawn from only a part of the units, so it says nothing about the others.
             continue
-        batch_weights = _drawn(store, batch)
+        batch_weights = _read_weights(store, batch)
         if not _uneven(batch_weights):
             # Route's guarantee needs an equal probability for all units. Weights do not remove the risk that a few
             # units represent many.

@@ -19,7 +19,7 @@ NAMES = {
 NO_CLUSTER = "none"
 
 
-def recognised(columns: Sequence[str], role: str) -> str | None:
+def find_column(columns: Sequence[str], role: str) -> str | None:
     """Return the column with this role, trying the most likely name first. Capitals, spaces and hyphens do
     not matter.
     """
@@ -28,9 +28,9 @@ def recognised(columns: Sequence[str], role: str) -> str | None:
     return next((plain[name] for name in NAMES[role] if name in plain), None)
 
 
-def needed(columns: Sequence[str], role: str, path: Path, purpose: str) -> str:
+def require_column(columns: Sequence[str], role: str, path: Path, purpose: str) -> str:
     """Return the column with this role. Raises UsageError, with the names that are recognised, if there is none."""
-    column = recognised(columns, role)
+    column = find_column(columns, role)
     if column is None:
         raise UsageError(
             f"{path}: no column {purpose}; name it {', '.join(NAMES[role][:-1])} or {NAMES[role][-1]}; "
@@ -54,25 +54,25 @@ def layout_of(
     not a table.
     """
     columns = columns_of(path)
-    is_wide = bool(people) and (set(people) <= set(columns) or recognised(columns, "annotator") is None)
-    unit = needed(columns, "unit", path, "with the unit's id")
+    is_wide = bool(people) and (set(people) <= set(columns) or find_column(columns, "annotator") is None)
+    unit = require_column(columns, "unit", path, "with the unit's id")
     annotator = label = None
     if not is_wide:
         tip = "for the annotator (or list one column per annotator: --annotators ann,bob)"
-        annotator = needed(columns, "annotator", path, tip)
-        label = needed(columns, "label", path, "with the label")
+        annotator = require_column(columns, "annotator", path, tip)
+        label = require_column(columns, "label", path, "with the label")
     others = [name for name in columns if name not in (unit, annotator, label, *people)]
     has_probabilities = judges is not None and len(judges) > 0 and (len(judges) == 1 or not is_wide)
     # A column has only one role: the column of an annotator cannot also be the question.
     if cluster is None:
-        cluster = recognised(others, "cluster")
+        cluster = find_column(others, "cluster")
     return Layout(
         unit,
         annotator,
         label,
         tuple(people) if is_wide else (),
         None if cluster == NO_CLUSTER else cluster,
-        recognised(others, "probabilities") if has_probabilities else None,
+        find_column(others, "probabilities") if has_probabilities else None,
         () if is_wide else tuple(people),
     )
 

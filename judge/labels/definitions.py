@@ -6,13 +6,13 @@ from judge.errors import UsageError
 from judge.notes import Note
 from judge.prompts.load import Task
 from judge.store import Store
-from judge.store.export import known_task, stored_task
+from judge.store.export import find_task, read_stored_task
 
 
-def stored_tasks(store: Store) -> list[Task]:
+def read_stored_tasks(store: Store) -> list[Task]:
     """Return the tasks of the study, newest version first."""
     names = store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")
-    return [stored_task(store, name) for (name,) in names.fetchall()]
+    return [read_stored_task(store, name) for (name,) in names.fetchall()]
 
 
 def definitions_of(tasks: Iterable[Task], field: str) -> list[list[Task]]:
@@ -26,7 +26,7 @@ def definitions_of(tasks: Iterable[Task], field: str) -> list[list[Task]]:
 
 def definition_of(store: Store, field: str, name: str | None) -> tuple[Task | None, set[str], list[Note]]:
     """Return the task whose labels form the domain, the names of the tasks with comparable runs, and notes."""
-    groups = definitions_of(stored_tasks(store), field)
+    groups = definitions_of(read_stored_tasks(store), field)
     if name is None:
         # Labels with the same name and different meanings must not be compared, so the user must choose.
         if len(groups) > 1:
@@ -45,7 +45,7 @@ def definition_of(store: Store, field: str, name: str | None) -> tuple[Task | No
             other_tasks = [task.name for other in groups if other is not group for task in other]
             notes = [Note("other_labels", field=field, tasks=tuple(other_tasks))] if other_tasks else []
             return chosen[0], {task.name for task in group}, notes
-    task = known_task(store, name)
+    task = find_task(store, name)
     if field not in task.fields:
         raise UsageError(f"task {task.name} has no field '{field}'; it has {', '.join(task.fields)}")
     definition = (task.level(field), task.domain(field))

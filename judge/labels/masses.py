@@ -20,11 +20,11 @@ def read_distributions(texts: Sequence[str | None], domain: Sequence[str]) -> Fl
     for start in range(0, len(texts), CHUNK):
         rows = [i for i, text in enumerate(texts[start : start + CHUNK], start) if text is not None]
         if rows:
-            table[rows] = _parsed([text for i in rows if (text := texts[i]) is not None], domain)
+            table[rows] = _parse_masses([text for i in rows if (text := texts[i]) is not None], domain)
     return table
 
 
-def _parsed(texts: list[str], domain: Sequence[str]) -> FloatArray:
+def _parse_masses(texts: list[str], domain: Sequence[str]) -> FloatArray:
     keys = list(json.loads(texts[0]))
     # Almost all rows have one layout. Parsed as one table of numbers they take a fifth of the time of JSON.
     if len(keys) <= MOST_KEYS:

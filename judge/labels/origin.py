@@ -7,7 +7,7 @@ from judge.errors import UsageError
 from judge.labels import relation
 from judge.labels.reference import ReferenceLabels
 from judge.store import Store, derived
-from judge.store.export import stored_task
+from judge.store.export import read_stored_task
 from judge.store.origin import origins
 from judge.types import Json
 
@@ -15,15 +15,15 @@ from judge.types import Json
 def describe_origin(store: Store, run_id: str) -> str | None:
     """Describe the origin of an imported or derived run; None for a run with model calls."""
     text = origins(store.conn, [run_id]).get(run_id)
-    made = derived.stored(store.conn, run_id)
-    if text and made and made["fitted"] and _changed(store, run_id, made):
+    made = derived.read_derivation(store.conn, run_id)
+    if text and made and made["fitted"] and _has_changed(store, run_id, made):
         text += f"; it was fitted on labels of '{made['fitted']['reference']}' that have changed since then; derive it again"
     return text
 
 
-def _changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
+def _has_changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
     """Return whether any of the labels used in the fit have since been removed or changed."""
-    task, fitted = stored_task(store, _task(store, run_id)), made["fitted"]
+    task, fitted = read_stored_task(store, _task(store, run_id)), made["fitted"]
     field, n = str(made["fields"][0]), int(fitted["units"])
     try:
         labels = ReferenceLabels(store, fitted["reference"]).labels(field, task.name)
@@ -31,7 +31,9 @@ def _changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
         # The reference no longer has any labels.
         return True
     domain = set(task.domain(field))
-    judged_units = set().union(*(relation.judged(store.conn, parent["run"]) for parent in made["parents"]))
+    judged_units = set().union(
+        *(relation.read_judged_units(store.conn, parent["run"]) for parent in made["parents"])
+    )
     query = (
         "SELECT unit_id FROM units WHERE question_id IN (SELECT question_id FROM fitted_on WHERE run_id = ?) "
         "ORDER BY unit_id"

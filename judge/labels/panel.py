@@ -20,7 +20,7 @@ from judge.labels.values import NUMERIC
 from judge.labels.words import DECIDED, MAJORITY
 from judge.notes import Note
 from judge.prompts.load import Task
-from judge.stats import MISSING, BoolArray, Comparison, FloatArray, How, IntArray, Ratings
+from judge.stats import MISSING, BoolArray, Comparison, FloatArray, IntArray, IntervalOptions, Ratings
 from judge.stats.bootstrap import IntervalSettings
 from judge.stats.metrics import metric_key, pair_kappa
 from judge.store.splits import Look
@@ -99,7 +99,7 @@ class Panel:
         """Whether there are too many distinct numbers to compute measures that count labels."""
         return self.numeric and len(self.domain) > MOST_LABELS
 
-    def of_kind(self, *kinds: str) -> list[str]:
+    def select_kinds(self, *kinds: str) -> list[str]:
         """Return the annotators of these kinds, in the table's order."""
         return [name for name in self.ratings.annotators if self.kinds[name] in kinds]
 
@@ -112,24 +112,24 @@ class Panel:
     @cached_property
     def people(self) -> list[str]:
         """The human annotators."""
-        return self.of_kind(AnnotatorKind.HUMAN)
+        return self.select_kinds(AnnotatorKind.HUMAN)
 
     @cached_property
     def judges(self) -> list[str]:
         """The judges."""
-        return self.of_kind(AnnotatorKind.JUDGE)
+        return self.select_kinds(AnnotatorKind.JUDGE)
 
     @cached_property
     def others(self) -> list[str]:
         """The adjudicated and gold columns, as stored."""
-        return self.of_kind(AnnotatorKind.ADJUDICATED) + self.of_kind(AnnotatorKind.GOLD)
+        return self.select_kinds(AnnotatorKind.ADJUDICATED) + self.select_kinds(AnnotatorKind.GOLD)
 
     @cached_property
     def known(self) -> list[str]:
         """The references that judges are compared with: decisions combined with labels on which people agree,
         and gold.
         """
-        ruled = self.of_kind(AnnotatorKind.ADJUDICATED)
+        ruled = self.select_kinds(AnnotatorKind.ADJUDICATED)
         if self.decided is None or not ruled:
             return self.others
         return [self.decided.name, *(other for other in self.others if other not in ruled)]
@@ -163,7 +163,7 @@ class Panel:
         human_codes = self.ratings.select(self.people).codes
         labelled = human_codes != MISSING
         codes = np.full(len(human_codes), MISSING, dtype=np.int64)
-        for name in self.of_kind(AnnotatorKind.ADJUDICATED)[:1]:
+        for name in self.select_kinds(AnnotatorKind.ADJUDICATED)[:1]:
             codes = self.ratings.column(name).copy()
         ruled = codes != MISSING
         # Equal labels have equal highest and lowest codes, which takes one pass over a table of any number of people.
@@ -196,7 +196,7 @@ class Panel:
         requested: dict[str, BoolArray] = {
             name: self.requested[:, i] for i, name in enumerate(self.ratings.annotators)
         }
-        ruled = self.decided if self.of_kind(AnnotatorKind.ADJUDICATED) else None
+        ruled = self.decided if self.select_kinds(AnnotatorKind.ADJUDICATED) else None
         for made in (self.majority, ruled):
             if made is not None:
                 table = table.with_annotator(made.name, made.codes)
@@ -222,14 +222,14 @@ class Panel:
             (self.ratings.column(judge)[self.by_others] != MISSING).any()
         )
 
-    def unlabelled_last(self) -> Panel:
+    def move_unlabelled_last(self) -> Panel:
         """Return the panel with judges without labels moved to the end."""
         lacking = [name for name in self.judges if self.lacks_labels(name)]
         if not lacking or len(lacking) == len(self.judges):
             return self
         judges = iter([*(name for name in self.judges if name not in lacking), *lacking])
         order = [next(judges) if name in self.judges else name for name in self.ratings.annotators]
-        return self.only(np.ones(self.ratings.n_units, dtype=np.bool_), order)
+        return self.select(np.ones(self.ratings.n_units, dtype=np.bool_), order)
 
     @cached_property
     def _few(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
@@ -240,7 +240,7 @@ class Panel:
         selected = np.logical_or.reduce(others) if others else np.zeros(self.ratings.n_units, dtype=np.bool_)
         return self.table.subset(selected), {name: mask[selected] for name, mask in self.asked_units.items()}
 
-    def together(self, *names: str) -> Ratings:
+    def select_common(self, *names: str) -> Ratings:
         """Return these annotators on the units that both of a pair, or any of a larger group, were asked to label.
 
         If all annotators are people, they are compared on the units that any person labelled, and missing
@@ -248,7 +248,7 @@ class Panel:
         """
         table, requested = self.table, self.asked_units
         if len(names) > 1 and all(name in self.people for name in names):
-            return self.weighted(self.among_people.select(names))
+            return self.add_weights(self.among_people.select(names))
         only_judges = all(name in self.judges for name in names)
         if len(names) <= 2 and any(name not in self.judges for name in names):
             table, requested = self._few
@@ -259,15 +259,15 @@ class Panel:
         mask = (np.logical_and if len(names) <= 2 else np.logical_or).reduce(columns_asked)
         # A pair without a common unit keeps its rows, so that the reason for the missing value can say so.
         shared = table.subset(mask if mask.any() else np.logical_or.reduce(columns_asked)).select(names)
-        return shared if only_judges else self.weighted(shared, *names)
+        return shared if only_judges else self.add_weights(shared, *names)
 
-    def weighted(self, table: Ratings, *names: str) -> Ratings:
+    def add_weights(self, table: Ratings, *names: str) -> Ratings:
         """Weight the units of a table by their design weights if they were drawn with unequal probabilities.
 
         A table with gold among `names` is returned unchanged.
         """
         # How gold units were chosen is not recorded.
-        if any(name in self.of_kind(AnnotatorKind.GOLD) for name in names):
+        if any(name in self.select_kinds(AnnotatorKind.GOLD) for name in names):
             return table
         drawn = (
             np.array([unit in self.weights for unit in table.units], dtype=np.bool_) if self.weights else None
@@ -276,20 +276,20 @@ class Panel:
             return table
         # Units without a weight were not sampled and represent only themselves.
         sampled = table.subset(drawn)
-        return sampled.weighted(np.array([self.weights[unit] for unit in sampled.units]))
+        return sampled.with_weights(np.array([self.weights[unit] for unit in sampled.units]))
 
     def design_weights(self, *names: str) -> FloatArray | None:
         """Return the design weight of each unit of `table`, with nan for units that were not sampled. Return
-        None if `weighted` adds no weights.
+        None if `add_weights` adds no weights.
         """
-        if self.weighted(self.table, *names).weights is None:
+        if self.add_weights(self.table, *names).weights is None:
             return None
         return np.array([self.weights.get(unit, np.nan) for unit in self.table.units])
 
     @cached_property
     def of_draw(self) -> Ratings:
         """All columns of `table`, with design weights if units were drawn with unequal probabilities."""
-        return self.weighted(self.table)
+        return self.add_weights(self.table)
 
     @cached_property
     def among_people(self) -> Ratings:
@@ -323,37 +323,41 @@ class Panel:
         looks = (self.looks[name].confidence for name in names if name in self.looks)
         return max((IntervalSettings().confidence, *looks))
 
-    def measure(self, names: Sequence[str], keys: Sequence[str], **how: Unpack[How]) -> list[Measure]:
+    def measure(
+        self, names: Sequence[str], keys: Sequence[str], **options: Unpack[IntervalOptions]
+    ) -> list[Measure]:
         """Compute coefficients for these annotators. Pair coefficients need exactly two annotators.
 
         Raises BadInput if there are too many distinct numbers.
         """
         # Measures that count labels keep a column for each distinct number, so scores have a measure of their own.
         if not self.are_scores:
-            table = self.together(*names)
-            return stats.measures(table, keys, level=self.level, pairwise=False, field=self.field, **how)
+            table = self.select_common(*names)
+            return stats.measures(table, keys, level=self.level, pairwise=False, field=self.field, **options)
         if self.keys(keys) != ["krippendorff_alpha:interval"]:
             raise BadInput(
                 f"'{self.field}' has {len(self.domain):,} different numbers; above {MOST_LABELS}, only "
                 f"krippendorff_alpha with --level interval is available; for other measures, bin the numbers into labels",
                 path=self.source,
             )
-        table = self.together(*names)
+        table = self.select_common(*names)
         clusters = table.clusters if table.clustered else None
         scores = self.numbers(*names)
         return [
-            stats.scores_alpha(scores, clusters=clusters, annotators=tuple(names), field=self.field, **how)
+            stats.scores_alpha(
+                scores, clusters=clusters, annotators=tuple(names), field=self.field, **options
+            )
         ]
 
     def numbers(self, *names: str) -> FloatArray:
-        """Return the numbers of these annotators on the units of `together`, nan for missing."""
-        table = self.together(*names)
+        """Return the numbers of these annotators on the units of `select_common`, nan for missing."""
+        table = self.select_common(*names)
         values = np.array([float(v) for v in table.domain])
         return np.where(table.codes == MISSING, np.nan, values[table.codes])
 
-    def class_agreement(self, names: Sequence[str], **how: Unpack[How]) -> list[Measure]:
+    def class_agreement(self, names: Sequence[str], **options: Unpack[IntervalOptions]) -> list[Measure]:
         """Return, label by label, how often another annotator gives the same label."""
-        return stats.class_agreement(self.together(*names), field=self.field, **how)
+        return stats.class_agreement(self.select_common(*names), field=self.field, **options)
 
     def keys(self, wanted: Sequence[str]) -> list[str]:
         """Return coefficients as keys of METRICS.
@@ -368,30 +372,34 @@ class Panel:
             )
         return keys
 
-    def judged(self, judge: str, reference: str | None, people: Sequence[str] | None = None) -> Ratings:
+    def select_judged(
+        self, judge: str, reference: str | None, people: Sequence[str] | None = None
+    ) -> Ratings:
         """Return the units that the judge was asked to label and another annotator labelled: the basis of a
         verdict.
         """
         others = [*(self.people if people is None else people), *([reference] if reference else [])]
         labelled = (self.table.select(others).codes != MISSING).any(axis=1)
         table = self.table.subset(np.asarray(labelled & self.asked_units[judge]))
-        return self.weighted(table, *others[:1])
+        return self.add_weights(table, *others[:1])
 
-    def compared(self, judges: Sequence[str], reference: str, **how: Unpack[How]) -> list[Comparison]:
+    def compare_judges(
+        self, judges: Sequence[str], reference: str, **options: Unpack[IntervalOptions]
+    ) -> list[Comparison]:
         """Compare each pair of judges by agreement with the reference, on the units that all of them labelled."""
         table = self.table.subset(self.asked_units[reference])
-        table = self.weighted(table, reference)
+        table = self.add_weights(table, reference)
         return stats.compare(
-            table, judges, reference, self.coefficient, level=self.level, field=self.field, **how
+            table, judges, reference, self.coefficient, level=self.level, field=self.field, **options
         )
 
-    def judges_compared(self, reference: str, **how: Unpack[How]) -> list[Comparison]:
-        """Return `compared` for all judges with a label on a unit of the reference.
+    def judges_compared(self, reference: str, **options: Unpack[IntervalOptions]) -> list[Comparison]:
+        """Return `compare_judges` for all judges with a label on a unit of the reference.
 
         The result is empty if there are fewer than two such judges, or if the labels are scores.
         """
         judges = [name for name in self.with_labels(self.judges, reference) if name != reference]
-        return [] if len(judges) < 2 or self.are_scores else self.compared(judges, reference, **how)
+        return [] if len(judges) < 2 or self.are_scores else self.compare_judges(judges, reference, **options)
 
     def with_labels(
         self, judges: Sequence[str], reference: str, inside: BoolArray | None = None
@@ -401,7 +409,7 @@ class Panel:
         in_reference = in_reference if inside is None else in_reference & inside
         return [name for name in judges if (self.labels_of(name)[in_reference] != MISSING).any()]
 
-    def only(self, units: BoolArray, annotators: Sequence[str]) -> Panel:
+    def select(self, units: BoolArray, annotators: Sequence[str]) -> Panel:
         """Return a panel with only some units and some annotators."""
         columns = [self.ratings.annotators.index(n) for n in annotators]
         return replace(
@@ -414,11 +422,11 @@ class Panel:
             inside=None if self.inside is None else self.inside[units],
         )
 
-    def cut(self) -> Panel:
+    def drop_undrawn(self) -> Panel:
         """Return the panel without the units that the batch did not draw."""
-        return self if self.inside is None else self.only(self.inside, self.ratings.annotators)
+        return self if self.inside is None else self.select(self.inside, self.ratings.annotators)
 
-    def renamed(self, names: Mapping[str, str]) -> Panel:
+    def rename(self, names: Mapping[str, str]) -> Panel:
         """Return the panel with some annotators under other names."""
 
         def named(name: str) -> str:

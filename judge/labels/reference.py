@@ -34,14 +34,14 @@ def available_references(panel: Panel) -> list[Reference]:
     """Return the available references, in the order in which they are used by default."""
     references = []
     # A lead decides only where people differ. Decisions alone are the hardest units: a share of .25 there was .71 on all units.
-    ruled = panel.of_kind(AnnotatorKind.ADJUDICATED)
+    ruled = panel.select_kinds(AnnotatorKind.ADJUDICATED)
     if ruled and panel.decided is not None:
         d = panel.decided
         text = f"the adjudicated labels ({_units(d.n_ruled)}) and those that people agree on ({d.n_agreed:,})"
         references.append(Reference(DECIDED, d.name, text))
     elif ruled:
         references.append(Reference(DECIDED, ruled[0], "the adjudicated labels"))
-    if gold := panel.of_kind(AnnotatorKind.GOLD):
+    if gold := panel.select_kinds(AnnotatorKind.GOLD):
         references.append(Reference(GOLD, gold[0], "the gold labels"))
     if panel.majority is not None:
         references.append(Reference(MAJORITY, panel.majority.name, "the people's majority"))
@@ -75,7 +75,7 @@ def resolve(panel: Panel, requested: str | None = None) -> Reference | None:
     )
 
 
-def compared_people(panel: Panel, reference: Reference | None) -> list[str]:
+def list_compared_people(panel: Panel, reference: Reference | None) -> list[str]:
     """Return the people with whom a verdict compares the judge."""
     # A single annotator is ignored when another reference is requested by name.
     alone = len(panel.people) == 1 and reference is not None and reference.chosen
@@ -100,7 +100,7 @@ class ReferenceLabels:
         if batch is not None:
             members(store, batch)
         self._kinds = {name: AnnotatorKind(kind) for name, kind in label_rows.labellers(store.conn).items()}
-        available = [word for word in (DECIDED, GOLD, MAJORITY) if self._whose(word)]
+        available = [word for word in (DECIDED, GOLD, MAJORITY) if self._find_annotators(word)]
         available += [name for name in self._kinds if self._kinds[name] == AnnotatorKind.HUMAN]
         if self.word not in available and word not in self._runs:
             listed = ", ".join(available[:10]) + (", …" if len(available) > 10 else "")
@@ -118,7 +118,7 @@ class ReferenceLabels:
     def _runs(self) -> set[str]:
         return {run for (run,) in self.store.conn.execute("SELECT run_id FROM runs")}
 
-    def _whose(self, word: str) -> list[str]:
+    def _find_annotators(self, word: str) -> list[str]:
         """Return the annotators whose labels form this reference; empty if there are none."""
         kinds = {GOLD: {AnnotatorKind.GOLD}, MAJORITY: {AnnotatorKind.HUMAN}}
         if word == DECIDED:
@@ -133,7 +133,7 @@ class ReferenceLabels:
             self._cache[field, task] = self._read_labels(field, task)
         return self._cache[field, task]
 
-    def by_number(self, field: str, task: str) -> Mapping[int, str]:
+    def read_by_number(self, field: str, task: str) -> Mapping[int, str]:
         """Return the label of each unit for a field, by the unit's rowid."""
         return {self.numbers[unit]: label for unit, label in self.labels(field, task).items()}
 
@@ -157,7 +157,9 @@ class ReferenceLabels:
 
     def _read_labels(self, field: str, task: str) -> dict[str, str]:
         annotators = label_rows.labellers(self.store.conn, field)
-        annotator_ids = tuple(name for name in self._whose(self.word) or [self.word] if name in annotators)
+        annotator_ids = tuple(
+            name for name in self._find_annotators(self.word) or [self.word] if name in annotators
+        )
         if not annotator_ids and self.word not in self._runs:
             return {}
         scope = Scope(field, task, self.batch, annotators=annotator_ids or (self.word,))

@@ -74,7 +74,7 @@ def rows_of(conn: sqlite3.Connection, units: Collection[str]) -> IntArray:
     return _rowids(conn.execute(query, [dumps(sorted(units))]))
 
 
-def judged_rows(conn: sqlite3.Connection, run: str) -> IntArray:
+def read_judged_rows(conn: sqlite3.Connection, run: str) -> IntArray:
     """Return the rowids of the units that a run has judged, with or without a label, in ascending order."""
     query = (
         "SELECT u.rowid FROM units AS u WHERE EXISTS "
@@ -103,7 +103,7 @@ def has_distributions(conn: sqlite3.Connection, annotator: str, field: str) -> b
     return conn.execute(query, [annotator, field, "first", 0]).fetchone() is not None
 
 
-def unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
+def read_unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
     """Return the status of each unit that a run has judged without a label, by the latest attempt."""
     query = (
         "SELECT j.unit_id, j.status FROM judgements AS j WHERE j.run_id = ? AND j.repeat = 0 AND j.status <> 'ok' "
@@ -113,7 +113,7 @@ def unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
     return dict(conn.execute(query, [run]).fetchall())
 
 
-def labelled_by_people(conn: sqlite3.Connection, field: str) -> set[str]:
+def read_units_with_labels(conn: sqlite3.Connection, field: str) -> set[str]:
     """Return the units with a label of a field by any annotator except a judge."""
     query = (
         f"SELECT DISTINCT l.unit_id FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
@@ -122,7 +122,7 @@ def labelled_by_people(conn: sqlite3.Connection, field: str) -> set[str]:
     return {unit for (unit,) in conn.execute(query, [field])}
 
 
-def of_selection(conn: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+def read_selection(conn: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
     """Return every label of the selected units (`judge.store.selection`), in their order.
 
     A row is (unit, field, annotator, layer, repeat, value, distribution, rationale, derived_from, sources).
@@ -140,7 +140,7 @@ def counts(conn: sqlite3.Connection, annotator: str, field: str) -> Counter[str]
     return Counter({str(v): int(n) for v, n in conn.execute(query, [annotator, field, "first", 0])})
 
 
-def in_conflict(conn: sqlite3.Connection, annotator: str, field: str) -> set[str]:
+def read_conflicts(conn: sqlite3.Connection, annotator: str, field: str) -> set[str]:
     """Return the units for which different sources have different labels by this person. None of these labels
     counts until a lead resolves the conflict.
     """
@@ -153,10 +153,10 @@ def conflict_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
     query = (
         "SELECT field, annotator_id, count(*) FROM label_conflicts GROUP BY field, annotator_id ORDER BY 1, 2"
     )
-    return _nested(conn.execute(query))
+    return _nest(conn.execute(query))
 
 
-def judged_values(conn: sqlite3.Connection, run: str, annotator: str, field: str) -> list[str]:
+def read_judged_values(conn: sqlite3.Connection, run: str, annotator: str, field: str) -> list[str]:
     """Return the first labels of an annotator on the units that a run has judged."""
     query = f"""
         SELECT value FROM labels AS l WHERE {ONE} AND EXISTS (
@@ -165,7 +165,7 @@ def judged_values(conn: sqlite3.Connection, run: str, annotator: str, field: str
     return [value for (value,) in conn.execute(query, [annotator, field, "first", 0, run])]
 
 
-def judged(conn: sqlite3.Connection, run: str) -> set[str]:
+def read_judged_units(conn: sqlite3.Connection, run: str) -> set[str]:
     """Return the units that a run has judged, with or without a label."""
     query = "SELECT unit_id FROM judgements WHERE run_id = ? AND repeat = 0"
     return {unit for (unit,) in conn.execute(query, [run])}
@@ -183,7 +183,7 @@ def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dic
     return dict(conn.execute(query, [field, dumps(list(units))]).fetchall())
 
 
-def labelled_since(conn: sqlite3.Connection, field: str, units: Sequence[str], at: str) -> int:
+def count_labelled_since(conn: sqlite3.Connection, field: str, units: Sequence[str], at: str) -> int:
     """Return how many of these units any annotator except a judge has labelled after a time."""
     query = (
         "SELECT count(DISTINCT s.unit_id) FROM label_sources AS s JOIN annotators AS a USING (annotator_id) "
@@ -220,7 +220,7 @@ def unit_counts(conn: sqlite3.Connection) -> dict[str, int]:
 def label_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
     """Return the number of labels by annotator and field."""
     query = "SELECT annotator_id, field, count(*) FROM labels GROUP BY annotator_id, field ORDER BY 1, 2"
-    return _nested(conn.execute(query))
+    return _nest(conn.execute(query))
 
 
 def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
@@ -229,10 +229,10 @@ def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
         "SELECT annotator_id, layer, count(*) FROM labels WHERE field = ? AND layer NOT IN ('first', 'revised') "
         "GROUP BY 1, 2 ORDER BY 1, 2"
     )
-    return _nested(conn.execute(query, [field]))
+    return _nest(conn.execute(query, [field]))
 
 
-def _nested(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
+def _nest(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
     """Return a nested dict: the first column maps to the second, which maps to the third."""
     nested: dict[str, dict[str, Any]] = {}
     for first, second, value in rows:
@@ -247,13 +247,13 @@ def rationale(conn: sqlite3.Connection, annotator: str, field: str, unit: str) -
     return str(row[0] or "") if row else ""
 
 
-def revised(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, str]]:
+def read_revised(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, str]]:
     """Return the revised labels by annotator and unit."""
     query = (
         "SELECT annotator_id, unit_id, value FROM labels WHERE field = ? AND layer = 'revised' AND repeat = 0 "
         "ORDER BY annotator_id"
     )
-    return _nested(conn.execute(query, [field]))
+    return _nest(conn.execute(query, [field]))
 
 
 def repeats(
@@ -283,10 +283,10 @@ EVERY = (
     *("unit_id", "unit_kind", "item_id", "question_id", "passage_id", "field", "annotator", "annotator_kind"),
     *("model", "layer", "repeat", "value", "distribution", "rationale", "derived_from"),
 )
-"""The columns of `every`."""
+"""The columns of `read_all`."""
 
 
-def every(conn: sqlite3.Connection, field: str | None = None) -> Iterator[tuple[str | int | None, ...]]:
+def read_all(conn: sqlite3.Connection, field: str | None = None) -> Iterator[tuple[str | int | None, ...]]:
     """Yield every label (of one field, if given) in study order; `model` is the model of the run, and
     `distribution` is JSON.
     """

@@ -79,7 +79,7 @@ def columns_of(path: Path) -> list[str]:
 
 def _records(path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
     """Yield (columns, their line), then (line, cells) row by row."""
-    with files.opened(path) as file:
+    with files.open_input(path) as file:
         # Read into memory: a table of labels is small compared with the texts, and a partly read table leaves
         # no open file.
         handle = io.BytesIO(file.read())
@@ -92,13 +92,13 @@ def _records(path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
     elif ending in JSON or (ending not in DELIMITED and files.is_json(handle)):
         yield from _objects(handle, path, ending)
     else:
-        yield from _delimited(handle, path, hint)
+        yield from _read_delimited(handle, path, hint)
 
 
-def _delimited(handle: IO[bytes], path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+def _read_delimited(handle: IO[bytes], path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
     head: list[str] | None = None
     # The first line of a JSON list in a file called .csv would otherwise be read as the header.
-    files.not_a_list(handle, path, "a table with a header")
+    files.refuse_list(handle, path, "a table with a header")
     mark = files.delimiter(path, handle, hint)
     for line, cells in files.rows(handle, path, mark, files.stop):
         if not cells:
@@ -123,7 +123,7 @@ def _objects(handle: IO[bytes], path: Path, ending: str) -> Iterator[tuple[Any, 
     head: dict[str, None] = {}
     lines = ending in (".jsonl", ".ndjson")
     if lines:
-        files.not_a_list(handle, path, "JSON Lines")
+        files.refuse_list(handle, path, "JSON Lines")
     listed = not lines and files.is_list(handle)
     parsed = files.json_list(handle, path) if listed else files.json_lines(handle, path, files.stop)
     for line, row in parsed:

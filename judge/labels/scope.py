@@ -16,9 +16,9 @@ from judge.errors import BadInput, UsageError
 from judge.labels import relation
 from judge.labels.annotators import find_annotators
 from judge.labels.batches import fix_families, members, weights
-from judge.labels.definitions import definition_of, definitions_of, stored_tasks
+from judge.labels.definitions import definition_of, definitions_of, read_stored_tasks
 from judge.labels.panel import Panel
-from judge.labels.stored import StoredColumn, UnitRows, stored_probabilities, tabulate
+from judge.labels.stored import StoredColumn, UnitRows, read_probabilities, tabulate
 from judge.labels.values import NUMERIC, alike, canonical
 from judge.notes import Note
 from judge.prompts.load import Task
@@ -63,7 +63,7 @@ def fields_of(store: Store) -> list[FieldOf]:
 
     A field that tasks define with different labels is listed once for each definition.
     """
-    tasks = stored_tasks(store)
+    tasks = read_stored_tasks(store)
     units = relation.unit_counts(store.conn)
     rows = []
     for name, annotators in relation.fields(store.conn).items():
@@ -72,7 +72,7 @@ def fields_of(store: Store) -> list[FieldOf]:
     return rows
 
 
-def all_in_conflict(store: Store, field: str | None = None) -> str:
+def describe_conflicts(store: Store, field: str | None = None) -> str:
     """Return a sentence on labels in conflict (of one field, if given) for use in messages; "" if there are
     none.
     """
@@ -129,13 +129,13 @@ def read_panel(
         raise UsageError(f"no unit of the batch has a label of '{name}'")
     # Some columns were removed above, and all later arrays are in the order of the remaining columns.
     names = [c.annotator for c in columns]
-    rows = UnitRows.of(store, columns)
+    rows = UnitRows.from_columns(store, columns)
     units = rows.units
     if not units:
         raise BadInput(f"{store.path}: there is no first label of '{name}'")
     # A column stores its distinct labels once; after a batch or a sealed test is cut out, some of them no longer occur.
     values = {c.values[at] for c in columns for at in np.unique(c.codes).tolist()}
-    if not values and (conflicts_text := all_in_conflict(store, name)):
+    if not values and (conflicts_text := describe_conflicts(store, name)):
         raise BadInput(f"{store.path}: no label of '{name}' can be used: {conflicts_text}")
     domain = _domain(scope, level, chosen, values)
     if chosen is None and scope.order is None:
@@ -148,12 +148,12 @@ def read_panel(
         notes.append(Note("outside", who=annotator, field=name, labels=tuple(unknown_labels.items())[:5]))
     notes += [Note("origin", who=shown[run], text=text) for run, text in origins(store.conn, names).items()]
     looks: dict[str, Look] = {}
-    if chosen is not None and (sealed := _sealed(store, chosen, rows, closed)):
+    if chosen is not None and (sealed := _note_sealed_test(store, chosen, rows, closed)):
         notes += sealed
         logged = splits.looks(store, splits.home(store, chosen))
         looks = {shown[run]: look for run in names if run in shown for look in logged if run in look.runs}
     probabilities = {
-        c.annotator: stored_probabilities(store, c, scope, rows, domain)
+        c.annotator: read_probabilities(store, c, scope, rows, domain)
         for c in columns
         if distributions and kinds[c.annotator] is AnnotatorKind.JUDGE and level not in NUMERIC
     }
@@ -205,23 +205,23 @@ def _close(store: Store, task: Task, judges: Sequence[StoredColumn]) -> int:
     """
     n, home = 0, splits.home(store, task)
     for column in judges:
-        units = relation.rows_of(store.conn, splits.closed(store, home, column.annotator))
+        units = relation.rows_of(store.conn, splits.read_closed_units(store, home, column.annotator))
         if np.isin(units, column.requested).any():
             column.leave_out(units)
             n += 1
     return n
 
 
-def _sealed(store: Store, task: Task, rows: UnitRows, closed: int) -> list[Note]:
+def _note_sealed_test(store: Store, task: Task, rows: UnitRows, closed: int) -> list[Note]:
     """Return the notes on the sealed test to which some of these units belong; empty if there is no split."""
     home = splits.home(store, task)
-    if splits.drawn(store, home) is None:
+    if splits.read_split(store, home) is None:
         return []
     parts = splits.questions(store, home)
     test = np.array([parts.get(question) == "test" for question in rows.questions], dtype=np.bool_)
     n = int(test[rows.question].sum())
     if not n:
         return []
-    looked = splits.looked(store, home)
+    looked = splits.describe_looks(store, home)
     notes = [Note("sealed", n=n, task=home, looked=looked)]
     return [*notes, Note("closed", n=closed, task=home)] if closed else notes

@@ -2,7 +2,7 @@
 and tested.
 
 split = draw(store, task)                 # once; frozen in the study (judge split TASK)
-split = find(store, task)                 # None if there is none; `required` raises an error
+split = find(store, task)                 # None if there is none; `require_split` raises an error
 split.units("learn"), split.units("tune") # unit ids, without limit
 look = split.open("improve", [run, ...], reference="decided")   # logged, and then:
 split.units("test", look)                 # test at look.level
@@ -28,7 +28,7 @@ from judge.stats.paired import difference_spread, kappa_sums
 from judge.stats.parts import assumed_spread, detectable, spread_parts
 from judge.store import splits
 from judge.store.splits import PARTS, Drawn, Look
-from judge.store.study import Store, now
+from judge.store.study import Store, get_time
 
 if TYPE_CHECKING:
     from judge.labels.panel import Panel
@@ -78,11 +78,11 @@ class Split:
 
     def _numbers(self, panel: Panel) -> IntArray:
         """Return the position in PARTS of each unit's part [U], or -1 if it has none."""
-        named = self.named(panel.ratings)
+        named = self.name_clusters(panel.ratings)
         parts = [PARTS.index(self.parts[name]) if name in self.parts else MISSING for name in named]
         return np.asarray(np.array(parts, dtype=np.int64)[panel.ratings.clusters])
 
-    def named(self, table: Ratings) -> list[str]:
+    def name_clusters(self, table: Ratings) -> list[str]:
         """Return the question of each cluster in a table that was read from the study."""
         any_unit = np.empty(table.n_clusters, dtype=np.int64)
         # Any unit of a cluster identifies its question.
@@ -116,15 +116,15 @@ class Split:
         """
         # The same question about the same runs and labels reveals nothing new, so it is the same look and has no
         # cost.
-        return splits.look(self.store, self.task_id, purpose, runs, reference, _hashed(question))
+        return splits.look(self.store, self.task_id, purpose, runs, reference, _hash_parts(question))
 
     @property
     def look_note(self) -> str:
         """A sentence for every report, with the number of completed looks at the test."""
-        return f"the sealed test of {self.task_id} {splits.looked(self.store, self.task_id)}"
+        return f"the sealed test of {self.task_id} {splits.describe_looks(self.store, self.task_id)}"
 
 
-def _hashed(question: Iterable[object]) -> str:
+def _hash_parts(question: Iterable[object]) -> str:
     """Return the hash of strings, numbers and arrays, in order; empty if there are none."""
     digest, has_parts = sha256(), False
     for part in question:
@@ -141,11 +141,11 @@ def find(store: Store, task: Task | str) -> Split | None:
     """
     # All versions of a task share one split. Otherwise a new version could move a question from the test to learn.
     name = task if isinstance(task, str) else splits.home(store, task)
-    stored = splits.drawn(store, name)
+    stored = splits.read_split(store, name)
     return None if stored is None else Split(store, stored)
 
 
-def required(store: Store, task: Task) -> Split:
+def require_split(store: Store, task: Task) -> Split:
     """Return the split of a task. Raises UsageError, with the command that draws one, if there is none."""
     split = find(store, task)
     if split is None:
@@ -188,11 +188,11 @@ def draw(
     kin = splits.kin(store, task)
     groups = sorted({group for group, _ in kin.values()})
     drawn = Drawn(
-        task.task_id, panel.field, chosen_reference.word, tuple(shares), seed, now() if keep else ""
+        task.task_id, panel.field, chosen_reference.word, tuple(shares), seed, get_time() if keep else ""
     )
     planned: dict[str, str] = {}
     split = Split(store, drawn, planned)
-    counts = _counted(
+    counts = _count_codes(
         split, panel, chosen_reference.name, {q: group for q, (group, _) in kin.items()}, groups
     )
     n_labelled = int(counts.any(axis=1).sum())
@@ -210,14 +210,14 @@ def draw(
     return split
 
 
-def _counted(
+def _count_codes(
     split: Split, panel: Panel, name: str, group_of: Mapping[str, str], groups: Sequence[str]
 ) -> IntArray:
     """Return how often a column has each code in each group of questions [groups, codes]."""
     table, codes, k = panel.table, panel.labels_of(name), len(panel.domain)
     place = {group: at for at, group in enumerate(groups)}
     group_number = np.array(
-        [place.get(group_of.get(q, ""), MISSING) for q in split.named(table)], dtype=np.int64
+        [place.get(group_of.get(q, ""), MISSING) for q in split.name_clusters(table)], dtype=np.int64
     )
     row = group_number[table.clusters]
     counted = (codes != MISSING) & (row != MISSING)
@@ -296,24 +296,24 @@ def power(split: Split, panel: Panel) -> Power:
     n, questions = test.n_units, test.n_labelled_questions
     if questions < 2:
         return Power(None, level, n, questions, "the test has labels on fewer than 2 questions", None)
-    measured = _measured(split, panel)
+    measured = _measure_spread(split, panel)
     if measured is not None:
         spread, seen, pairs = measured
-        why = f"the largest spread among {pairs} pair{'s' if pairs > 1 else ''} of runs, on {seen} questions of learn and tune"
+        reason = f"the largest spread among {pairs} pair{'s' if pairs > 1 else ''} of runs, on {seen} questions of learn and tune"
     else:
         counts = np.array([sum(p.labels[v] for p in parts.values()) for v in panel.domain], dtype=np.float64)
         chance = float(((counts / counts.sum()) ** 2).sum())
         if chance > 1 - 1e-9:
             return Power(None, level, n, questions, "the reference gives only one label", None)
         spread = assumed_spread(n, questions, chance)
-        why = "assumed: exactly one of two judges is right on 25 % of the units, with an intraclass correlation of .1"
+        reason = "assumed: exactly one of two judges is right on 25 % of the units, with an intraclass correlation of .1"
     difference = detectable(spread, questions, level)
     # The detectable difference shrinks with the square root of the number of questions.
     tenth = int(np.ceil(n * (difference / 0.1) ** 2))
-    return Power(difference, level, n, questions, why, tenth)
+    return Power(difference, level, n, questions, reason, tenth)
 
 
-def _measured(split: Split, panel: Panel) -> tuple[float, int, int] | None:
+def _measure_spread(split: Split, panel: Panel) -> tuple[float, int, int] | None:
     """Return the largest spread of the difference between two runs on the open parts, the number of questions
     of that pair, and the number of pairs.
     """

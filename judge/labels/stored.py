@@ -16,7 +16,7 @@ from judge.labels.batches import Members
 from judge.labels.values import canonical
 from judge.stats import MISSING, BoolArray, FloatArray, IntArray
 from judge.store import Store
-from judge.store.derived import seen
+from judge.store.derived import read_seen_units
 from judge.types import AnnotatorKind
 
 if TYPE_CHECKING:
@@ -59,16 +59,16 @@ class StoredColumn:
         # A batch restricts people's labels only: human labels correct an estimate from all labels of a judge.
         labelled, codes, values = relation.codes(conn, annotator, scope.field)
         if kind is AnnotatorKind.JUDGE:
-            requested = np.union1d(relation.judged_rows(conn, annotator), labelled)
+            requested = np.union1d(relation.read_judged_rows(conn, annotator), labelled)
             column = cls(annotator, labelled, codes, values, requested)
-            fitted = relation.rows_of(conn, seen(conn, annotator))
+            fitted = relation.rows_of(conn, read_seen_units(conn, annotator))
             column.n_seen = int(np.isin(requested, fitted).sum())
             # A judge is never scored on questions that it was fitted on.
             column.leave_out(fitted)
             return column
         # A label in conflict counts as unlabelled until a lead decides, but the person was asked, so it lowers the
         # coverage.
-        unresolved = relation.in_conflict(conn, annotator, scope.field)
+        unresolved = relation.read_conflicts(conn, annotator, scope.field)
         if batch is not None:
             selected_units = (
                 batch.units if kind is not AnnotatorKind.HUMAN or annotator in batch.people else frozenset()
@@ -93,7 +93,7 @@ class UnitRows:
     questions: list[str]
 
     @classmethod
-    def of(cls, store: Store, columns: Sequence[StoredColumn]) -> UnitRows:
+    def from_columns(cls, store: Store, columns: Sequence[StoredColumn]) -> UnitRows:
         """Return every unit that any of the columns labelled or was asked to label."""
         rowids = np.unique(np.concatenate([np.empty(0, np.int64), *(column.requested for column in columns)]))
         units: list[str] = []
@@ -141,7 +141,7 @@ def tabulate(
     return codes, requested, outside
 
 
-def stored_probabilities(
+def read_probabilities(
     store: Store, column: StoredColumn, scope: Scope, rows: UnitRows, domain: Sequence[str]
 ) -> FloatArray | None:
     """Return the stored distributions of a column, units x labels, with rows of nan for missing

@@ -47,7 +47,7 @@ MOST_LISTED = 20
 def is_current(conn: sqlite3.Connection) -> bool:
     """Return whether all migrations have been applied."""
     # sqlite_utils imports pandas, which costs every command a quarter of a second.
-    return all(applied(conn, of) == list(expected) for of, expected in NAMES.items())
+    return all(list_applied(conn, of) == list(expected) for of, expected in NAMES.items())
 
 
 def unknown(conn: sqlite3.Connection) -> list[str]:
@@ -59,14 +59,14 @@ def unknown(conn: sqlite3.Connection) -> list[str]:
         for of, expected in NAMES.items()
         # The migrations of 0.2.0 have other names, but they are older, not newer.
         if not is_of_0_2_0(conn, of)
-        for name in applied(conn, of)
+        for name in list_applied(conn, of)
         if name not in expected
     ]
 
 
 def is_of_0_2_0(conn: sqlite3.Connection, of: str) -> bool:
     """Return whether adjudge 0.2.0 created the tables of a set, and no later version has opened the study since."""
-    names = applied(conn, of)
+    names = list_applied(conn, of)
     # A study from an earlier version has the same first migration, but a different last migration.
     return bool(names) and (names[0], names[-1]) == MIGRATIONS_OF_0_2_0[of]
 
@@ -78,12 +78,12 @@ def is_too_old(conn: sqlite3.Connection) -> bool:
     set is newer.
     """
     for of, (first, _) in MIGRATIONS_OF_0_2_0.items():
-        if applied(conn, of)[:1] == [first] and not is_of_0_2_0(conn, of):
+        if list_applied(conn, of)[:1] == [first] and not is_of_0_2_0(conn, of):
             return True
     return False
 
 
-def applied(conn: sqlite3.Connection, of: str = "judge") -> list[str]:
+def list_applied(conn: sqlite3.Connection, of: str = "judge") -> list[str]:
     """Return the names of the migrations of a set that were applied to the file, in order. A new file has none."""
     exists = conn.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone()
     if not exists:
@@ -104,7 +104,7 @@ def migrate(conn: sqlite3.Connection) -> list[str]:
     try:
         # This is read inside the transaction, because another process may have migrated the study in the
         # meantime.
-        before = applied(conn, "annotate")
+        before = list_applied(conn, "annotate")
         for of, folder in SETS.items():
             migrations = Migrations(of)
             for name in NAMES[of]:

@@ -98,7 +98,7 @@ def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> Non
         allowed |= {id(n) for n in output.nodes if isinstance(n, nodes.Name)}
     tests = [n.test for n in tree.find_all(nodes.If)] + [n.test for n in tree.find_all(nodes.CondExpr)]
     for test in tests:
-        allowed |= {id(n) for n in _tested(test)}
+        allowed |= {id(n) for n in _find_tested(test)}
     for name in tree.find_all(nodes.Name):
         if name.name in inputs and name.ctx == "load" and id(name) not in allowed:
             raise TaskError(
@@ -107,13 +107,13 @@ def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> Non
             )
 
 
-def _tested(node: nodes.Node) -> list[nodes.Name]:
+def _find_tested(node: nodes.Node) -> list[nodes.Name]:
     if isinstance(node, nodes.Name):
         return [node]
     if isinstance(node, nodes.Not | nodes.Test):
-        return _tested(node.node)
+        return _find_tested(node.node)
     if isinstance(node, nodes.And | nodes.Or):
-        return _tested(node.left) + _tested(node.right)
+        return _find_tested(node.left) + _find_tested(node.right)
     return []
 
 

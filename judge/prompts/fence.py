@@ -28,14 +28,14 @@ class Untrusted(str):
     name: str
 
 
-def untrusted(name: str, text: str) -> Untrusted:
+def mark_untrusted(name: str, text: str) -> Untrusted:
     """Mark `text` as untrusted material with the given name."""
     marked = Untrusted(text)
     marked.name = name
     return marked
 
 
-def without_chat_tokens(text: str) -> str:
+def break_chat_tokens(text: str) -> str:
     """Return the text with its chat-template tokens broken up and its control characters removed."""
     # Few texts contain any of these, and a search is much quicker than a replacement.
     if not text.isprintable() and _HAS_CONTROL.search(text):
@@ -48,7 +48,7 @@ def without_chat_tokens(text: str) -> str:
 
 def neutralise(text: str) -> str:
     """Return the text with chat-template tokens and look-alike fences broken up."""
-    text = without_chat_tokens(text)
+    text = break_chat_tokens(text)
     # A passage may imitate the end of its own fence and continue as an instruction.
     return _FENCE_LIKE.sub("[ [", text) if "[" in text else text
 

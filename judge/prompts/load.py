@@ -45,7 +45,7 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
         raise TaskError(
             f"{where}: a task file must be named NAME.vN.md (lower case, for example stance.v2.md)"
         )
-    head, body = _split(text, where)
+    head, body = _split_front_matter(text, where)
     try:
         front = yaml.load(head, _Loader)
     except yaml.YAMLError as e:
@@ -77,13 +77,13 @@ def with_constant(task: Task, constant: str, version: int) -> Task:
     """Return the task with a different version number and different instructions. Raises TaskError if the
     resulting file is not valid.
     """
-    head, body = _split(task.text, task.name)
+    head, body = _split_front_matter(task.text, task.name)
     _, _, unit = body.partition(UNIT_MARK)
     name = f"{task.task_id}.v{version}.md"
     return parse_task(f"---\n{head}\n---\n{constant.strip()}\n{UNIT_MARK}{unit}", name)
 
 
-def _split(text: str, where: str) -> tuple[str, str]:
+def _split_front_matter(text: str, where: str) -> tuple[str, str]:
     if not text.startswith("---\n"):
         raise TaskError(f"{where}: the first line must be '---' (YAML front matter)")
     head, separator, body = text[4:].partition("\n---\n")
@@ -107,7 +107,7 @@ def find_tasks(folder: Path | None = None) -> dict[str, Path]:
     Raises UsageError if the folder does not exist, or if a file in it has the name of a shipped task but
     different content.
     """
-    tasks = dict(_shipped(resource_dir("prompts")))
+    tasks = dict(_list_shipped(resource_dir("prompts")))
     if folder is None:
         return tasks
     if not folder.is_dir():
@@ -121,7 +121,7 @@ def find_tasks(folder: Path | None = None) -> dict[str, Path]:
 
 
 @cache
-def _shipped(folder: Path) -> dict[str, Path]:
+def _list_shipped(folder: Path) -> dict[str, Path]:
     """Return the shipped tasks. They are cached, because an import looks up each task several times."""
     return _tasks_in(folder)
 

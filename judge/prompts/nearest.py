@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from judge.errors import MissingExtra
 
 
-def there() -> bool:
+def is_installed() -> bool:
     """Return whether bm25s is installed."""
     from importlib.util import find_spec
 

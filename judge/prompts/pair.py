@@ -54,7 +54,7 @@ class PairRenderer:
         """Return the two texts for one unit. A passage comes after its title, as in `judge retrieve`."""
         statement = as_text(inputs.get(self._statement))
         value = inputs.get(self._evidence)
-        evidence = _listed(value) if self._evidence in LIST_INPUTS else as_text(value)
+        evidence = _format_value(value) if self._evidence in LIST_INPUTS else as_text(value)
         if statement is None or evidence is None:
             raise TaskError(f"{self.task.name}: a unit lacks {self._statement} or {self._evidence}")
         if self._evidence == "passage" and (title := inputs.get("passage_title")):
@@ -63,7 +63,7 @@ class PairRenderer:
         return Prompt(messages, 0, None, None, self.words)
 
 
-def _listed(value: Json) -> str:
+def _format_value(value: Json) -> str:
     entries = [value] if isinstance(value, str) else list(value or ())
     return "\n\n".join(
         entry if isinstance(entry, str) else "\n".join(filter(None, [entry.get("title"), entry["text"]]))

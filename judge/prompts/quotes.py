@@ -17,7 +17,7 @@ _ALIKE = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "‘": "
 _AROUND = " \"'`"
 
 
-def shown_passages(messages: Sequence[Message]) -> list[str]:
+def find_shown_passages(messages: Sequence[Message]) -> list[str]:
     """Return the passages in the last message that contains any. They belong to the unit, because the
     passages of few-shot examples come earlier.
 
@@ -37,16 +37,16 @@ def is_quoted(quote: str, passages: Sequence[str]) -> bool:
     count as correct.
     """
     # Models put quotes in quotation marks and omit words in the middle.
-    parts = [part for text in _ELLIPSIS.split(_plain(quote)) if (part := text.strip(_AROUND))]
+    parts = [part for text in _ELLIPSIS.split(_normalise(quote)) if (part := text.strip(_AROUND))]
     # The prompt allows `none` if no words of the passages decide the label.
-    return parts in ([], ["none"]) or any(_in_order(parts, _plain(text)) for text in passages)
+    return parts in ([], ["none"]) or any(_are_in_order(parts, _normalise(text)) for text in passages)
 
 
-def _plain(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join(text.translate(_ALIKE).casefold().split())
 
 
-def _in_order(parts: Sequence[str], text: str) -> bool:
+def _are_in_order(parts: Sequence[str], text: str) -> bool:
     start = 0
     for part in parts:
         at = text.find(part, start)

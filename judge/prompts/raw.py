@@ -14,7 +14,7 @@ from jinja2 import StrictUndefined, TemplateError, UndefinedError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.errors import TaskError, UsageError
-from judge.prompts.fence import without_chat_tokens
+from judge.prompts.fence import break_chat_tokens
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.render import Mode, Prompt, Renderer, as_text, instructions
 from judge.prompts.spec import Example
@@ -70,7 +70,7 @@ class RawRenderer:
         # A task file may come from anybody. The sandbox blocks attributes and calls that reach Python itself.
         environment = ImmutableSandboxedEnvironment(
             undefined=StrictUndefined,
-            finalize=_filled,
+            finalize=_require_value,
             trim_blocks=True,
             lstrip_blocks=True,
             autoescape=False,
@@ -120,7 +120,7 @@ def renderer_of(
     return RawRenderer(task, mode) if task.spec.raw else Renderer(task, mode, orders)
 
 
-def _filled(value: Any) -> Any:
+def _require_value(value: Any) -> Any:
     # A missing optional input is None, which Jinja would print as the word `None`.
     if value is None:
         raise UndefinedError("the template shows an input that is missing; put it in an {% if %}")
@@ -130,7 +130,7 @@ def _filled(value: Any) -> Any:
 def _value(name: str, value: Json) -> str | _Passages | None:
     if name not in LIST_INPUTS:
         text = as_text(value)
-        return None if text is None else without_chat_tokens(text)
+        return None if text is None else break_chat_tokens(text)
     entries = [value] if isinstance(value, str) else list(value or ())
     return _Passages(_passage(entry, number) for number, entry in enumerate(entries, 1)) or None
 
@@ -138,5 +138,5 @@ def _value(name: str, value: Json) -> str | _Passages | None:
 def _passage(entry: Json, number: int) -> _Passage:
     parts = {"marker": str(number), "text": entry} if isinstance(entry, str) else entry
     return _Passage(
-        *(without_chat_tokens(str(parts.get(key) or "")) for key in ("marker", "title", "date", "text"))
+        *(break_chat_tokens(str(parts.get(key) or "")) for key in ("marker", "title", "date", "text"))
     )

@@ -20,7 +20,7 @@ from jinja2 import Environment, StrictUndefined, Template, TemplateError, Undefi
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.errors import TaskError
-from judge.prompts.fence import DATA_NOTICE, Untrusted, fence, fence_code, untrusted
+from judge.prompts.fence import DATA_NOTICE, Untrusted, fence, fence_code, mark_untrusted
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.nearest import Nearest
 from judge.prompts.spec import Example
@@ -109,7 +109,7 @@ def _environment(key: str) -> Environment:
 
 
 @lru_cache(maxsize=256)
-def _compiled(source: str) -> CodeType:
+def _compile(source: str) -> CodeType:
     """Compile a template. The code is shared by all label orders, runs and threads, because its fence is only
     looked up during rendering.
     """
@@ -119,7 +119,7 @@ def _compiled(source: str) -> CodeType:
 def _template(source: str, key: str) -> Template:
     env = _environment(key)
     # The compiled code is shared; only the environment, which has the fence, differs between tasks.
-    return env.template_class.from_code(env, _compiled(source), env.make_globals(None))
+    return env.template_class.from_code(env, _compile(source), env.make_globals(None))
 
 
 def instructions(task: Task) -> str:
@@ -189,7 +189,7 @@ class Renderer:
         return Prompt(messages, len(self.prefix), self.schema, self.codes, self.words)
 
     def _user(self, inputs: Mapping[str, Json]) -> str:
-        shown = {name: _shown(name, inputs.get(name)) for name in self.task.input_names}
+        shown = {name: _prepare_input(name, inputs.get(name)) for name in self.task.input_names}
         try:
             context = self._unit.new_context({**self._globals, **shown, "answer_cue": self._cue}, shared=True)
             return "".join(self._unit.root_render_func(context)).strip()
@@ -268,10 +268,10 @@ class Passages(tuple[Untrusted, ...]):
     __slots__ = ()
 
 
-def _shown(name: str, value: Json) -> Untrusted | Passages | None:
+def _prepare_input(name: str, value: Json) -> Untrusted | Passages | None:
     if name not in LIST_INPUTS:
         text = as_text(value)
-        return None if text is None else untrusted(name, text)
+        return None if text is None else mark_untrusted(name, text)
     entries = [value] if isinstance(value, str) else list(value or ())
     blocks = [_passage(name, entry, number) for number, entry in enumerate(entries, 1)]
     return Passages(blocks) if blocks else None
@@ -280,9 +280,9 @@ def _shown(name: str, value: Json) -> Untrusted | Passages | None:
 def _passage(name: str, entry: Json, number: int) -> Untrusted:
     """Return one passage of a list as text, below its title and date if it has them."""
     if isinstance(entry, str):
-        return untrusted(f"{name}:{number}", entry)
+        return mark_untrusted(f"{name}:{number}", entry)
     head = [f"{word}: {entry[key]}" for key, word in (("title", "Title"), ("date", "Date")) if entry.get(key)]
-    return untrusted(f"{name}:{entry['marker']}", "\n".join([*head, entry["text"]]))
+    return mark_untrusted(f"{name}:{entry['marker']}", "\n".join([*head, entry["text"]]))
 
 
 def _words(inputs: Mapping[str, Json]) -> str:

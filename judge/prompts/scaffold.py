@@ -23,13 +23,13 @@ def scaffold(
     if len(labels) < 2 or len(set(labels)) < len(labels) or not all(label.strip() for label in labels):
         raise UsageError("--labels: at least two different labels are needed, for example --labels yes,no")
     rows = [
-        f"      - {{value: {_quoted(label)}, key: {_quoted(key)}, meaning: {_quoted(f'what makes it {label}')}}}"
+        f"      - {{value: {_quote(label)}, key: {_quote(key)}, meaning: {_quote(f'what makes it {label}')}}}"
         for label, key in zip(labels, _keys(labels), strict=True)
     ]
     noun = _WHAT[unit]
     shown = "\n".join(f"{{{{ {i} }}}}" for i in inputs)
     return f"""---
-title: {_quoted(f"{name}: one label for each {noun}")}
+title: {_quote(f"{name}: one label for each {noun}")}
 unit: {unit}
 inputs: [{", ".join(inputs)}]
 questions:
@@ -59,7 +59,7 @@ def _keys(labels: Sequence[str]) -> list[str]:
     return taken
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Quote a string so that YAML reads it as a string, whatever it contains."""
     # JSON strings are YAML strings, and unlike plain YAML they are never read as booleans or numbers.
     return json.dumps(text, ensure_ascii=False)

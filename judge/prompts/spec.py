@@ -34,7 +34,7 @@ def _text(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any) -> Any:
+def _input_type(value: Any) -> Any:
     """Check an example's input, which is a string, a list of strings, or answer options keyed by letter."""
     if isinstance(value, list):
         return [_text(v) for v in value]
@@ -46,7 +46,7 @@ def _shown(value: Any) -> Any:
 Text = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
 Words = Annotated[str, BeforeValidator(_text)]
 FieldName = Annotated[str, BeforeValidator(_text), Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")]
-Shown = Annotated[str | list[str] | dict[str, str], BeforeValidator(_shown)]
+Shown = Annotated[str | list[str] | dict[str, str], BeforeValidator(_input_type)]
 
 
 WORDS = "words"
@@ -68,7 +68,7 @@ class Label(_Strict):
 
     @field_validator("value")
     @classmethod
-    def _one_line(cls, value: str) -> str:
+    def _require_one_line(cls, value: str) -> str:
         # Answers are compared without surrounding space, and listings show a label in one line.
         if value != value.strip() or not value.isprintable():
             raise ValueError(
@@ -78,7 +78,7 @@ class Label(_Strict):
 
     @field_validator("key")
     @classmethod
-    def _one_character(cls, key: str | None) -> str | None:
+    def _require_one_character(cls, key: str | None) -> str | None:
         if key is not None and (len(key) != 1 or not key.isprintable() or key.isspace()):
             raise ValueError(f"a key must be one visible character, not {key!r}")
         return key

@@ -73,7 +73,7 @@ class Task:
             raise UsageError(
                 f"{self.name}: an example has no rationale to show; pass --rationale none, or use a version in which every example has one"
             )
-        return self._changed(rationale=rationale)
+        return self._change(rationale=rationale)
 
     def showing(self, examples: Sequence[Example], nearest: int | None = None) -> Task:
         """Return the task with these few-shot examples instead of its own. `nearest` is the maximum number of
@@ -86,7 +86,7 @@ class Task:
             raise UsageError(
                 f"{self.name}: nearest examples can only be chosen for a task that has exactly one question with labels"
             )
-        return replace(self._changed(examples=list(examples)), nearest=nearest)
+        return replace(self._change(examples=list(examples)), nearest=nearest)
 
     def with_guidelines(self) -> Task:
         """Return the task with its guidelines in the prompt. Raises UsageError if the task has no guidelines."""
@@ -100,7 +100,7 @@ class Task:
         """
         return replace(self, instructions=text)
 
-    def _changed(self, **keys: Any) -> Task:
+    def _change(self, **keys: Any) -> Task:
         return replace(self, spec=self.spec.model_copy(update=keys), declared=self.declared or self.spec)
 
     @property

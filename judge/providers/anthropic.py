@@ -18,7 +18,7 @@ from urllib.parse import quote
 from judge.errors import KeyProblem, ProviderError, ServerFault, UsageError
 from judge.providers import bill, http, waits
 from judge.providers.base import Needs, Settings
-from judge.providers.options import merged
+from judge.providers.options import merge
 from judge.providers.vendor import Vendor
 from judge.types import Json, Message, RateState, Reply, Request
 
@@ -52,7 +52,7 @@ class Provider(Vendor):
 
     def __init__(self, name: str, settings: Settings) -> None:
         super().__init__(name, settings)
-        self._fields = merged(_thinking(self._options.vendor_options), self._options.body)
+        self._fields = merge(_thinking(self._options.vendor_options), self._options.body)
         self._head = f'{{"model": {json.dumps(name)}, '
         self._output = "json_schema"
 
@@ -73,7 +73,7 @@ class Provider(Vendor):
         # Other servers often have no list of models, so a missing model is only noticed at the first call.
         if answer.status in (401, 403) or (self._is_vendors_own and answer.status != 200):
             raise self._error(answer, wire.complaint(answer))
-        body = http.decoded(answer.body) if answer.status == 200 else None
+        body = http.decode_json(answer.body) if answer.status == 200 else None
         self._reports = http.text_of(body.get("id")) or None if isinstance(body, dict) else None
 
     async def complete(self, request: Request) -> Reply:
@@ -87,7 +87,7 @@ class Provider(Vendor):
             output = self._output
             answer = await wire.post(PATH, self.body(request))
             if answer.status == 200:
-                return self._parsed_answer(wire, answer)
+                return self._parse_answer(wire, answer)
             complaint = wire.complaint(answer)
             formatted = request.schema is not None and output != "plain"
             if not (formatted and answer.status in (400, 422) and _FORMAT_WORDS.search(complaint.message)):
@@ -106,7 +106,9 @@ class Provider(Vendor):
         constant = _constant(request.messages[: request.prefix])
         unit_text = ", ".join(json.dumps(_turn(m)) for m in request.messages[request.prefix :])
         comma = ", " if unit_text and not constant.endswith("[") else ""
-        return f"{self._head}{constant}{comma}{unit_text}], {json.dumps(merged(rest, self._fields))[1:]}".encode()
+        return (
+            f"{self._head}{constant}{comma}{unit_text}], {json.dumps(merge(rest, self._fields))[1:]}".encode()
+        )
 
     def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
         """Parse the JSON of a successful response that was not received over this connection, such as one in
@@ -129,8 +131,8 @@ class Provider(Vendor):
             "left_out": ["temperature", "seed"],
         }
 
-    def _parsed_answer(self, wire: http.Connection, answer: http.HttpAnswer) -> Reply:
-        body = http.decoded(answer.body)
+    def _parse_answer(self, wire: http.Connection, answer: http.HttpAnswer) -> Reply:
+        body = http.decode_json(answer.body)
         try:
             return reply(body, answer.headers)
         except ValueError as e:
@@ -203,7 +205,7 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
         used = used if isinstance(used, dict) else {}
         from_cache, written = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
         # Anthropic's `input_tokens` excludes tokens that were read from the cache or written to it.
-        parts = [bill.counted(n) for n in (used.get("input_tokens"), from_cache or 0, written or 0)]
+        parts = [bill.read_count(n) for n in (used.get("input_tokens"), from_cache or 0, written or 0)]
         total = None if None in parts else sum(n or 0 for n in parts)
         usage = bill.usage(total, used.get("output_tokens"), from_cache, written)
         reason = body.get("stop_reason")

@@ -46,8 +46,8 @@ class Provider(openai.Provider):
             )
         return url
 
-    def _wired(self) -> http.Connection:
-        key, token = self._own_key(), ""
+    def _make_connection(self) -> http.Connection:
+        key, token = self._read_key(), ""
         # If the user names a key or sets key=none, no other credential from the environment may replace it.
         if not (self._options.key or self._options.is_keyless):
             token = http.key_from("AZURE_OPENAI_AD_TOKEN")

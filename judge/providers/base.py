@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from judge import plugins
 from judge.errors import AdjudgeError, UsageError
-from judge.providers.conformance import lack, lack_of_class
+from judge.providers.conformance import find_class_lack, find_lack
 from judge.types import Json, Reply, Request
 
 
@@ -38,7 +38,7 @@ class Settings:
             raise UsageError(f"{vendor} has no option '{unknown[0]}' (known: {', '.join(known) or 'none'})")
         return options
 
-    def whole(self, name: str, default: int) -> int:
+    def get_whole(self, name: str, default: int) -> int:
         """Return the value of an option that must be a positive integer. Raises UsageError if it is not."""
         text = (self.options or {}).get(name, str(default))
         if not (text.isdecimal() and int(text)):
@@ -85,7 +85,7 @@ def _is_there(package: str) -> bool:
         return False
 
 
-def packaged(package: str, pattern: str) -> Path | None:
+def find_in_package(package: str, pattern: str) -> Path | None:
     """Return the path of the first file in an installed package that matches the pattern, or None if no file
     matches. The package is not imported.
     """
@@ -219,7 +219,7 @@ class PairReader(Protocol):
 
     reads_pairs: bool
 
-    def suit(self, task: str, labels: Sequence[str]) -> None:
+    def prepare_labels(self, task: str, labels: Sequence[str]) -> None:
         """Prepare to answer with these labels. Raises UsageError if the model cannot do so."""
 
 
@@ -232,7 +232,7 @@ class Masks(Protocol):
     chosen_mask: str
     """The user's choice: `auto`, `none`, or the name of a mask."""
 
-    def hold(self, mask: str | None, alternatives: int | None = None) -> None:
+    def set_mask(self, mask: str | None, alternatives: int | None = None) -> None:
         """Use this mask for all later requests, or no mask if `mask` is None. With a mask, request
         `alternatives` alternative tokens at each position.
         """
@@ -255,7 +255,7 @@ def is_model(name: str) -> bool:
     return bool(model) and (vendor in vendors() or vendor in plugins.names("providers"))
 
 
-def needs(vendor: str) -> Needs:
+def get_needs(vendor: str) -> Needs:
     """Return the requirements that a vendor's module defines. They are empty if a plugin does not define any.
     Raises PluginFailed or UsageError.
     """
@@ -295,17 +295,17 @@ def get(model: str, settings: Settings | None = None) -> Provider:
         provider: Provider = module.Provider(name, given)
         return provider
     try:
-        why = lack_of_class(module.Provider)
-        made = None if why else module.Provider(name, given)
-        why = why or lack(made)
+        reason = find_class_lack(module.Provider)
+        made = None if reason else module.Provider(name, given)
+        reason = reason or find_lack(made)
     # An error about the model's name or options is meant for the user. It is not a fault of the plugin.
     except AdjudgeError:
         raise
     except Exception as error:
         # Third-party code can raise any exception, and the message must name the package.
-        why = f"it cannot be created: {type(error).__name__}: {error}"
-    if why:
-        raise plugins.failed("providers", vendor, why)
+        reason = f"it cannot be created: {type(error).__name__}: {error}"
+    if reason:
+        raise plugins.make_failure("providers", vendor, reason)
     return cast(Provider, made)
 
 

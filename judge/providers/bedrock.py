@@ -76,8 +76,8 @@ class OfOpenAI(openai.Provider):
     def _address(self, settings: Settings) -> str:
         return settings.base_url or f"https://bedrock-mantle.{self._region}.api.aws/openai/v1"
 
-    def _wired(self) -> http.Connection:
-        key = self._own_key()
+    def _make_connection(self) -> http.Connection:
+        key = self._read_key()
         given: dict[str, Any] = {
             "aws_region": self._region,
             "aws_profile": self._options.vendor_options.get("profile"),
@@ -109,8 +109,8 @@ class OfAnthropic(anthropic.Provider):
         """Create the client. Raises KeyProblem, MissingExtra or UsageError."""
         self._connect()
 
-    def _wired(self) -> http.Connection:
-        key = self._own_key()
+    def _make_connection(self) -> http.Connection:
+        key = self._read_key()
         given: dict[str, Any] = {"aws_region": self._region, "base_url": self._at.url}
         given["aws_profile"] = profile = self._options.vendor_options.get("profile")
         given |= {"api_key": key} if key and not profile else {}

@@ -17,10 +17,10 @@ def usage(*counts: Json) -> Usage:
     """Return the usage with these counts: input, output, cached and written tokens. Invalid counts become
     None.
     """
-    return Usage(*(counted(n) for n in counts))
+    return Usage(*(read_count(n) for n in counts))
 
 
-def billed(used: Json, cached: Json) -> Usage:
+def read_usage(used: Json, cached: Json) -> Usage:
     """Return the tokens that an OpenAI-compatible server bills, from the `usage` field of its response.
 
     Several vendors include reasoning only in `total_tokens`, so the output count is the larger of
@@ -29,7 +29,7 @@ def billed(used: Json, cached: Json) -> Usage:
     output count is unknown, because the other number may be just as wrong.
     """
     used = used if isinstance(used, dict) else {}
-    into, out, total = (counted(used.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))
+    into, out, total = (read_count(used.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))
     if any(
         used.get(f"{name}_tokens") is not None and n is None
         for name, n in (("completion", out), ("total", total))
@@ -38,13 +38,13 @@ def billed(used: Json, cached: Json) -> Usage:
     elif total is not None:
         # xAI documents that `total_tokens` includes reasoning that `completion_tokens` lacks; the bill is for the total.
         out = max(out or 0, total - (into or 0))
-    cache_read = counted(cached)
+    cache_read = read_count(cached)
     # More cached tokens than input tokens is a server error, which the price calculation would reject.
     cache_read = None if cache_read is not None and into is not None and cache_read > into else cache_read
-    return Usage(into, out, cache_read, cost=reported_cost(used))
+    return Usage(into, out, cache_read, cost=read_cost(used))
 
 
-def reported_cost(used: Mapping[str, Json]) -> float | None:
+def read_cost(used: Mapping[str, Json]) -> float | None:
     """Return the cost in US dollars that the server reports, or None if it does not report a valid amount.
 
     https://openrouter.ai/docs/use-cases/usage-accounting and https://docs.x.ai/developers/cost-tracking
@@ -60,7 +60,7 @@ def reported_cost(used: Mapping[str, Json]) -> float | None:
     return None
 
 
-def counted(value: Json) -> int | None:
+def read_count(value: Json) -> int | None:
     """Return a count from a response, or None if the value is not an integer from 0 to MOST_NUMBER."""
     # Some gateways write 12.0.
     if isinstance(value, float) and value.is_integer():

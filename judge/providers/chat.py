@@ -14,7 +14,7 @@ from json.encoder import encode_basestring_ascii as json_string
 from typing import Any
 
 from judge.providers import bill, http, masks, waits
-from judge.providers.options import merged
+from judge.providers.options import merge
 from judge.providers.tokens import token_choices
 from judge.types import Json, Message, RateState, Reply, Request, TokenChoice
 
@@ -115,7 +115,7 @@ class ChatWriter:
             request.seed,
         )
         if parameters != self._rest[0]:
-            rest = merged(self._parameters(request, dialect), self._fields)
+            rest = merge(self._parameters(request, dialect), self._fields)
             self._rest = (parameters, json.dumps(rest)[1:])
         return f"{self._head}{constant}{comma}{unit_turns}], {self._rest[1]}".encode()
 
@@ -195,11 +195,11 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         tokens = _tokens(choice.get("logprobs")) if request.choices and not reasons else None
         used = body.get("usage")
         details = used.get("prompt_tokens_details") if isinstance(used, dict) else None
-        usage = bill.billed(used, details.get("cached_tokens") if isinstance(details, dict) else None)
+        usage = bill.read_usage(used, details.get("cached_tokens") if isinstance(details, dict) else None)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as e:
         raise ValueError("has no choices") from e
     text = http.text_of(refusal or content)
-    masked = masks.masked_choice(mask, text, tokens, request.choices) if mask and tokens else None
+    masked = masks.find_choice(mask, text, tokens, request.choices) if mask and tokens else None
     if masked is not None:
         text, position = masked
         tokens = [position]
@@ -223,7 +223,7 @@ def from_events(body: bytes) -> Json:
     which has no choices.
     """
     lines = body.decode("utf-8", "replace").splitlines()
-    events = [http.decoded(line.removeprefix("data:")) for line in lines if line.startswith("data:")]
+    events = [http.decode_json(line.removeprefix("data:")) for line in lines if line.startswith("data:")]
     events = [event for event in events if isinstance(event, dict)]
     if not events:
         return None
@@ -247,7 +247,7 @@ def from_events(body: bytes) -> Json:
     return {**events[0], "choices": [last] if choices else [], "usage": usage}
 
 
-def ended(complaint: http.Complaint, headers: Mapping[str, str]) -> Reply | None:
+def reply_from_error(complaint: http.Complaint, headers: Mapping[str, str]) -> Reply | None:
     """Return a reply if the server reports a refusal or a truncated answer as an error. Return None for all
     other errors.
     """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judge.providers.base import Provider
 
 
-def lack_of_class(provider: Any) -> str | None:
+def find_class_lack(provider: Any) -> str | None:
     """Return a message if a provider's class has no `complete`, otherwise None. A factory function is not
     checked, because it is not a class.
     """
@@ -23,7 +23,7 @@ def lack_of_class(provider: Any) -> str | None:
     return None
 
 
-def lack(provider: Any) -> str | None:
+def find_lack(provider: Any) -> str | None:
     """Return the reason why an object cannot be used as a provider, or None if it can.
 
     `describe` is called, because it does not need a model. The result of `complete` is checked when a run

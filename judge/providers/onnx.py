@@ -57,7 +57,7 @@ class Provider:
                 f"onnx/{name}: no such folder; use a folder that contains model.onnx, tokenizer.json and config.json"
             )
         options = settings.vendor_options("onnx", "classes", "model", "threads")
-        self._threads = settings.whole("threads", cores())
+        self._threads = settings.get_whole("threads", cores())
         self._file = self._model_file(options.get("model"))
         config = _read_json(self._folder / "config.json", needed=False)
         tokens = _read_json(self._folder / "tokenizer_config.json", needed=False)
@@ -111,7 +111,7 @@ class Provider:
         self._classes = names
         return session
 
-    def suit(self, task: str, labels: Sequence[str]) -> None:
+    def prepare_labels(self, task: str, labels: Sequence[str]) -> None:
         """Raise UsageError if a class maps to a label that the task does not have."""
         for name, label in self._mapping["labels"].items():
             if label is not None and label not in labels:
@@ -130,7 +130,9 @@ class Provider:
         tokens, cut = self._session.encode(first, second, keep)
         self._cut += cut
         masses = dict.fromkeys(request.words, 0.0)
-        for name, p in zip(self._classes, self._probabilities(await self._batches.of(tokens)), strict=True):
+        for name, p in zip(
+            self._classes, self._probabilities(await self._batches.get_result(tokens)), strict=True
+        ):
             label = self._mapping["labels"][name]
             if label is not None:
                 # Several classes may map to the same label.

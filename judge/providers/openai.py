@@ -75,15 +75,15 @@ class Provider(Vendor):
         """Return the base URL."""
         return settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL
 
-    def _wired(self) -> http.Connection:
+    def _make_connection(self) -> http.Connection:
         """Return a connection. The `openai` package is used only for OpenAI's own server.
 
         Other servers need only the key, and importing the package takes longer
         than a small run.
         """
         if self._is_vendors_own:
-            return super()._wired()
-        key, looked_up = self._looked_up()
+            return super()._make_connection()
+        key, looked_up = self._look_up()
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
         headers |= {"Authorization": f"Bearer {key}"} if key else {}
         return http.Wire(self._at, headers, self.timeout, [key], looked_up)
@@ -100,7 +100,7 @@ class Provider(Vendor):
             return
         if not self._questions:
             self._questions = features.questions(
-                self._name, self._dialect, not self._is_openai, self._tried_masks()
+                self._name, self._dialect, not self._is_openai, self._list_masks()
             )
             await self._ask_all()
         await self._ask_rest()
@@ -111,7 +111,7 @@ class Provider(Vendor):
     def learnt(self) -> Json:
         """Return the dialect and the other results of probes, with the options that they depend on."""
         return {
-            "asked": self._asked_with(),
+            "asked": self._get_probed_options(),
             "dialect": asdict(self._dialect),
             "label_codes": self.label_codes,
             "mask": self.mask,
@@ -120,7 +120,7 @@ class Provider(Vendor):
 
     def recall(self, learnt: Json, at: str) -> None:
         """Reuse the results that `learnt` returned in another process, if the options are the same."""
-        if not isinstance(learnt, dict) or learnt.get("asked") != self._asked_with():
+        if not isinstance(learnt, dict) or learnt.get("asked") != self._get_probed_options():
             return
         try:
             dialect = chat.Dialect.from_json(learnt["dialect"])
@@ -134,11 +134,11 @@ class Provider(Vendor):
         self._dialect, self.label_codes, self.mask, self._reports = dialect, label_codes, mask, reports
         self.learnt_at = at
 
-    def _asked_with(self) -> dict[str, Json]:
+    def _get_probed_options(self) -> dict[str, Json]:
         """Return the options that the results of probes depend on."""
         return {"mask": self.chosen_mask, **self._options.identity()}
 
-    def hold(self, mask: str | None, alternatives: int | None = None) -> None:
+    def set_mask(self, mask: str | None, alternatives: int | None = None) -> None:
         """Use the mask that the run started with, or no mask if `mask` is None. With a mask, request
         `alternatives` alternative tokens at each position.
         """
@@ -184,7 +184,7 @@ class Provider(Vendor):
 
     def refusal(self, complaint: http.Complaint) -> Reply | None:
         """Return a reply if the server reports a refusal or a truncated answer as an error, otherwise None."""
-        return chat.ended(complaint, {})
+        return chat.reply_from_error(complaint, {})
 
     def describe(self) -> Mapping[str, Json]:
         """Return the facts to store with a run, such as the base URL without credentials and the current
@@ -204,7 +204,7 @@ class Provider(Vendor):
         """
         while True:
             known = self._dialect
-            step = await self._sent(wire, request, known)
+            step = await self._send(wire, request, known)
             if isinstance(step, Reply):
                 return step
             if isinstance(step, ProviderError):
@@ -214,7 +214,7 @@ class Provider(Vendor):
                 self._dialect = step
                 self.label_codes = self.label_codes and step.top_logprobs > 0
 
-    async def _sent(
+    async def _send(
         self, wire: http.Connection, request: Request, dialect: chat.Dialect
     ) -> Reply | chat.Dialect | ProviderError:
         """Send a request in a dialect. Return the reply, the next dialect to try if the server rejects this
@@ -222,16 +222,16 @@ class Provider(Vendor):
         """
         answer = await wire.post(chat.PATH, self._writer.body(request, dialect))
         if answer.status == 200:
-            return self._parsed_answer(wire, answer, request, dialect.masks)
+            return self._parse_answer(wire, answer, request, dialect.masks)
         said = wire.complaint(answer)
-        if (ended := chat.ended(said, answer.headers)) is not None:
+        if (ended := chat.reply_from_error(said, answer.headers)) is not None:
             return ended
         return self._writer.step_down(dialect, request, said) or self._error(answer, said)
 
-    def _parsed_answer(
+    def _parse_answer(
         self, wire: http.Connection, answer: http.HttpAnswer, request: Request, sent: tuple[str, ...]
     ) -> Reply:
-        body = http.decoded(answer.body)
+        body = http.decode_json(answer.body)
         if body is None:
             body = chat.from_events(answer.body)
         try:
@@ -265,7 +265,7 @@ class Provider(Vendor):
                 error.retry_after = state.reset_requests
         return error
 
-    def _tried_masks(self) -> Sequence[str]:
+    def _list_masks(self) -> Sequence[str]:
         """Return the masks to probe. For OpenAI itself, this is only a mask that the user chose."""
         if self.chosen_mask == "none" or self._is_held:
             return ()
@@ -337,7 +337,7 @@ class Provider(Vendor):
         if question.mask == "logit_bias" and not await self._learn_tokens(wire, request.choices):
             return None
         while True:
-            step = await self._sent(wire, request, sent)
+            step = await self._send(wire, request, sent)
             if isinstance(step, Reply):
                 return step
             if isinstance(step, ProviderError):
@@ -397,7 +397,7 @@ class Provider(Vendor):
             # The text is in the field `content` for llama.cpp, and in `prompt` for vLLM.
             fields = {"model": self._name, "content": choice, "prompt": choice, "add_special_tokens": False}
             answer = await wire.post(path, json.dumps(fields).encode())
-            body = http.decoded(answer.body) if answer.status == 200 else None
+            body = http.decode_json(answer.body) if answer.status == 200 else None
             ids = body.get("tokens") if isinstance(body, dict) else None
             if not isinstance(ids, list) or len(ids) != 1 or not isinstance(ids[0], int):
                 return False

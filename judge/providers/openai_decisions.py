@@ -43,7 +43,7 @@ class Provider(openai.Provider):
         answer = await wire.post(PATH, self.body(request))
         if answer.status == 200:
             try:
-                return self.parse_answer(http.decoded(answer.body), request, answer.headers)
+                return self.parse_answer(http.decode_json(answer.body), request, answer.headers)
             except ValueError as e:
                 raise ServerFault(f"{self._who}: the response {e}") from e
         said = wire.complaint(answer)

@@ -69,7 +69,7 @@ class ServerOptions:
         # The body is sorted JSON, because the order in which its fields were typed does not make a different judge.
         return {**self.vendor_options, **({"body": _canonical(self.body)} if self.body else {}), **named}
 
-    def gives(self, header: str) -> bool:
+    def has_header(self, header: str) -> bool:
         """Return whether these options set the header."""
         return header.lower() in self.headers
 
@@ -108,7 +108,7 @@ def parse_options(
         elif name == "key":
             key = _variable(name, value)
         elif part == "body":
-            _put(body, name, rest, value, taken)
+            _set_field(body, name, rest, value, taken)
         elif part == "header" and rest:
             headers[_header(name, rest)] = f"env:{_variable(name, value)}"
         elif part == "query" and rest:
@@ -130,20 +130,20 @@ def look_up(options: ServerOptions) -> LookedUpOptions:
     return LookedUpOptions(headers, query, tuple(dict.fromkeys(parts)))
 
 
-def merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+def merge(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
     """Return `ours` merged recursively with `theirs`. If both have a value, the value from `theirs` is used."""
     out = dict(ours)
     for name, value in theirs.items():
         inner = out.get(name)
         both = isinstance(inner, Mapping) and isinstance(value, Mapping)
-        out[name] = merged(inner, value) if both and inner is not None else value
+        out[name] = merge(inner, value) if both and inner is not None else value
     return out
 
 
-def _put(body: dict[str, Json], option: str, path: str, text: str, taken: Collection[str]) -> None:
+def _set_field(body: dict[str, Json], option: str, path: str, text: str, taken: Collection[str]) -> None:
     """Set one field of the request body from the value of an option."""
     try:
-        value = json.loads(text, parse_constant=lambda word: _no_number(option, word))
+        value = json.loads(text, parse_constant=lambda word: _refuse_number(option, word))
     except (ValueError, RecursionError):
         raise UsageError(
             f"--option {option}: the value is not valid JSON; strings need quotes: {option}='\"...\"'"
@@ -159,10 +159,10 @@ def _put(body: dict[str, Json], option: str, path: str, text: str, taken: Collec
         if name in _WRITTEN or name in taken:
             how = f"use {FLAGS[name]}" if name in FLAGS else "adjudge sets it itself"
             raise UsageError(f"--option body.{name}: this field cannot be set here; {how}")
-    body.update(merged(body, value))
+    body.update(merge(body, value))
 
 
-def _no_number(option: str, word: str) -> None:
+def _refuse_number(option: str, word: str) -> None:
     # Python's parser accepts NaN and Infinity, which are not valid JSON and which servers reject.
     raise UsageError(f"--option {option}: {word} is not a JSON number")
 

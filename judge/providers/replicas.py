@@ -10,7 +10,7 @@ from judge.providers.base import Masks, NoLimits, Provider, Purse, Settings
 from judge.types import Json, Reply, Request
 
 
-def replicated(model: str, settings: Settings) -> Provider:
+def make_replicas(model: str, settings: Settings) -> Provider:
     """Return the provider for `vendor/model`, without opening it. It uses the base URL and all replicas in
     the settings.
 
@@ -58,13 +58,13 @@ class Replicas:
         # One mask on all servers, or none: answers with and without a mask belong to different judges.
         masks = {member.mask if isinstance(member, Masks) else None for member in self._open_ones()}
         self.mask = next(iter(masks)) if len(masks) == 1 else None
-        self.hold(self.mask)
+        self.set_mask(self.mask)
 
-    def hold(self, mask: str | None, alternatives: int | None = None) -> None:
+    def set_mask(self, mask: str | None, alternatives: int | None = None) -> None:
         """Use this mask on all servers, including unreachable ones. None means that no mask is used."""
         for member in self.members:
             if isinstance(member, Masks):
-                member.hold(mask, alternatives)
+                member.set_mask(mask, alternatives)
 
     def _open_ones(self) -> list[Provider]:
         return [m for m in self.members if m not in self._failed]

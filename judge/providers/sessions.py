@@ -72,14 +72,14 @@ class Session:
         if len(tokens.ids) <= self.most:
             return tokens, False
         if second is None:
-            return self._cut(first, None, "longest_first"), True
+            return self._truncate(first, None, "longest_first"), True
         try:
-            return self._cut(first, second, "only_second" if keep == 0 else "only_first"), True
+            return self._truncate(first, second, "only_second" if keep == 0 else "only_first"), True
         except Exception:
             # The text to keep exceeds the maximum length by itself.
-            return self._cut(first, second, "longest_first"), True
+            return self._truncate(first, second, "longest_first"), True
 
-    def _cut(self, first: str, second: str | None, strategy: str) -> Any:
+    def _truncate(self, first: str, second: str | None, strategy: str) -> Any:
         self._tokenizer.enable_truncation(self.most, strategy=strategy)
         try:
             return self._tokenizer.encode(first, second)
@@ -118,7 +118,7 @@ class SessionBatches(Generic[T, R]):
         self._waiting: list[tuple[T, asyncio.Future[R]]] = []
         self._task: asyncio.Task[None] | None = None
 
-    async def of(self, thing: T) -> R:
+    async def get_result(self, thing: T) -> R:
         """Return the result for this input, which is computed in a batch with other waiting inputs. Raises
         the exception that `work` raises for this input.
         """

@@ -72,10 +72,10 @@ def word_distribution(
     `unassigned`. If it exceeds 5 %, there is no distribution. If the server `masked` the answer, the labels
     share the whole mass.
     """
-    return _distribution(tokens, labels, lambda token: begun(token, labels), masked)
+    return _distribution(tokens, labels, lambda token: match_label(token, labels), masked)
 
 
-def begun(token: str, labels: Sequence[str]) -> str | None:
+def match_label(token: str, labels: Sequence[str]) -> str | None:
     """Return the label that begins with this token, or None unless exactly one label does."""
     start = token.strip().casefold()
     # Without this check, white space would match the beginning of every label.
@@ -101,7 +101,7 @@ def _distribution(
             # Rounded log-probabilities can be slightly above 0.
             mass[label] += math.exp(min(logprob, 0.0))
     if masked:
-        return _shared_out(mass, [p for _, p in answer.alternatives])
+        return _normalise_masked(mass, [p for _, p in answer.alternatives])
     assigned = sum(mass.values())
     unassigned = 1.0 - assigned
     if unassigned > MOST_UNASSIGNED:
@@ -115,7 +115,7 @@ def _distribution(
     return LabelDistribution(probabilities, max(0.0, unassigned)), None
 
 
-def _shared_out(
+def _normalise_masked(
     mass: dict[str, float], logprobs: Sequence[float]
 ) -> tuple[LabelDistribution | None, str | None]:
     """Return each label's share of the total mass of all labels, for an answer that a mask restricted to the

@@ -87,14 +87,14 @@ class Vendor(ABC):
 
     def _connect(self) -> http.Connection:
         if self._wire is None:
-            self._wire = self._wired()
+            self._wire = self._make_connection()
         return self._wire
 
-    def _wired(self) -> http.Connection:
+    def _make_connection(self) -> http.Connection:
         """Return a connection with the key and headers of the vendor's client. The client itself sends no
         requests.
         """
-        key, looked_up = self._looked_up()
+        key, looked_up = self._look_up()
         library, make = self._client_class(self.own_client)
         # This client sends nothing, so it needs no certificates. Loading them takes longer than all other steps here.
         unused = library.DefaultAsyncHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
@@ -117,17 +117,17 @@ class Vendor(ABC):
             }
         return http.Wire(self._at, headers, self.timeout, [key], looked_up)
 
-    def _looked_up(self) -> tuple[str, LookedUpOptions]:
+    def _look_up(self) -> tuple[str, LookedUpOptions]:
         """Return the API key (empty if none is needed) and the values that the options refer to. Raises
         KeyProblem if a required value is missing.
         """
-        key, looked_up = self._own_key(), options.look_up(self._options)
-        given = any(map(self._options.gives, self.key_headers))
+        key, looked_up = self._read_key(), options.look_up(self._options)
+        given = any(map(self._options.has_header, self.key_headers))
         if not key and (self._options.key or self._is_vendors_own) and not given:
             raise KeyProblem(f"{self._key} is not set; export it, or use another server with --base-url")
         return key, looked_up
 
-    def _own_key(self) -> str:
+    def _read_key(self) -> str:
         """Return the API key, or an empty string if no key is set or none may be sent. Raises KeyProblem if
         the key contains characters that a header cannot contain.
         """
@@ -203,7 +203,7 @@ class Client(http.Connection):
         except self._vendor.APIStatusError as e:
             raw = e.response
         except TimeoutError as e:
-            raise self._late() from e
+            raise self._make_timeout() from e
         except self._vendor.APIConnectionError as e:
             cause = e.__cause__ or e
             # Only if no connection was made is it certain that nothing was sent.
@@ -211,14 +211,14 @@ class Client(http.Connection):
                 said = self.clean(str(cause)) or type(cause).__name__
                 raise Unreachable(f"{self._who}: cannot connect: {said}", sent=False) from e
             if isinstance(e, self._vendor.APITimeoutError):
-                raise self._late() from e
+                raise self._make_timeout() from e
             raise Unreachable(f"{self._who}: connection lost: {self.clean(str(cause))}") from e
         except Exception as e:
             # All other errors come from the client's look-up of credentials.
             raise credentials(e, self._who, self._extra, self._secrets) from e
         return http.HttpAnswer(raw.status_code, raw.headers, raw.content)
 
-    def _late(self) -> Unreachable:
+    def _make_timeout(self) -> Unreachable:
         return Unreachable(f"{self._who}: no response within {self._timeout:g} s", timed_out=True)
 
     async def close(self) -> None:

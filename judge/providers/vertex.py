@@ -62,7 +62,7 @@ class Provider(anthropic.Provider):
         """Create the client. Raises KeyProblem, MissingExtra or UsageError."""
         self._connect()
 
-    def _wired(self) -> http.Connection:
+    def _make_connection(self) -> http.Connection:
         token = http.key_from(self._options.key) if self._options.key else ""
         if self._options.key and not token:
             raise KeyProblem(f"{self._options.key} is not set; set it to the access token")

@@ -43,14 +43,16 @@ class Reserve:
     output: int
     cost: float
 
-    def most(self, usage: Usage, price: Price | None) -> tuple[int, float]:
+    def get_upper_bound(self, usage: Usage, price: Price | None) -> tuple[int, float]:
         """Return an upper bound on the tokens and US dollars of a call, even if the server reported only one
         of the two token counts.
         """
         # The excess of a reported count is added to the reserve, because the other count may still be at its maximum.
         into = max(0, (usage.input_tokens or 0) - (self.tokens - self.output))
         out = max(0, (usage.output_tokens or 0) - self.output)
-        return self.tokens + into + out, self.cost + (0.0 if price is None else price.most(into, out))
+        return self.tokens + into + out, self.cost + (
+            0.0 if price is None else price.get_upper_bound(into, out)
+        )
 
 
 @dataclass(slots=True)
@@ -196,7 +198,7 @@ class Budget:
             estimate_tokens(request),
             into + out,
             out,
-            0.0 if self.price is None else self.price.most(into, out),
+            0.0 if self.price is None else self.price.get_upper_bound(into, out),
         )
 
     def _schema_bytes(self, schema: Mapping[str, Json]) -> int:
@@ -233,7 +235,7 @@ class Budget:
             await self._ended.wait()
         return self.fits(claim)
 
-    async def again(self, claim: Reserve) -> bool:
+    async def allow_retry(self, claim: Reserve) -> bool:
         """Return whether a lost call can be sent again. Its reserve is kept in either case."""
         if self.fits():
             return True
@@ -258,11 +260,11 @@ class Budget:
         self._reserved_cost = self._reserved_cost - claim.cost if self._n_reserved else 0.0
         self._ended.set()
 
-    def answered(self, claim: Reserve, usage: Usage) -> None:
+    def count_reply(self, claim: Reserve, usage: Usage) -> None:
         """Count a reply. If a token count is missing, the maximum is counted."""
         for name in ("input_tokens", "output_tokens", "cached_tokens"):
             self.usage[name] += getattr(usage, name) or 0
-        tokens, most_cost = claim.most(usage, self.price)
+        tokens, most_cost = claim.get_upper_bound(usage, self.price)
         used = (usage.input_tokens or 0) + (usage.output_tokens or 0) if has_counts(usage) else tokens
         # A server that exceeds one reserve may exceed those in flight by as much: `fits` multiplies them.
         self._over = max(self._over, used / claim.tokens)
@@ -273,7 +275,7 @@ class Budget:
         if cost > claim.cost * (1 + HAIR) > 0:
             self._over_cost = max(self._over_cost, cost / claim.cost)
 
-    def failed(self, claim: Reserve, error: BaseException) -> None:
+    def count_failure(self, claim: Reserve, error: BaseException) -> None:
         """Count a call without a reply, unless the server never received it or refused it."""
         if not _may_be_billed(error):
             return

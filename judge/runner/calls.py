@@ -36,7 +36,7 @@ NOT_FOUND = 404
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A request and its outcome: a reply, or the error after the last try (status `failed`)."""
+    """A request and its outcome: a reply, or the error after the last try (status `count_failure`)."""
 
     record: RequestRecord
     parsed: Parsed
@@ -96,49 +96,49 @@ class Caller:
         """
         first = await self._attempt(request, record, claim, slot)
         if self.asker.sampling.orders > 1:
-            return await self._in_every_order(request, first)
+            return await self._call_in_orders(request, first)
         if not self.asker.reasons_first:
-            return await self._repaired(request, first)
+            return await self._repair(request, first)
         if first.reply is None or first.parsed.status is not Status.OK:
             return [first]
         conclusion = self.asker.conclude(request, first.reply)
-        return [first, *await self._repaired(conclusion, await self._next(conclusion))]
+        return [first, *await self._repair(conclusion, await self._call_again(conclusion))]
 
-    async def _in_every_order(self, request: Request, first: Attempt) -> list[Attempt]:
-        others = self.asker.in_other_orders(request)
-        answers, attempts = [first.parsed], [self._of_order(first, 1)]
+    async def _call_in_orders(self, request: Request, first: Attempt) -> list[Attempt]:
+        others = self.asker.build_reordered(request)
+        answers, attempts = [first.parsed], [self._read_attempt(first, 1)]
         for number, other in enumerate(others, 2):
             # Without the probabilities of one order there is no average, so the others are not paid for.
             if attempts[-1].parsed.status is not Status.OK:
                 return attempts
-            attempt = await self._next(other)
+            attempt = await self._call_again(other)
             answers.append(attempt.parsed)
-            attempts.append(self._of_order(attempt, number))
+            attempts.append(self._read_attempt(attempt, number))
         if attempts[-1].parsed.status is not Status.OK:
             return attempts
         last = attempts[-1]
         average = replace(self.asker.average(answers), reason=last.parsed.reason)
         return [*attempts[:-1], replace(last, parsed=average)]
 
-    def _of_order(self, attempt: Attempt, number: int) -> Attempt:
+    def _read_attempt(self, attempt: Attempt, number: int) -> Attempt:
         return replace(attempt, parsed=self.asker.for_one_order(attempt.parsed, number))
 
-    async def _repaired(self, request: Request, first: Attempt) -> list[Attempt]:
+    async def _repair(self, request: Request, first: Attempt) -> list[Attempt]:
         if first.parsed.status is not Status.UNPARSED or first.reply is None or not self.asker.repairs:
             return [first]
-        second = await self._next(
+        second = await self._call_again(
             self.asker.repair(request, first.reply, first.parsed.reason or "not readable")
         )
         # If the repair is refused (it may be too long), the unreadable reply remains the result. If no server could be
         # reached, the unit fails, and the next run retries it.
         return [first] if isinstance(second.error, Rejected) else [first, second]
 
-    async def _next(self, request: Request) -> Attempt:
+    async def _call_again(self, request: Request) -> Attempt:
         """Make one more call for a unit."""
-        claim, slot = await self.admitted(request)
+        claim, slot = await self.admit(request)
         return await self._attempt(request, self.asker.record(request), claim, slot)
 
-    async def admitted(self, request: Request) -> tuple[Reserve, Slot]:
+    async def admit(self, request: Request) -> tuple[Reserve, Slot]:
         """Wait until the budget and the dispatcher have room for a call. Return its reserve and its slot."""
         claim = self.budget.claim(request)
         if not await self.budget.room(claim):
@@ -154,7 +154,7 @@ class Caller:
         try:
             reply, latency, url = await self._send(request, record.request_sha, claim, slot)
         except ProviderError as error:
-            self._give_up(error)
+            self._raise_or_record(error)
             return Attempt(record, Parsed(Status.FAILED, reason=str(error)), error=error)
         finally:
             self.budget.release(claim)
@@ -171,7 +171,7 @@ class Caller:
         tries, begun = 0, slot.at
         first_call = slot.server.first_call()
         while True:
-            server, sent = slot.server, self.dispatcher.now()
+            server, sent = slot.server, self.dispatcher.get_time()
             error: BaseException | None = None
             try:
                 reply = await self._complete(server, request, claim)
@@ -180,7 +180,7 @@ class Caller:
                 if first_call.is_failed is None:
                     first_call.is_failed = True
                 tries += self._note(slot, begun, unit, e)
-                failed_at, asked_to_wait = self.dispatcher.now(), retry_after_of(e)
+                failed_at, asked_to_wait = self.dispatcher.get_time(), retry_after_of(e)
                 wait = self.patience.wait(
                     e, max(1, tries), server.flow(failed_at), server.failing(), failed_at - begun
                 )
@@ -192,7 +192,7 @@ class Caller:
             else:
                 if first_call.is_failed is None:
                     first_call.is_failed = False
-                self._answered_at = self.dispatcher.now()
+                self._answered_at = self.dispatcher.get_time()
                 self._not_found = 0
                 if reply.rate is not None:
                     server.rate.obey(reply.rate, self._answered_at, slot.tokens)
@@ -202,10 +202,10 @@ class Caller:
             # The server is at fault: the unit gets all its tries again when the server is back.
             if wait is None:
                 tries, wait = 0, self.patience.longest
-            if not await self.budget.again(claim):
+            if not await self.budget.allow_retry(claim):
                 self.stop(self.budget.reason)
             # A server that is down has its own schedule of probes, which replaces the backoff but not its Retry-After.
-            await self.dispatcher.rest(asked_to_wait if server.is_down else wait)
+            await self.dispatcher.sleep(asked_to_wait if server.is_down else wait)
             slot = await self.dispatcher.enter(claim.estimate)
 
     async def _complete(self, server: ModelServer, request: Request, claim: Reserve) -> Reply:
@@ -216,9 +216,9 @@ class Caller:
             # A plugin can return anything.
             check_reply(server.provider, reply)
         except BaseException as error:
-            self.budget.failed(claim, error)
+            self.budget.count_failure(claim, error)
             raise
-        self.budget.answered(claim, reply.usage)
+        self.budget.count_reply(claim, reply.usage)
         if (crossed := self.budget.crossed) is not None:
             self.stop(crossed)
         self._check_model(server, reply)
@@ -248,12 +248,12 @@ class Caller:
         """
         if not error.retryable:
             return True
-        now = self.dispatcher.now()
+        now = self.dispatcher.get_time()
         wait = retry_after_of(error)
-        # Such a wait ends the run (`_give_up`), so nothing is left to decide about the server.
+        # Such a wait ends the run (`_raise_or_record`), so nothing is left to decide about the server.
         if wait > self.patience.longest_retry_after:
             return True
-        counts = slot.server.failed(slot, now, begun, unit, error)
+        counts = slot.server.record_failure(slot, now, begun, unit, error)
         down = self.dispatcher.down_for()
         absent = isinstance(error, Unreachable) and not error.sent and not self.dispatcher.has_answered
         if down is not None and (absent or down[0] >= self.dispatcher.patience):
@@ -273,10 +273,10 @@ class Caller:
             return False
         if isinstance(error, RateLimited) and server.answered_at < begun and not server.is_down:
             # The server has answered no call at all since the first try of this unit.
-            server.went_down(self.dispatcher.now(), error)
+            server.went_down(self.dispatcher.get_time(), error)
         return server.is_down
 
-    def _give_up(self, error: ProviderError) -> None:
+    def _raise_or_record(self, error: ProviderError) -> None:
         """Decide whether an error concerns this unit only or ends the run.
 
         Raises CancelledError if the error is not due to the unit, which then stays pending.

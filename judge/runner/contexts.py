@@ -106,41 +106,41 @@ def contexts(store: Store, context: Context) -> dict[str, list[str]]:
         passages_of = rankings.top(store, *context.ranking, context.k)
     elif context.kind in ("all", "fixed5"):
         query = "SELECT item_id, passage_id FROM passages WHERE position < ? ORDER BY item_id, position"
-        passages_of = _grouped(store.conn.execute(query, [FIXED if context.kind == "fixed5" else ALL]))
+        passages_of = _group(store.conn.execute(query, [FIXED if context.kind == "fixed5" else ALL]))
     else:
-        passages_of = _by_gold(store, context)
+        passages_of = _read_gold_passages(store, context)
     return _with_noise(store, context, passages_of) if context.noise else passages_of
 
 
-def _by_gold(store: Store, context: Context) -> dict[str, list[str]]:
+def _read_gold_passages(store: Store, context: Context) -> dict[str, list[str]]:
     # MIRAGE marks its oracle chunk in the data and not by a label.
-    passages_of = marked(store, "oracle", 1) if context.gold is ORACLE else {}
+    passages_of = find_marked(store, "oracle", 1) if context.gold is ORACLE else {}
     for field, values in context.gold:
-        for item, passages in called(store, GOLD, field, values).items():
+        for item, passages in find_labelled(store, GOLD, field, values).items():
             # Only the first field for which an item has labels is used. Two fields would mix definitions of evidence.
             passages_of.setdefault(item, passages)
     return passages_of
 
 
-def marked(store: Store, name: str, value: str | int) -> dict[str, list[str]]:
+def find_marked(store: Store, name: str, value: str | int) -> dict[str, list[str]]:
     """Return a mapping from each item to the passages that the data set marks with this value in `meta`."""
     query = (
         "SELECT item_id, passage_id FROM passages WHERE json_extract(meta, ?) = ? ORDER BY item_id, position"
     )
-    return _grouped(store.conn.execute(query, [f"$.{name}", value]))
+    return _group(store.conn.execute(query, [f"$.{name}", value]))
 
 
-def called(store: Store, annotator: str, field: str, values: Sequence[str]) -> dict[str, list[str]]:
+def find_labelled(store: Store, annotator: str, field: str, values: Sequence[str]) -> dict[str, list[str]]:
     """Return a mapping from each item to the passages that an annotator labelled with one of these values."""
     query = (
         f"SELECT p.item_id, p.passage_id FROM {label_rows.FIRST} JOIN passages AS p ON p.passage_id = l.unit_id "
         f"WHERE l.annotator_id = ? AND l.field = ? AND l.value IN ({','.join('?' * len(values))}) "
         "ORDER BY p.item_id, p.position"
     )
-    return _grouped(store.conn.execute(query, [annotator, field, *values]))
+    return _group(store.conn.execute(query, [annotator, field, *values]))
 
 
-def _grouped(rows: Iterator[Sequence[str]]) -> dict[str, list[str]]:
+def _group(rows: Iterator[Sequence[str]]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for item, passage in rows:
         groups.setdefault(item, []).append(passage)
@@ -170,7 +170,7 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
         draw = random.Random(f"0:{item}")
         taken = texts.get(item, set()) | {sha_of[p] for p in passages}
         noise: list[str] = []
-        for place in _shuffled(draw, len(pool)):
+        for place in _shuffle(draw, len(pool)):
             if len(noise) == context.noise:
                 break
             passage, question, sha = pool[place]
@@ -190,7 +190,7 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
     return out
 
 
-def _shuffled(draw: random.Random, size: int) -> Iterator[int]:
+def _shuffle(draw: random.Random, size: int) -> Iterator[int]:
     """Yield the numbers from 0 to size - 1 in random order. A lazy Fisher-Yates shuffle does not visit a
     large pool for a few draws.
     """
@@ -224,9 +224,9 @@ def relevant(store: Store, text: str) -> RelevantPassages:
         who = str(find_run(store, of)["run_id"])
         name = f"{who}:{kind}"
     passages = (
-        marked(store, "evidence_relevant", "YES")
+        find_marked(store, "evidence_relevant", "YES")
         if kind == "marked"
-        else called(store, who, RELEVANCE, RELEVANT_LABELS[kind])
+        else find_labelled(store, who, RELEVANCE, RELEVANT_LABELS[kind])
     )
     if not passages:
         raise UsageError(f"--relevant {text}: no passage in the study has this label or mark")

@@ -10,8 +10,8 @@ from judge.prompts.load import Task
 from judge.runner.flow import Flow
 from judge.store.imports import ImportReport
 from judge.store.pairs import NewPair, add_pairs
-from judge.store.selection import Selection, select, selected_units
-from judge.text import folded
+from judge.store.selection import Selection, list_selected, select
+from judge.text import normalise
 
 VALIDITY, COUNTER, CHANGED = "claim_validity", "counter_claim", "changed"
 _ALONE = "item_id IN (SELECT item_id FROM items WHERE pair_id IS NULL)"
@@ -49,7 +49,7 @@ async def build(
     # Pairs are items too. Without this condition a second call would write counter claims to them.
     only = Selection(where, selection.limit, selection.sample_seed)
     n, _ = select(store, tasks[0], only)
-    items = selected_units(store)
+    items = list_selected(store)
     if not n:
         raise UsageError(
             f"every item with a claim is already in a pair, or no item has a claim; see {command('judge items show')}"
@@ -71,7 +71,7 @@ async def build(
         NewPair(item, " ".join(counter[item].split()), changed.get(item, ""), run_id)
         for item in valid
         # A model may return the claim unchanged. Such a pair would have no contrast.
-        if item in counter and folded(counter[item]) != folded(texts[item])
+        if item in counter and normalise(counter[item]) != normalise(texts[item])
     ]
     report = add_pairs(store, new, into)
     return Built(

@@ -124,7 +124,7 @@ class Dispatcher:
         at, error = max(known, key=lambda outage: outage[0])
         return self._clock() - at, error
 
-    def now(self) -> float:
+    def get_time(self) -> float:
         """Return the current time of the clock, in seconds."""
         return self._clock()
 
@@ -158,7 +158,7 @@ class Dispatcher:
         if self._waiting:
             self._admit()
 
-    async def rest(self, seconds: float) -> None:
+    async def sleep(self, seconds: float) -> None:
         """Wait before a retry, without a slot. Raises CancelledError after `shut`."""
         if self.is_shut:
             raise asyncio.CancelledError

@@ -15,8 +15,8 @@ from judge.runner.flow import Flow
 from judge.runner.generate import Generation, Kept, keep
 from judge.store import distractors
 from judge.store.distractors import PREFIX, DistractorItem, Reading
-from judge.store.label_rows import quoted
-from judge.store.selection import Selection, select, selected_units
+from judge.store.label_rows import quote
+from judge.store.selection import Selection, list_selected, select
 from judge.store.study import Store
 
 
@@ -57,7 +57,7 @@ async def make(flow: Flow, check: Flow, making: Making, selection: Selection) ->
     """
     store = flow.store
     n, left_out = select(store, making.task, selection)
-    items = selected_units(store)
+    items = list_selected(store)
     if not n:
         raise UsageError(
             f"no item has the inputs of {making.task.name}: {' and '.join(making.task.required_inputs)}"
@@ -69,7 +69,7 @@ async def make(flow: Flow, check: Flow, making: Making, selection: Selection) ->
     # The first iteration generates and the others regenerate, so there is one more than `regenerate`.
     while iteration <= making.regenerate:
         questions = distractors.questions(store, making.system, run, items)
-        open_ = [q for q in questions.values() if q.chosen(making.slots, making.reading) is None]
+        open_ = [q for q in questions.values() if q.find_valid(making.slots, making.reading) is None]
         if not open_:
             break
         iteration += 1
@@ -108,7 +108,7 @@ async def _generate(
         # A resumed command must send the same request for this slot. Otherwise the stored distractor of the slot would
         # appear among the options that it may not repeat.
         before = distractors.questions(flow.store, making.system, None, items)
-        options = {item: _before(q, iteration, slot).taken for item, q in before.items()}
+        options = {item: _get_earlier(q, iteration, slot).taken for item, q in before.items()}
         contexts: Mapping[str, Sequence[str]] = {item: documents.get(item, ()) for item in items}
         extra = {"context": condition, "system": making.system}
         report = await flow.run(making.task, Selection(contexts=contexts, options=options), extra)
@@ -122,7 +122,7 @@ async def _generate(
         kept.problems += now.problems
 
 
-def _before(question: DistractorItem, iteration: int, slot: int) -> DistractorItem:
+def _get_earlier(question: DistractorItem, iteration: int, slot: int) -> DistractorItem:
     """Return the question as it was before this slot was written in this iteration."""
     whole = question.iterations[: iteration - 1]
     previous = question.iterations[iteration - 1 : iteration]
@@ -130,5 +130,7 @@ def _before(question: DistractorItem, iteration: int, slot: int) -> DistractorIt
 
 
 async def _check(flow: Flow, making: Making, iteration: int) -> str:
-    where = f"answer_system = {quoted(making.system)} AND answer_condition GLOB {quoted(f'{PREFIX}{iteration}.*')}"
+    where = (
+        f"answer_system = {quote(making.system)} AND answer_condition GLOB {quote(f'{PREFIX}{iteration}.*')}"
+    )
     return (await flow.run(making.check, Selection(where=where))).run_id

@@ -10,7 +10,7 @@ from judge.errors import StudyError
 from judge.runner import writer
 from judge.runner.plan import Plan, RunReport
 from judge.store import runs, selection
-from judge.store.study import BUSY_SECONDS, Store, explained
+from judge.store.study import BUSY_SECONDS, Store, explain_errors
 from judge.types import Json, Status
 
 
@@ -42,7 +42,7 @@ async def count(store: Store, plan: Plan, report: RunReport, begun: asyncio.Even
 
     # Counting reads every unit of the study, so it starts only after the first units were sent.
     await begun.wait()
-    with explained(store.path):
+    with explain_errors(store.path):
         units, report.left_out = await asyncio.to_thread(counted)
     report.units = units * plan.repeats
 
@@ -51,17 +51,17 @@ def statuses(store: Store, plan: Plan, run_id: str, repeat: int) -> Mapping[str,
     """Return the number of selected units by status. For a run over all units, the study stores these counts."""
     if plan.selection.is_all:
         return selection.run_statuses(store, run_id, repeat)
-    return selection.selected_statuses(store, run_id, repeat)
+    return selection.count_statuses(store, run_id, repeat)
 
 
-def judged_before(store: Store, plan: Plan, run_id: str) -> int:
+def count_judged(store: Store, plan: Plan, run_id: str) -> int:
     """Return the number of selected units, over all repeats, with a judgement that this plan does not retry."""
     again = {"pending", str(Status.FAILED), *plan.retry}
     by_repeat = (statuses(store, plan, run_id, repeat) for repeat in range(plan.repeats))
     return sum(n for each in by_repeat for status, n in each.items() if status not in again)
 
 
-def labelled(store: Store, plan: Plan, run_id: str) -> int:
+def count_labelled(store: Store, plan: Plan, run_id: str) -> int:
     """Return the number of selected units, over all repeats, that have labels."""
     return sum(statuses(store, plan, run_id, repeat)[Status.OK] for repeat in range(plan.repeats))
 
@@ -92,7 +92,7 @@ class Interrupts:
         else:
             self.callback()
 
-    def tell(self, callback: Callable[[], None]) -> None:
+    def set_callback(self, callback: Callable[[], None]) -> None:
         """Set the callback, and call it once for each signal already received."""
         self.callback = callback
         for _ in range(self._early):

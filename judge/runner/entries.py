@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from judge.parse import derive
 from judge.prompts.load import Task
 from judge.runner.calls import Attempt
-from judge.runner.prices import Price, charged
+from judge.runner.prices import Price, compute_charge
 from judge.store.judgements import Entry
 from judge.types import Judgement, Usage
 
@@ -34,7 +34,7 @@ class Entries:
     run_id: str
     missing: Counter[str]
 
-    def of(
+    def make_entry(
         self,
         attempt: Attempt,
         place: tuple[str, int, int],
@@ -77,6 +77,6 @@ class Entries:
             base_url=attempt.base_url or call.base_url,
             max_output_tokens=call.max_output_tokens,
             timeout=call.timeout,
-            cost=None if reply is None else charged(call.price, usage),
+            cost=None if reply is None else compute_charge(call.price, usage),
         )
         return Entry(judgement, attempt.record)

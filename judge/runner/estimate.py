@@ -74,7 +74,7 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
         sum(
             n
             for repeat in range(plan.repeats)
-            for status, n in selection.selected_statuses(store, run, repeat).items()
+            for status, n in selection.count_statuses(store, run, repeat).items()
             if status in ("pending", "failed", *plan.retry)
         )
         # Each label order takes a call of its own.
@@ -84,7 +84,7 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
     asker = Asker(plan.task, plan.model, provider, plan.sampling, mode)
     requests = _sample(store, plan, run, asker)
     plain = sum(_characters(r) for r in requests) / CHARACTERS_PER_TOKEN / max(1, len(requests))
-    measured = _measured(store.conn, plan)
+    measured = _measure_replies(store.conn, plan)
     basis = [f"input: {len(requests)} prompts at {CHARACTERS_PER_TOKEN} characters per token"]
     out = (
         measured.output if measured else min(_answer_tokens(plan.task, mode), plan.sampling.max_output_tokens)
@@ -138,7 +138,7 @@ def _characters(request: Request) -> int:
     return sum(len(m.content) for m in request.messages) + schema
 
 
-def _measured(conn: sqlite3.Connection, plan: Plan) -> _Measured | None:
+def _measure_replies(conn: sqlite3.Connection, plan: Plan) -> _Measured | None:
     """Return the means per reply over the first thousand calls of the newest run of this task with this model."""
     query = """
         SELECT count(*), avg(output_tokens), avg(latency) FROM (

@@ -38,7 +38,7 @@ class Flow:
     ) -> RunReport:
         """Run one task over its selection. Raises Halted if the run was stopped or if no unit was answered."""
         # The limits are those of the whole command: each run gets what the runs before it have left.
-        remaining_plan = self.plan.after([report for _, report in self.reports])
+        remaining_plan = self.plan.subtract_reports([report for _, report in self.reports])
         plan = replace(remaining_plan, task=task, selection=selection, extra=dict(extra or {}))
         report = await run_task(self.store, plan, self.provider, self.watch)
         self.reports.append((plan, report))

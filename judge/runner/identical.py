@@ -50,7 +50,7 @@ class Identical:
     def look_up(self, questions: Sequence[UnitRequest]) -> None:
         """Look up which of these requests are stored in the study, with a single query."""
         if not self._fresh:
-            self._stored = judgements.known_requests(self._conn, [q.sha for q in questions])
+            self._stored = judgements.find_known_requests(self._conn, [q.sha for q in questions])
 
     def answer(self, question: UnitRequest) -> Attempt | None:
         """Return the outcome of an identical request, or None if there is no outcome yet.
@@ -83,11 +83,11 @@ class Identical:
         self.waiting += 1
         return True
 
-    def sent(self, question: UnitRequest) -> None:
+    def record_sent(self, question: UnitRequest) -> None:
         """Record that the request was sent, so that other units can wait for it."""
         self._in_flight[question.sha] = _InFlight()
 
-    def answered(self, question: UnitRequest, outcome: Attempt) -> list[UnitRequest]:
+    def record_outcome(self, question: UnitRequest, outcome: Attempt) -> list[UnitRequest]:
         """Record the outcome. Return the units that were waiting for it."""
         pending = self._in_flight[question.sha]
         pending.outcome, waited = outcome, pending.waiting
@@ -95,11 +95,11 @@ class Identical:
         self.waiting -= len(waited)
         return waited
 
-    def given_up(self, question: UnitRequest) -> None:
+    def give_up(self, question: UnitRequest) -> None:
         """Record that there will be no outcome because the run is stopping. Units that wait for it stay pending."""
         self.waiting -= len(self._in_flight.pop(question.sha).waiting)
 
-    def saved(self, sha: str) -> None:
+    def record_saved(self, sha: str) -> None:
         """Record that the request is now stored. Earlier look-ups did not find it."""
         self._in_flight.pop(sha, None)
         if not self._fresh:

@@ -15,7 +15,7 @@ from judge.errors import UsageError
 from judge.prompts.render import Mode
 from judge.providers.base import Masks, PairReader, Provider
 from judge.providers.masks import MASKS
-from judge.runner.modes import choose_mode, mode_of, takes_codes
+from judge.runner.modes import choose_mode, mode_of, uses_codes
 from judge.runner.plan import Plan
 from judge.runner.requests import Asker
 from judge.store import runs
@@ -52,11 +52,11 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     probed = mode_of(plan.task, provider, plan.sampling)
     if not plan.same_model:
         _check_replica_names(facts)
-    run_ids = _of_plan(store.conn, plan, provider, probed, facts.get("base_url"))
+    run_ids = _find_run(store.conn, plan, provider, probed, facts.get("base_url"))
     notes: list[str] = []
     mode = probed if run_ids is None else Mode(run_ids.mode)
     if run_ids is not None:
-        notes += _same_model(store.conn, plan, run_ids, facts)
+        notes += _note_changed_model(store.conn, plan, run_ids, facts)
         if mode is not probed:
             notes.append(
                 f"run {run_ids.run_id} began with --answers {mode} and is resumed in that mode, although the model now "
@@ -67,7 +67,7 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     if run_ids is not None:
         mask = _mask_of(run_ids, provider, mask, notes)
     if isinstance(provider, Masks):
-        provider.hold(mask)
+        provider.set_mask(mask)
     asker = Asker(plan.task, plan.model, provider, plan.sampling, mode, mask)
     options = {**asker.options, **plan.extra, **plan.typed}
     if plan.asked_as is not None:
@@ -79,7 +79,7 @@ def matching_runs(store: Store, plan: Plan, provider: Provider, url: Json = None
     """Return the ids of the runs that the plan could resume. If `url` is given, return only runs at that
     server or without a server.
     """
-    run_ids = runs.begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
+    run_ids = runs.find_begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
     there = url is None or plan.same_model
     return [run.run_id for run in run_ids if there or _is_among(url, run.addresses)]
 
@@ -90,7 +90,7 @@ def _identities(plan: Plan, provider: Provider) -> list[str]:
     modes = (
         # Only the server can say whether it gives label probabilities, so a run in either mode may fit.
         [Mode.CODES, choose_mode(plan.task, False, chosen)]
-        if chosen == "auto" and takes_codes(plan.task)
+        if chosen == "auto" and uses_codes(plan.task)
         else [choose_mode(plan.task, False, chosen)]
     )
     if isinstance(provider, PairReader):
@@ -139,11 +139,11 @@ def _mask_of(run: Begun, provider: Provider, now: str | None, notes: list[str]) 
     return None if began is None else str(began)
 
 
-def _of_plan(
+def _find_run(
     conn: sqlite3.Connection, plan: Plan, provider: Provider, probed: Mode, url: Json
 ) -> Begun | None:
     """Return the best match among several runs: by `--answers`, then by mode, mask and address."""
-    run_ids = runs.begun(conn, plan.task.name, plan.model, _identities(plan, provider))
+    run_ids = runs.find_begun(conn, plan.task.name, plan.model, _identities(plan, provider))
 
     def fit(run: Begun) -> tuple[bool, bool, bool, bool]:
         same_answers = run.options.get("answers") == plan.sampling.answers
@@ -165,7 +165,9 @@ def _check_replica_names(facts: Mapping[str, Json]) -> None:
         )
 
 
-def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping[str, Json]) -> list[str]:
+def _note_changed_model(
+    conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping[str, Json]
+) -> list[str]:
     """Return a note if a vendor's model now has a different name from the one in this run.
 
     Raises UsageError if this happens at any other server, because it may serve different weights.
@@ -174,14 +176,14 @@ def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping
     addresses = run.addresses
     if not url or not addresses or plan.same_model:
         return []
-    known = runs.reported_models(conn, run.run_id) | {n for n in addresses.values() if n}
+    known = runs.read_reported_models(conn, run.run_id) | {n for n in addresses.values() if n}
     # Many servers report no name. At the same address the model is then taken for the same.
     if name in known or (_is_among(url, addresses) and (not name or not known)):
         return []
     if _is_among(url, addresses) and facts.get("own_server"):
         # A vendor's alias moves to newer models, and the earlier model can no longer be requested.
-        return [f"run {run.run_id} has answers from {_listed(known)}; {plan.model} now reports '{name}'"]
-    before = f"reported the model {_listed(known)}" if known else "reported no model name"
+        return [f"run {run.run_id} has answers from {_join_names(known)}; {plan.model} now reports '{name}'"]
+    before = f"reported the model {_join_names(known)}" if known else "reported no model name"
     now = f"now reports '{name}'" if name else "now reports no model name"
     raise UsageError(
         f"run {run.run_id} ({plan.task.name}, {plan.model}) was made at {next(iter(addresses))}, which {before}; {url} {now}. "
@@ -190,10 +192,10 @@ def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping
 
 
 def _is_among(url: Json, addresses: Collection[str]) -> bool:
-    return isinstance(url, str) and _plain(url) in {_plain(a) for a in addresses}
+    return isinstance(url, str) and _normalise_address(url) in {_normalise_address(a) for a in addresses}
 
 
-def _plain(url: str) -> tuple[str, str, int | None, str]:
+def _normalise_address(url: str) -> tuple[str, str, int | None, str]:
     """Return the parts of an address, with a single name for the local machine and an explicit port."""
     parts = urlsplit(url)
     # localhost and 127.0.0.1 are the same server, so a run that began at one of them is resumed at the other.
@@ -202,5 +204,5 @@ def _plain(url: str) -> tuple[str, str, int | None, str]:
     return parts.scheme, host, port, parts.path.rstrip("/")
 
 
-def _listed(names: set[str]) -> str:
+def _join_names(names: set[str]) -> str:
     return " or ".join(f"'{n}'" for n in sorted(names)[:3])

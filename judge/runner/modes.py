@@ -57,7 +57,7 @@ def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
     if answers == "words":
         _check_words(task)
     if answers == "auto":
-        return Mode.CODES if label_codes and takes_codes(task) else Mode.JSON
+        return Mode.CODES if label_codes and uses_codes(task) else Mode.JSON
     return Mode(answers)
 
 
@@ -81,7 +81,7 @@ def _check_words(task: Task) -> None:
             )
 
 
-def takes_codes(task: Task) -> bool:
+def uses_codes(task: Task) -> bool:
     """Return whether `--answers auto` selects codes for a task, provided that the model returns their
     probabilities.
     """

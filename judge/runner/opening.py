@@ -18,7 +18,7 @@ from judge.providers.base import Probing, Provider, Send
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Opened
 from judge.runner.dispatch import Dispatcher
-from judge.runner.ends import judged_before, labelled
+from judge.runner.ends import count_judged, count_labelled
 from judge.runner.identity import matching_runs
 from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.prices import Price
@@ -42,14 +42,14 @@ async def open_or_finished(
 
     In that case nothing is sent, and `watch` is called once with the report.
     """
-    if (report := _finished(store, plan, provider)) is None:
+    if (report := _find_finished(store, plan, provider)) is None:
         return await open_patiently(provider, plan, store=store)
     if watch is not None:
         watch(Live(report, Dispatcher(plan.concurrency), time.monotonic()))
     return report
 
 
-def _finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
+def _find_finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
     """Return the report of the plan's run, or None if it still has units to judge or used another address."""
     facts = provider.describe()
     run_ids = matching_runs(store, plan, provider, facts.get("base_url"))
@@ -62,9 +62,11 @@ def _finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
     units, left_out = selection.choose(store, plan.task, plan.selection)
     wanted = units * plan.repeats
     # A run that a search tried becomes an ordinary one when it is resumed (`runs.start_run`).
-    if judged_before(store, plan, run_id) < wanted or run_id in runs.tried(store.conn):
+    if count_judged(store, plan, run_id) < wanted or run_id in runs.read_tried(store.conn):
         return None
-    report = RunReport(run_id, True, wanted, left_out, reused=wanted, labelled=labelled(store, plan, run_id))
+    report = RunReport(
+        run_id, True, wanted, left_out, reused=wanted, labelled=count_labelled(store, plan, run_id)
+    )
     report.price = plan.price(facts)
     report.notes = ("nothing to do: every unit has an answer already, and the server was not called",)
     return report
@@ -97,7 +99,7 @@ async def open_patiently(
     limit = asyncio.timeout(plan.max_time)
     try:
         async with limit:
-            await _opened(provider, plan.patience, opened)
+            await _open_provider(provider, plan.patience, opened)
     except TimeoutError as error:
         if not limit.expired():
             raise
@@ -109,7 +111,7 @@ async def open_patiently(
     return replace(plan, opened=opened)
 
 
-async def _opened(provider: Provider, patience: Patience, opened: Opened) -> None:
+async def _open_provider(provider: Provider, patience: Patience, opened: Opened) -> None:
     """Open the provider, with retries after temporary failures. Raises the last failure when the maximum
     waiting time has passed.
     """
@@ -149,9 +151,9 @@ class _Purse:
     ) -> Reply | None:
         """Call `send`, count the call and return its result. Raises LimitReached if a limit is too low for it."""
         async with self._room:
-            return await self._paid(request, send, is_needed)
+            return await self._send_paid(request, send, is_needed)
 
-    async def _paid(self, request: Request, send: Send, is_needed: Callable[[], bool]) -> Reply | None:
+    async def _send_paid(self, request: Request, send: Send, is_needed: Callable[[], bool]) -> Reply | None:
         claim = self.budget.claim(request)
         has_room = await self.budget.room(claim) and not self._is_over
         if not is_needed():
@@ -168,13 +170,13 @@ class _Purse:
         try:
             reply = await send()
         except BaseException as error:
-            self.budget.failed(claim, error)
+            self.budget.count_failure(claim, error)
             raise
         else:
             self.opened.answered += 1
             # None is a refusal, which costs nothing.
             if reply is not None:
-                self.budget.answered(claim, reply.usage)
+                self.budget.count_reply(claim, reply.usage)
                 if reply.rate is not None:
                     self.opened.rates[self.url] = (reply.rate, asyncio.get_running_loop().time())
         finally:

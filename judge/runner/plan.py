@@ -12,7 +12,7 @@ from judge.errors import AdjudgeError, ProviderError
 from judge.prompts.load import Task
 from judge.runner.budget import Opened, Spent
 from judge.runner.dispatch import Dispatcher
-from judge.runner.prices import Price, find, wanted
+from judge.runner.prices import Price, find, require_price
 from judge.runner.requests import Sampling
 from judge.runner.retry import Patience
 from judge.store.selection import Selection
@@ -53,7 +53,7 @@ class Plan:
     asked_as: str | None = None
     """The model that the user typed, if `model` is a name from `--as`."""
     typed: Mapping[str, Json] = field(default_factory=dict)
-    """Facts that a command needs to resume the run (see `judge.run_options.typed`)."""
+    """Facts that a command needs to resume the run (see `judge.run_options.get_typed`)."""
 
     before: tuple[int, float] = (0, 0.0)
     """Tokens and US dollars that earlier invocations of the run used. They count against `max_tokens` and
@@ -70,19 +70,19 @@ class Plan:
         # Price lists have the name of the model, not the name that `--as` gave the judge.
         model = self.asked_as or self.model
         price = find(model, facts, self.prices)
-        return price if self.max_cost is None else wanted(model, price)
+        return price if self.max_cost is None else require_price(model, price)
 
-    def after(self, reports: Iterable[RunReport]) -> Plan:
+    def subtract_reports(self, reports: Iterable[RunReport]) -> Plan:
         """Return the plan with its limits reduced by the use of these runs, which were made one after the
         other.
         """
         done = list(reports)
         # The first report after the opening already counts its cost.
         is_counted = any(report.opened is self.opened for report in done)
-        left = self.less(*done)
+        left = self.subtract(*done)
         return replace(left, opened=None) if is_counted else left
 
-    def less(self, *done: RunReport | Opened) -> Plan:
+    def subtract(self, *done: RunReport | Opened) -> Plan:
         """Return the plan with its limits reduced by the use of these runs and openings."""
         tokens, cost, seconds = self.max_tokens, self.max_cost, self.max_time
         # Never below 0: a server can bill more than a call can cost, and so exceed what was left.

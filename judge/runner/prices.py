@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import BadInput, UsageError
-from judge.files import not_json, whole_object
+from judge.files import describe_json_error, whole_object
 from judge.types import Json, Usage, attributes
 
 MILLION = 1_000_000
@@ -58,7 +58,7 @@ class Price:
         )
         return sum(parts) / MILLION
 
-    def most(self, into: int, out: int) -> float:
+    def get_upper_bound(self, into: int, out: int) -> float:
         """Return an upper bound on the cost of a call with at most this many tokens, whether or not they are
         cached.
         """
@@ -73,7 +73,7 @@ class Price:
         return attributes(self, "input", "output", "cached", "written", "source")
 
 
-def charged(price: Price | None, usage: Usage) -> float | None:
+def compute_charge(price: Price | None, usage: Usage) -> float | None:
     """Return the larger of a call's list price and the cost that the server reported, or None if both are
     unknown.
     """
@@ -91,12 +91,12 @@ def find(
     `facts` comes from `Provider.describe`; `batch` selects the price for provider batches.
     """
     if file and model in file:
-        return _of_file(file[model], batch)
+        return _read_file_price(file[model], batch)
     vendor, _, name = model.partition("/")
     # A compatible server under the same model name has its own prices, which the vendor's list does not contain.
     if not facts.get("own_server"):
         return None
-    return _of_vendor(vendor, name, batch)
+    return _find_vendor_price(vendor, name, batch)
 
 
 def read_prices(path: Path) -> dict[str, Mapping[str, Json]]:
@@ -111,7 +111,7 @@ def read_prices(path: Path) -> dict[str, Mapping[str, Json]]:
     except OSError as e:
         raise BadInput(f"cannot be read: {e.strerror}", path=str(path)) from e
     except (ValueError, RecursionError) as e:
-        raise BadInput(not_json(e), path=str(path)) from e
+        raise BadInput(describe_json_error(e), path=str(path)) from e
     if not isinstance(price_table, dict):
         raise BadInput("must be a JSON object whose keys are models", path=str(path))
     for model, price in price_table.items():
@@ -139,7 +139,7 @@ def _check(price: Any, path: Path, where: str) -> None:
             raise BadInput("must be a number of at least 0", path=str(path), field=field)
 
 
-def _of_file(price: Mapping[str, Json], batch: bool) -> Price | None:
+def _read_file_price(price: Mapping[str, Json], batch: bool) -> Price | None:
     if batch:
         if "batch" not in price:
             return None
@@ -150,7 +150,7 @@ def _of_file(price: Mapping[str, Json], batch: bool) -> Price | None:
 
 
 @lru_cache(maxsize=16)
-def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
+def _find_vendor_price(vendor: str, name: str, batch: bool) -> Price | None:
     from importlib.metadata import version
 
     # Imported here, because the import takes 0.28 s and most runs need no list prices.
@@ -158,7 +158,7 @@ def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
 
     context: Any = {"processing": "batch"} if batch else None
 
-    def of_call(into: int, out: int, cached: int, written: int) -> float:
+    def compute(into: int, out: int, cached: int, written: int) -> float:
         usage = genai_prices.Usage(
             input_tokens=into, output_tokens=out, cache_read_tokens=cached, cache_write_tokens=written
         )
@@ -168,9 +168,9 @@ def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
     try:
         # Tokens of a small call: below every threshold above which a larger price applies.
         small = 1_000
-        into, out = of_call(small, 0, 0, 0), of_call(0, small, 0, 0)
-        cached, written = of_call(small, 0, small, 0), of_call(small, 0, 0, small)
-        large = of_call(10 * MILLION, MILLION, 0, 0)
+        into, out = compute(small, 0, 0, 0), compute(0, small, 0, 0)
+        cached, written = compute(small, 0, small, 0), compute(small, 0, 0, small)
+        large = compute(10 * MILLION, MILLION, 0, 0)
     except LookupError:
         return None
     scale = MILLION / small
@@ -182,7 +182,7 @@ def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
         cached * scale,
         written * scale,
         f"genai-prices {version('genai-prices')}",
-        None if linear else of_call,
+        None if linear else compute,
     )
 
 
@@ -192,7 +192,7 @@ def free(model: str) -> Price | None:
     return Price(0.0, 0.0, 0.0, 0.0, "it runs in this process") if here else None
 
 
-def wanted(model: str, price: Price | None) -> Price:
+def require_price(model: str, price: Price | None) -> Price:
     """Return the price that a cost limit needs. Raises UsageError, naming the option to add, if the price is
     unknown.
     """

@@ -20,7 +20,7 @@ from judge.providers.base import PairReader, Provider
 from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.probes import CHANGES, NOTHING, PROBES, ProbeSetting
 from judge.runner.run import run_task
-from judge.stats import corrected_mean
+from judge.stats import correct_mean
 from judge.store import selection
 from judge.store.imports import ImportInfo
 from judge.store.items import add_items
@@ -127,7 +127,7 @@ async def probe(
     async def ask(dataset: str, **changes: object) -> RunReport:
         probe_plan = replace(plan, selection=Selection(f"dataset = '{dataset}'"), repeats=1)
         # The limits cover all runs of the probe together.
-        probe_plan = replace(probe_plan.after(probed.reports), **changes)  # type: ignore[arg-type]
+        probe_plan = replace(probe_plan.subtract_reports(probed.reports), **changes)  # type: ignore[arg-type]
         report = await run_task(scratch, probe_plan, provider, watch)
         probed.reports.append(report)
         return report
@@ -146,7 +146,7 @@ async def probe(
             continue
         if probe_name == "order":
             if isinstance(provider, PairReader):
-                probed.rows.append(units.none("order", "the model is not shown the labels"))
+                probed.rows.append(units.make_empty("order", "the model is not shown the labels"))
                 continue
             other = "declared" if plan.sampling.label_order == "reversed" else "reversed"
             report = await ask(BASE, sampling=replace(plan.sampling, label_order=other))
@@ -155,7 +155,7 @@ async def probe(
             probed.rows.append(units.flips("order", _labels(scratch, report.run_id, name, BASE)))
             continue
         # Units without a label before the change are left out, because they have no label that can flip.
-        targets = {n: _other(domain, label) for n, label in labels.items()}
+        targets = {n: _choose_other(domain, label) for n, label in labels.items()}
         copies = {
             n: copy
             for n, item in enumerate(items)
@@ -168,7 +168,7 @@ async def probe(
             is not None
         }
         if not copies:
-            reason = units.none(probe_name, "the units contain nothing that this probe changes")
+            reason = units.make_empty(probe_name, "the units contain nothing that this probe changes")
             probed.rows.append(reason if labels else units.flips(probe_name, {}))
             continue
         _add(scratch, (replace(copy, dataset=probe_name) for copy in copies.values()))
@@ -227,22 +227,22 @@ class _Units:
             len(chosen) - len(both),
         )
 
-    def none(self, name: str, why: str) -> ProbeOutcome:
+    def make_empty(self, name: str, reason: str) -> ProbeOutcome:
         rate = Measure(
-            f"{name}_rate", None, 0, reason=why, field=self.wanted.field, confidence=self.wanted.confidence
+            f"{name}_rate", None, 0, reason=reason, field=self.wanted.field, confidence=self.wanted.confidence
         )
-        return ProbeOutcome(name, rate, 0, why=why)
+        return ProbeOutcome(name, rate, 0, why=reason)
 
     def _rate(self, name: str, units: Sequence[int], hit: Sequence[int], n_chosen: int) -> Measure:
         """Return the share with its interval, clustered by question: a Wilson interval with the effective
         number of units.
         """
         if not units:
-            return self.none(name, "no unit has a label both before and after the change").rate
+            return self.make_empty(name, "no unit has a label both before and after the change").rate
         values = np.isin(units, hit).astype(np.float64)
         _, clusters = np.unique([self.questions[n] for n in units], return_inverse=True)
-        # Without judge values, `corrected_mean` is the plain mean with its interval by cluster.
-        made = corrected_mean(
+        # Without judge values, `correct_mean` is the plain mean with its interval by cluster.
+        made = correct_mean(
             np.full(len(units), np.nan),
             values,
             clusters=clusters,
@@ -253,7 +253,7 @@ class _Units:
         return replace(made, measure=f"{name}_rate", coverage=len(units) / n_chosen)
 
 
-def _other(domain: Sequence[str], label: str) -> str:
+def _choose_other(domain: Sequence[str], label: str) -> str:
     """Return the label that an injected instruction requests: the next label in the task's order."""
     return domain[(domain.index(label) + 1) % len(domain)]
 
@@ -285,7 +285,7 @@ def _items(store: Store, plan: Plan) -> list[Item]:
     """Return a numbered copy of each selected unit: its item with the unit's passage, or with all passages."""
     selection.select(store, plan.task, plan.selection)
     items = []
-    for n, unit in enumerate(selection.selected_units(store)):
+    for n, unit in enumerate(selection.list_selected(store)):
         item_id, question, passage = store.conn.execute(
             "SELECT item_id, question_id, passage_id FROM units WHERE unit_id = ?", [unit]
         ).fetchone()

@@ -93,25 +93,25 @@ class RateController:
         waits = (self._requests.wait(1, now), self._tokens.wait(tokens, now))
         return max(0.0, self.spacing.delay(now), *waits)
 
-    def sent(self, now: float, tokens: int = 0) -> None:
+    def record_sent(self, now: float, tokens: int = 0) -> None:
         """Record that a call with this many tokens is being sent."""
         self.in_flight += 1
         self.most_used = max(self.most_used, self.in_flight)
         if self.in_flight >= self.limit:
             self._full_at = now
-        self.spacing.sent(now)
+        self.spacing.record_sent(now)
         self._requests.take(1, now)
         self._tokens.take(tokens, now)
 
-    def ended(self, tokens: int = 0) -> None:
+    def record_end(self, tokens: int = 0) -> None:
         """Record that a call with this many tokens has ended, whether or not it succeeded."""
         self.in_flight -= 1
         self._requests.in_flight -= 1
         self._tokens.in_flight -= tokens
 
-    def replied(self, now: float, sent_at: float, limit: int) -> None:
+    def record_reply(self, now: float, sent_at: float, limit: int) -> None:
         """Record a good reply to a call that was sent when the limit was `limit`."""
-        self.spacing.accepted()
+        self.spacing.record_answer()
         self._latencies.append(now - sent_at)
         self._replies.append(now)
         self._replied_at = now
@@ -128,11 +128,11 @@ class RateController:
         ):
             self.limit += 1
 
-    def refused(self, now: float, sent_at: float) -> None:
+    def record_refusal(self, now: float, sent_at: float) -> None:
         """Record that the server refused a call (429, 503)."""
-        self.cuts += self.spacing.refused(now, sent_at)
+        self.cuts += self.spacing.record_refusal(now, sent_at)
 
-    def timed_out(self, now: float, sent_at: float) -> bool:
+    def record_timeout(self, now: float, sent_at: float) -> bool:
         """Lower the limit if a call timed out because the server has too many calls. Return whether that was
         the reason.
         """

@@ -10,13 +10,13 @@ from judge.runner.calls import ModelNames
 from judge.runner.plan import Plan, RunReport
 from judge.runner.server import ModelServer
 from judge.store import runs
-from judge.store.study import Store, now
+from judge.store.study import Store, get_time
 from judge.types import Json
 
 
 def recall(store: Store, provider: Provider) -> None:
     """Pass the stored facts about a server to the provider, or to each of its replicas."""
-    known = runs.known_servers(store.conn, provider.describe())
+    known = runs.read_known_servers(store.conn, provider.describe())
     for member in replicas(provider):
         server = known.get(str(member.describe().get("base_url")))
         if server is not None and server.is_fresh and isinstance(member, Learning):
@@ -36,7 +36,7 @@ def server_notes(servers: Sequence[ModelServer], known: Mapping[str, runs.KnownS
         if isinstance(server.provider, Learning) and server.provider.learnt_at:
             learnt = {"learnt": server.provider.learnt(), "learnt_at": server.provider.learnt_at}
         if server.url is not None and (sustained or learnt):
-            notes[server.url] = {"at": now(), "concurrency": sustained or None, **learnt}
+            notes[server.url] = {"at": get_time(), "concurrency": sustained or None, **learnt}
     return notes
 
 
@@ -58,5 +58,5 @@ def names_allowed(
         return None
     # A new run accepts the name in its first reply: the name stored in the study may be that of another model.
     is_open = was_asked or not report.resumed
-    names = runs.reported_models(store.conn, report.run_id)
+    names = runs.read_reported_models(store.conn, report.run_id)
     return ModelNames(names, {str(url)} if is_open else set())

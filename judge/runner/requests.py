@@ -14,7 +14,7 @@ from judge.free_text import parse_free_text
 from judge.parse import Parsed, parse_choice, parse_json
 from judge.prompts.load import Task
 from judge.prompts.pair import PairRenderer
-from judge.prompts.quotes import is_quoted, shown_passages
+from judge.prompts.quotes import find_shown_passages, is_quoted
 from judge.prompts.raw import RawRenderer
 from judge.prompts.render import Mode, Renderer
 from judge.providers.base import PairReader, Provider
@@ -55,7 +55,7 @@ class Asker:
     """Turns units into requests and replies into labels, for one task, model and sampling.
 
     With several label orders, a unit takes one request for each order: `request` makes the first request,
-    `in_other_orders` makes the others, and `average` combines their answers into one label.
+    `build_reordered` makes the others, and `average` combines their answers into one label.
 
     `mode` is the answer mode of a resumed run; None selects the mode that suits the provider. `mask` is the
     method by which the server restricts answers to the labels. `options` contains the options to store with a new run.
@@ -78,7 +78,7 @@ class Asker:
         self.mode = mode or mode_of(task, provider, sampling)
         renderers = self._renderers()
         if isinstance(provider, PairReader):
-            provider.suit(task.name, renderers[0].labels)
+            provider.prepare_labels(task.name, renderers[0].labels)
         self.renderer = renderers[0]
         facts = provider.describe()
         base_url = facts.get("base_url")
@@ -131,9 +131,9 @@ class Asker:
         if sampling.orders == 1:
             return [Renderer(task, self.mode, shown)]
         if self.mode is Mode.JSON or task.reasons_first:
-            why = "the rationale comes first" if task.reasons_first else "answers are JSON"
+            reason = "the rationale comes first" if task.reasons_first else "answers are JSON"
             raise UsageError(
-                f"--label-order {sampling.orders} averages label probabilities, and there are none if {why}"
+                f"--label-order {sampling.orders} averages label probabilities, and there are none if {reason}"
             )
         field = task.spec.questions[0].field
         return [
@@ -155,7 +155,7 @@ class Asker:
         )
         return _View(renderer, prefix, hashing)
 
-    def _shown(self, request: Request) -> _View:
+    def _find_view(self, request: Request) -> _View:
         """Return the view for the label order that a request shows."""
         if len(self._views) == 1:
             return self._views[0]
@@ -184,9 +184,9 @@ class Asker:
     def record(self, request: Request) -> RequestRecord:
         """Return the request in its stored form, with its hash."""
         unit_turns = _canonical_turns(request.messages[request.prefix :])
-        view = self._shown(request)
+        view = self._find_view(request)
         return RequestRecord(
-            request_sha=view.hash.of(unit_turns, request.repeat),
+            request_sha=view.hash.hash_request(unit_turns, request.repeat),
             model=self.model,
             prefix=view.prefix,
             schema=self._schema,
@@ -217,7 +217,7 @@ class Asker:
         codes, words = self.renderer.codes, self.renderer.words
         return replace(request, messages=(*request.messages, *turns), codes=codes, words=words)
 
-    def in_other_orders(self, request: Request) -> list[Request]:
+    def build_reordered(self, request: Request) -> list[Request]:
         """Return the requests for the same unit with the labels in the other orders."""
         unit_turns = request.messages[request.prefix :]
         return [
@@ -278,8 +278,8 @@ class Asker:
         if self.mode is Mode.JSON:
             parsed = self._parsed(reply.text, reply.stop)
             quote = parsed.labels[0].rationale if parsed.labels else None
-            return self._checked(parsed, quote, request)
-        view = self._views[0] if request is None else self._shown(request)
+            return self._check_quote(parsed, quote, request)
+        view = self._views[0] if request is None else self._find_view(request)
         if self.mode is Mode.TEXT:
             labels = view.renderer.labels if request is None or request.labels is None else request.labels
             return parse_free_text(self.task, reply, labels)
@@ -293,13 +293,13 @@ class Asker:
         if not self.reasons_first or request is None:
             return self._choice(reply, view)
         if not request.choices:
-            return self._checked(_reasoning(reply), reply.text, request)
+            return self._check_quote(_reasoning(reply), reply.text, request)
         parsed = self._choice(reply, view)
         # After the constant prefix come the unit's message, the reasoning, and the request for the answer.
-        why = request.messages[request.prefix + 1].content
-        return replace(parsed, labels=tuple(replace(label, rationale=why) for label in parsed.labels))
+        reason = request.messages[request.prefix + 1].content
+        return replace(parsed, labels=tuple(replace(label, rationale=reason) for label in parsed.labels))
 
-    def _checked(self, parsed: Parsed, quote: str | None, request: Request | None) -> Parsed:
+    def _check_quote(self, parsed: Parsed, quote: str | None, request: Request | None) -> Parsed:
         """Return the result unchanged, or without a label if the task requires a quote and the quote is not
         in the unit's passages.
 
@@ -307,7 +307,7 @@ class Asker:
         """
         if self.task.spec.rationale != "quote" or parsed.status is not Status.OK or request is None:
             return parsed
-        if is_quoted(quote or "", shown_passages(request.messages[request.prefix :])):
+        if is_quoted(quote or "", find_shown_passages(request.messages[request.prefix :])):
             return parsed
         return Parsed(Status.UNPARSED, reason=f"the quote is not in the passages: {quote!r:.200}")
 
@@ -358,7 +358,7 @@ class _Hashing:
     tail: str
     end: str
 
-    def of(self, unit_text: str, repeat: int) -> str:
+    def hash_request(self, unit_text: str, repeat: int) -> str:
         whole = self.head.copy()
         whole.update(_bytes(f"{unit_text[1:-1]}{self.tail}{repeat}{self.end}"))
         return whole.hexdigest()

@@ -15,13 +15,21 @@ from itertools import islice
 from typing import Any
 
 from judge.errors import AdjudgeError, StudyError
-from judge.plugins import unexpected
+from judge.plugins import describe_unexpected
 from judge.providers.base import Provider
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Reserve
 from judge.runner.calls import Attempt, Caller
 from judge.runner.dispatch import Dispatcher
-from judge.runner.ends import Interrupts, close, count, hardly_waiting, interrupts, judged_before, labelled
+from judge.runner.ends import (
+    Interrupts,
+    close,
+    count,
+    count_judged,
+    count_labelled,
+    hardly_waiting,
+    interrupts,
+)
 from judge.runner.entries import CallFacts, Entries
 from judge.runner.identical import Identical, UnitRequest
 from judge.runner.identity import Settled, settle
@@ -32,7 +40,7 @@ from judge.runner.server import ModelServer, Slot
 from judge.runner.writer import Attempts, Writer
 from judge.store import jobs, runs, selection
 from judge.store.aside import take_in
-from judge.store.study import Store, explained
+from judge.store.study import Store, explain_errors
 from judge.types import Json, Status
 
 GRACE_SECONDS = 10.0
@@ -78,17 +86,17 @@ async def run_task(
         settled = replace(settled, notes=(*settled.notes, said))
     if plan.selection.is_all:
         selection.select_all(store, plan.task)
-        late = selection.most(store) > COUNTED_FIRST
+        late = selection.get_upper_bound(store) > COUNTED_FIRST
         units, left_out = (0, 0) if late else selection.count_all(store, plan.task)
     else:
         late = False
         units, left_out = selection.select(store, plan.task, plan.selection)
     # The handler is active from before the run is stored until its end is stored, so that an interrupt leaves no unfinished run.
     with interrupts() as signals:
-        return await _begun(store, plan, provider, settled, (units, left_out, late), watch, signals)
+        return await _begin(store, plan, provider, settled, (units, left_out, late), watch, signals)
 
 
-async def _begun(
+async def _begin(
     store: Store,
     plan: Plan,
     provider: Provider,
@@ -111,7 +119,7 @@ async def _begun(
     # `judge runs watch` reads this in another process; None while the units are being counted.
     facts["selected"] = None if late else units * plan.repeats
     # Before the first unit is sent: a killed run must not lose the results of the start-up probes, which were paid for.
-    known = runs.known_servers(store.conn, facts)
+    known = runs.read_known_servers(store.conn, facts)
     opened_servers = [ModelServer(member, 1) for member in replicas(provider)]
     runs.keep_facts(store, run_id, {**facts, runs.SERVERS: server_notes(opened_servers, known)})
     report = RunReport(run_id, resumed, units * plan.repeats, left_out, notes=settled.notes, price=price)
@@ -119,7 +127,7 @@ async def _begun(
         report.opened, report.usage, report.spent = opened, Counter(opened.usage), replace(opened.spent)
         runs.add_probes(store, run_id, opened.as_json(price is not None))
     run = _Run(store, plan, provider, settled.asker, report, watch)
-    signals.tell(run.interrupt)
+    signals.set_callback(run.interrupt)
     counting = asyncio.create_task(count(store, plan, report, run.begun)) if late else None
     await run.go()
     if counting is not None:
@@ -127,11 +135,11 @@ async def _begun(
     remarks: Callable[[], tuple[str, ...]] | None = getattr(provider, "remarks", None)
     if remarks is not None:
         report.notes += remarks()
-    report.labelled = labelled(store, plan, run_id)
+    report.labelled = count_labelled(store, plan, run_id)
     report.notes += run.dispatcher.notes
     if not isinstance(report.error, StudyError):
         # The facts are read again, because a server may have refused parameters in the first calls.
-        charged = runs.charged(store.conn, run_id, report.spent.tokens, report.spent.cost)
+        charged = runs.add_charge(store.conn, run_id, report.spent.tokens, report.spent.cost)
         now_known = {**provider.describe(), runs.SERVERS: run.servers(), runs.SPENT: charged}
         await close(store, plan, report, {**facts, **now_known})
     return report
@@ -150,7 +158,7 @@ class _Run:
         self.store, self.plan, self.asker, self.report, self.watch = store, plan, asker, report, watch
         self.provider, self.facts = provider, dict(provider.describe())
         self.loop = asyncio.get_running_loop()
-        self.known = runs.known_servers(store.conn, self.facts)
+        self.known = runs.read_known_servers(store.conn, self.facts)
         self.dispatcher = Dispatcher(
             plan.concurrency,
             replicas(provider),
@@ -179,7 +187,9 @@ class _Run:
         self.begun = asyncio.Event()
         """Set when the first units have been sent, or if there are no units to send."""
         patience = plan.patience.outage
-        self.writer = Writer(store, self._acknowledged, self._fail, patience=patience, stalled=self._stalled)
+        self.writer = Writer(
+            store, self._acknowledge, self._fail, patience=patience, stalled=self._pause_sending
+        )
 
     async def go(self) -> None:
         """Feed units, wait for their calls, and commit. Interrupts and errors only stop the feeding."""
@@ -216,8 +226,8 @@ class _Run:
     # Units in
 
     async def _feed(self) -> None:
-        with explained(self.store.path):
-            self.report.reused += judged_before(self.store, self.plan, self.report.run_id)
+        with explain_errors(self.store.path):
+            self.report.reused += count_judged(self.store, self.plan, self.report.run_id)
             for repeat in range(self.plan.repeats):
                 await self._feed_repeat(repeat)
         self.dispatcher.feed_is_empty()
@@ -228,7 +238,7 @@ class _Run:
             questions = [UnitRequest(unit, *self.asker.request(unit, repeat)) for unit in ahead]
             self.identical.look_up(questions)
             # Requests in an open provider batch are skipped, because they would be paid for twice.
-            waiting = jobs.reserved(self.store.conn, [q.sha for q in questions])
+            waiting = jobs.find_reserved(self.store.conn, [q.sha for q in questions])
             for question in questions:
                 if question.sha in waiting:
                     self.report.reserved += 1
@@ -237,20 +247,20 @@ class _Run:
             self.begun.set()
 
     async def _start(self, question: UnitRequest) -> None:
-        while self._crowded():
+        while self._is_crowded():
             self.room.clear()
             await self.room.wait()
         if (known := self.identical.answer(question)) is not None:
-            self._put(question, [known])
+            self._queue_attempts(question, [known])
         elif not self.identical.wait(question):
-            claim, slot = await self.caller.admitted(question.request)
-            self.identical.sent(question)
+            claim, slot = await self.caller.admit(question.request)
+            self.identical.record_sent(question)
             self._spawn(self._judge(question, claim, slot))
             return
         # In a study full of known requests, this loop would otherwise block all other tasks.
         await asyncio.sleep(0)
 
-    def _crowded(self) -> bool:
+    def _is_crowded(self) -> bool:
         """Return whether too many units are waiting for a commit, for an identical request, or for a retry."""
         unsaved = self.identical.waiting + self.writer.unsaved
         return unsaved >= MOST_UNSAVED or len(self.tasks) > self.dispatcher.ceiling + MOST_RESTING
@@ -261,23 +271,27 @@ class _Run:
         try:
             attempts = await self.caller.judge(question.request, question.record, claim, slot)
         except BaseException:
-            self.identical.given_up(question)
+            self.identical.give_up(question)
             raise
         asker, limit = self.asker, question.request.max_tokens
-        self._put(question, attempts, CallFacts(limit, asker.base_url, asker.timeout, self.report.price))
-        for other in self.identical.answered(question, attempts[-1]):
-            self._put(other, [replace(attempts[-1], record=other.record)])
+        self._queue_attempts(
+            question, attempts, CallFacts(limit, asker.base_url, asker.timeout, self.report.price)
+        )
+        for other in self.identical.record_outcome(question, attempts[-1]):
+            self._queue_attempts(other, [replace(attempts[-1], record=other.record)])
 
-    def _put(self, question: UnitRequest, attempts: list[Attempt], call: CallFacts | None = None) -> None:
+    def _queue_attempts(
+        self, question: UnitRequest, attempts: list[Attempt], call: CallFacts | None = None
+    ) -> None:
         unit, repeat = question.unit, question.request.repeat
-        self.writer.put(
+        self.writer.add(
             [
-                self.entries.of(a, (unit.unit_id, repeat, n), unit.gold, call)
+                self.entries.make_entry(a, (unit.unit_id, repeat, n), unit.gold, call)
                 for n, a in enumerate(attempts, unit.attempts + 1)
             ]
         )
 
-    def _acknowledged(self, batch: list[Attempts]) -> None:
+    def _acknowledge(self, batch: list[Attempts]) -> None:
         for attempts in batch:
             last = attempts[-1]
             # A failure that identical units share is not a reused answer: each of these units has failed.
@@ -287,7 +301,7 @@ class _Run:
                 self.report.ended[str(last.judgement.status)] += 1
             # Identical units have the same first request; a repair or a conclusion belongs to one unit.
             if not last.reused and (first := attempts[0].request) is not None:
-                self.identical.saved(first.request_sha)
+                self.identical.record_saved(first.request_sha)
         self.room.set()
         self._keep_learnt()
         if self.watch is not None:
@@ -310,7 +324,7 @@ class _Run:
         """Return the facts to store about the servers, so that the next run does not need to probe them."""
         return server_notes(self.dispatcher.servers, self.known)
 
-    def _stalled(self, error: AdjudgeError | None) -> None:
+    def _pause_sending(self, error: AdjudgeError | None) -> None:
         """Pause sending while commits fail. Replies that were already received wait."""
         self.live.stalled = None if error is None else (time.monotonic(), error)
         self.dispatcher.pause(error is not None)
@@ -365,10 +379,10 @@ class _Run:
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self.loop.create_task(work)
         self.tasks.add(task)
-        task.add_done_callback(self._finished)
+        task.add_done_callback(self._finish_task)
         return task
 
-    def _finished(self, task: asyncio.Task[None]) -> None:
+    def _finish_task(self, task: asyncio.Task[None]) -> None:
         self.tasks.discard(task)
         self.room.set()
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -376,6 +390,6 @@ class _Run:
 
 
 def _bug(error: BaseException) -> AdjudgeError:
-    wrapped = AdjudgeError(unexpected(error))
+    wrapped = AdjudgeError(describe_unexpected(error))
     wrapped.__cause__ = error
     return wrapped

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from judge.errors import UsageError
 from judge.store import label_rows
-from judge.store.export import find_run, stored_task
+from judge.store.export import find_run, read_stored_task
 from judge.store.study import Store
 
 INPUT = "option_probabilities"
@@ -51,7 +51,7 @@ def read_probabilities(store: Store, text: str) -> ShownProbabilities:
         )
     run = find_run(store, of)
     # The stored task is used, because the file of the task may have changed since the run.
-    field = stored_task(store, str(run["task"])).spec.questions[0].field
+    field = read_stored_task(store, str(run["task"])).spec.questions[0].field
     query = (
         f"SELECT i.item_id, i.options, l.distribution FROM {label_rows.FIRST} "
         "JOIN items AS i ON i.item_id = l.unit_id WHERE l.annotator_id = ? AND l.field = ? "
@@ -59,11 +59,11 @@ def read_probabilities(store: Store, text: str) -> ShownProbabilities:
     )
     texts = {}
     for item, options, masses in store.conn.execute(query, [run["run_id"], field]):
-        probabilities = renormalised(json.loads(masses), json.loads(options))
+        probabilities = renormalise(json.loads(masses), json.loads(options))
         turned = (
             probabilities
             if probabilities is None or kind == "self"
-            else exchanged(probabilities, second=kind == "wrong-second")
+            else exchange(probabilities, second=kind == "wrong-second")
         )
         if turned is not None:
             texts[item] = as_text(turned)
@@ -76,7 +76,7 @@ def read_probabilities(store: Store, text: str) -> ShownProbabilities:
     return ShownProbabilities(f"{run['run_id']}:{kind}", texts)
 
 
-def renormalised(masses: Mapping[str, float], options: Mapping[str, str]) -> dict[str, float] | None:
+def renormalise(masses: Mapping[str, float], options: Mapping[str, str]) -> dict[str, float] | None:
     """Return the probabilities of a question's options, which sum to 1. Return None if one of them is unknown
     or all are 0.
     """
@@ -89,7 +89,7 @@ def renormalised(masses: Mapping[str, float], options: Mapping[str, str]) -> dic
     return {letter: mass / total for letter, mass in zip(options, known, strict=True)}
 
 
-def exchanged(probabilities: Mapping[str, float], *, second: bool = False) -> dict[str, float] | None:
+def exchange(probabilities: Mapping[str, float], *, second: bool = False) -> dict[str, float] | None:
     """Swap the highest probability with the lowest or the second highest. Return None if the two are equal."""
     ordered = sorted(probabilities, key=lambda letter: -probabilities[letter])
     first = ordered[0]

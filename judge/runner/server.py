@@ -128,7 +128,7 @@ class ModelServer:
     def take(self, now: float, tokens: int = 0) -> Slot:
         """Record that a call is being sent. Return its slot."""
         self._probing = self.is_down
-        self.rate.sent(now, tokens)
+        self.rate.record_sent(now, tokens)
         return Slot(self, now, self.rate.limit, tokens)
 
     def leave(self, slot: Slot, now: float, end: End) -> None:
@@ -136,12 +136,12 @@ class ModelServer:
         # Calls that were sent before the outage began do not test whether the server is back.
         if self.down_since is not None and slot.at >= self.down_since:
             self._probing = False
-        self.rate.ended(slot.tokens)
+        self.rate.record_end(slot.tokens)
         if end is End.REPLY:
-            self.rate.replied(now, slot.at, slot.limit)
-            self._answered(now)
+            self.rate.record_reply(now, slot.at, slot.limit)
+            self._record_answer(now)
         elif end is End.REFUSED:
-            self.rate.refused(now, slot.at)
+            self.rate.record_refusal(now, slot.at)
 
     def flow(self, now: float) -> float:
         """Return how many seconds the server took for its last FLOW answers, or infinity if there are fewer answers.
@@ -170,7 +170,7 @@ class ModelServer:
         self._first_calls.append(FirstCall())
         return self._first_calls[-1]
 
-    def failed(self, slot: Slot, now: float, begun: float, unit: str, error: ProviderError) -> bool:
+    def record_failure(self, slot: Slot, now: float, begun: float, unit: str, error: ProviderError) -> bool:
         """Record a temporary failure of a call. The first call for its unit was sent at `begun`.
 
         Return whether the failure counts as one of the unit's tries. It does not count if the server is down
@@ -203,7 +203,7 @@ class ModelServer:
             self.went_down(now, error)
             return False
         # A time-out of an overloaded server says nothing about the unit.
-        return not (timed_out and self.rate.timed_out(now, slot.at))
+        return not (timed_out and self.rate.record_timeout(now, slot.at))
 
     def went_down(self, now: float, error: ProviderError) -> None:
         """Mark the server as down from this time on."""
@@ -213,7 +213,7 @@ class ModelServer:
         self._suspects.clear()
         self._refusals = self._failures = 0
 
-    def _answered(self, now: float) -> None:
+    def _record_answer(self, now: float) -> None:
         self.answered_at = now
         self._answers.append(now)
         if len(self._answers) == FLOW:

@@ -63,7 +63,7 @@ class Spacing:
         """Return the seconds until the next call may be sent."""
         return 0.0 if self.rate is None else max(0.0, self._next - now)
 
-    def sent(self, now: float) -> None:
+    def record_sent(self, now: float) -> None:
         """Record that a call is being sent."""
         trial = self._trial
         if trial is None and self._sent >= WINDOW_CALLS:
@@ -90,11 +90,11 @@ class Spacing:
         late = TIMER_SECONDS if gap < 2 * TIMER_SECONDS else 0.0
         self._next = max(self._next, now - late) + gap
 
-    def accepted(self) -> None:
+    def record_answer(self) -> None:
         """Record that a call was answered."""
         self._refused_in_a_row = 0
 
-    def refused(self, now: float, sent_at: float) -> bool:
+    def record_refusal(self, now: float, sent_at: float) -> bool:
         """Record that a call was refused. Return whether a search for a slower rate begins."""
         self._refusal_seconds = max(now - sent_at, 0.95 * self._refusal_seconds)
         if not self._counted_from <= sent_at <= self._counted_until:

@@ -67,7 +67,7 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="adjudge-writer", daemon=True)
         self._thread.start()
 
-    def put(self, attempts: Attempts) -> None:
+    def add(self, attempts: Attempts) -> None:
         """Queue attempts that are committed together."""
         self.unsaved += 1
         self._queue.put((self._clock(), attempts))
@@ -90,11 +90,11 @@ class Writer:
                 store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
                 self._commit_all(store)
         except AdjudgeError as e:
-            self._tell(self._on_failed, e)
+            self._notify(self._on_failed, e)
         except Exception as e:
-            self._tell(self._on_failed, self._wrapped(e))
+            self._notify(self._on_failed, self._wrap(e))
 
-    def _wrapped(self, error: Exception) -> WriteFailed:
+    def _wrap(self, error: Exception) -> WriteFailed:
         return WriteFailed(f"{self._store.path}: {type(error).__name__}: {error}")
 
     def _commit_all(self, store: Store) -> None:
@@ -107,10 +107,10 @@ class Writer:
                 self._sleep(GATHER_SECONDS - waited)
             batch, closing = self._drain([first[1]])
             if (error := self._failure(store, batch, seen)) is not None:
-                is_committed, closing = self._again(store, batch, closing, seen, error)
+                is_committed, closing = self._retry_commit(store, batch, closing, seen, error)
                 if not is_committed:
                     return
-            self._tell(self._acknowledged, batch)
+            self._notify(self._acknowledge, batch)
             if closing:
                 return
 
@@ -124,11 +124,11 @@ class Writer:
         except AdjudgeError as error:
             return error
         except Exception as error:
-            return self._wrapped(error)
+            return self._wrap(error)
         seen |= known
         return None
 
-    def _again(
+    def _retry_commit(
         self, store: Store, batch: list[Attempts], closing: bool, seen: set[str], error: AdjudgeError
     ) -> tuple[bool, bool]:
         """Retry the commit, together with all replies received meanwhile, until it succeeds or patience is used up.
@@ -136,7 +136,7 @@ class Writer:
         Return (whether it succeeded, whether the queue is closed).
         """
         aside = Aside(store.path, batch[0][0].judgement.run_id)
-        aside.put(_entries(batch))
+        aside.write(_entries(batch))
         begun = self._clock()
         stalled: AdjudgeError | None = None
         while True:
@@ -146,15 +146,15 @@ class Writer:
                 break
             if stalled is None:
                 stalled = error
-                self._tell(self._on_stalled, error)
+                self._notify(self._on_stalled, error)
             closing = self._wait(min(AGAIN_SECONDS, self._patience / 4), batch, closing, aside)
             failure = self._failure(store, batch, seen)
             if failure is None:
                 aside.close(committed=True)
-                self._tell(self._on_stalled, None)
+                self._notify(self._on_stalled, None)
                 return True, closing
             error = failure
-        self._tell(self._on_failed, error)
+        self._notify(self._on_failed, error)
         # Replies that have not arrived yet are paid for as well.
         while not closing:
             queued = self._queue.get()
@@ -181,7 +181,7 @@ class Writer:
     def _set_aside(self, more: list[Attempts], batch: list[Attempts], aside: Aside) -> None:
         if more:
             batch += more
-            aside.put(_entries(more))
+            aside.write(_entries(more))
 
     def _drain(self, batch: list[Attempts]) -> tuple[list[Attempts], bool]:
         while True:
@@ -193,11 +193,11 @@ class Writer:
                 return batch, True
             batch.append(queued[1])
 
-    def _acknowledged(self, batch: list[Attempts]) -> None:
+    def _acknowledge(self, batch: list[Attempts]) -> None:
         self.unsaved -= len(batch)
         self._on_acknowledged(batch)
 
-    def _tell(self, callback: Callable[..., None], *values: object) -> None:
+    def _notify(self, callback: Callable[..., None], *values: object) -> None:
         # A run that is cancelled may close its loop while this thread is still in a commit.
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(callback, *values)

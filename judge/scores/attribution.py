@@ -10,9 +10,9 @@ of aggregate precision and recall.
 import numpy as np
 import pandas as pd
 
-from judge.scores.columns import Parts, coded, column, listed, statuses, units
-from judge.scores.compare import combined
-from judge.scores.score import SHARE, Score, StatusArray, Units, harmonic, quotient, scored
+from judge.scores.columns import Parts, column, encode_labels, statuses, to_sets, units
+from judge.scores.compare import combine_scores
+from judge.scores.score import SHARE, Score, StatusArray, Units, harmonic, quotient, score_values
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import FloatArray
 from judge.types import Status
@@ -20,7 +20,7 @@ from judge.types import Status
 SUPPORT = ("full", "partial", "none")
 
 
-def cited(answers: pd.DataFrame) -> list[Score]:
+def score_citations(answers: pd.DataFrame) -> list[Score]:
     """Return precision, recall and F1 of the cited ids, compared with those of the reference, micro and macro.
 
     `answers`: unit_id, question_id, cited and reference_cited (lists of ids; None: unknown), invented (optional:
@@ -36,11 +36,11 @@ def cited(answers: pd.DataFrame) -> list[Score]:
     if "answerable" in answers.columns:
         answers = answers[answers["answerable"].astype(bool)]
     who = units(answers, "answers")
-    given = listed(column(answers, "cited", "answers"), "cited ids")
-    wanted = listed(column(answers, "reference_cited", "answers"), "cited ids")
+    given = to_sets(column(answers, "cited", "answers"), "cited ids")
+    wanted = to_sets(column(answers, "reference_cited", "answers"), "cited ids")
     false: list[frozenset[str] | None] = [None] * len(who)
     if "invented" in answers.columns:
-        false = listed(answers["invented"], "invented citations")
+        false = to_sets(answers["invented"], "invented citations")
     rows = np.full((len(who), 4), np.nan)
     for i, (mine, theirs, made_up) in enumerate(zip(given, wanted, false, strict=True)):
         if mine is not None and theirs is not None:
@@ -51,18 +51,20 @@ def cited(answers: pd.DataFrame) -> list[Score]:
     def f1(sums: FloatArray) -> FloatArray:
         return harmonic(ratio(sums[:, 0], sums[:, 1]), ratio(sums[:, 0], sums[:, 2]))
 
-    why, none, nothing = "citations not known", "no answer cites anything", "no reference cites anything"
+    reason, none, nothing = "citations not known", "no answer cites anything", "no reference cites anything"
     hits, n_given, n_wanted, _ = rows.T
     return [
-        Score("attribution_precision_micro", who, rows, quotient(0, 1), why=why, undefined=none),
-        Score("attribution_recall_micro", who, rows, quotient(0, 2), why=why, undefined=nothing),
-        Score("attribution_f1_micro", who, rows, f1, why=why, undefined=f"{none}, or {nothing}"),
+        Score("attribution_precision_micro", who, rows, quotient(0, 1), why=reason, undefined=none),
+        Score("attribution_recall_micro", who, rows, quotient(0, 2), why=reason, undefined=nothing),
+        Score("attribution_f1_micro", who, rows, f1, why=reason, undefined=f"{none}, or {nothing}"),
         *_macro("attribution", who, ratio(hits, n_given), ratio(hits, n_wanted)),
-        Score("attribution_invented_share", who, rows, quotient(3, 1), why=why, undefined=none),
+        Score("attribution_invented_share", who, rows, quotient(3, 1), why=reason, undefined=none),
     ]
 
 
-def judged(answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFrame) -> list[Score]:
+def score_judged_citations(
+    answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFrame
+) -> list[Score]:
     """Return precision, recall and F1 of judged citations, micro (over citations and sentences) and macro.
 
     answers    unit_id, question_id
@@ -83,18 +85,20 @@ def judged(answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFra
     marks = Parts(citations, "citations", lines.units, "sentences", "sentence_id")
     # GaRAGe judges whether a passage supports its sentence, so partial support counts as 0 (in TREC RAG, as half).
     weight = {"full": 1.0, "partial": 0.0, "none": 0.0}
-    support = coded(column(citations, "label", "citations"), weight, "citation support")
+    support = encode_labels(column(citations, "label", "citations"), weight, "citation support")
     status = statuses(citations, ~np.isnan(support))
     best, best_status = best_support(support, marks), marks.status(status)
     name, notes = "judged_attribution", ("partial support counts as 0",)
-    precision = scored(f"{name}_precision_micro", marks.units, support, status, notes=notes, bounds=SHARE)
-    recall = scored(f"{name}_recall_micro", lines.units, best, best_status, notes=notes, bounds=SHARE)
+    precision = score_values(
+        f"{name}_precision_micro", marks.units, support, status, notes=notes, bounds=SHARE
+    )
+    recall = score_values(f"{name}_recall_micro", lines.units, best, best_status, notes=notes, bounds=SHARE)
     supported = np.bincount(lines.of[marks.of], support, len(who)).astype(np.float64)
     each = ratio(supported, lines.total(marks.count()))
     macro = _macro(name, who, each, ratio(lines.total(best), lines.count()), lines.status(best_status))
-    f1 = combined(f"{name}_f1_micro", [precision, recall], harmonic)
-    false = invented_share(f"{name}_invented_share", marks.units, citations)
-    return [precision, recall, f1, *(score.noted(*notes) for score in macro), false]
+    f1 = combine_scores(f"{name}_f1_micro", [precision, recall], harmonic)
+    false = score_invented(f"{name}_invented_share", marks.units, citations)
+    return [precision, recall, f1, *(score.add_notes(*notes) for score in macro), false]
 
 
 def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFrame:
@@ -128,22 +132,22 @@ LAST = 1_000_000
 """The position of invented citations among those of a sentence: greater than any real position."""
 
 
-def invented_share(measure: str, marks: Units, citations: pd.DataFrame) -> Score:
+def score_invented(measure: str, marks: Units, citations: pd.DataFrame) -> Score:
     """Return the share of these citations (see `with_invented`) that name no passage."""
     false = np.zeros(len(marks))
     if "is_invented" in citations.columns:
         false = citations["is_invented"].to_numpy(dtype=np.float64)
-    return scored(measure, marks, false)
+    return score_values(measure, marks, false)
 
 
 def support_rates(answers: pd.DataFrame, citations: pd.DataFrame) -> list[Score]:
     """Return the share of the judged citations with each support label. `citations`: unit_id, answer_id, label, status."""
     marks = Parts(citations, "citations", units(answers, "answers"), "answers", "answer_id")
     labels = column(citations, "label", "citations")
-    code = coded(labels, {name: float(i) for i, name in enumerate(SUPPORT)}, "citation support")
+    code = encode_labels(labels, {name: float(i) for i, name in enumerate(SUPPORT)}, "citation support")
     status = statuses(citations, ~np.isnan(code))
     return [
-        scored(f"citation_{name}", marks.units, np.where(np.isnan(code), np.nan, code == i), status)
+        score_values(f"citation_{name}", marks.units, np.where(np.isnan(code), np.nan, code == i), status)
         for i, name in enumerate(SUPPORT)
     ]
 
@@ -164,7 +168,7 @@ def _macro(
     name: str, who: Units, precision: FloatArray, recall: FloatArray, status: StatusArray | None = None
 ) -> list[Score]:
     """Return the means of precision and recall over answers, and the harmonic mean of the two means."""
-    p = scored(f"{name}_precision_macro", who, precision, status, why="no citation", bounds=SHARE)
-    r = scored(f"{name}_recall_macro", who, recall, status, why="nothing to cite", bounds=SHARE)
+    p = score_values(f"{name}_precision_macro", who, precision, status, reason="no citation", bounds=SHARE)
+    r = score_values(f"{name}_recall_macro", who, recall, status, reason="nothing to cite", bounds=SHARE)
     # The paper's F1 is the harmonic mean of its printed precision and recall, not a mean of F1 values.
-    return [p, r, combined(f"{name}_f1_macro", [p, r], harmonic)]
+    return [p, r, combine_scores(f"{name}_f1_macro", [p, r], harmonic)]

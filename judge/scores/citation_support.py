@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.attribution import best_support, invented_share, with_invented
-from judge.scores.columns import Parts, coded, column, empty, flags, statuses, units
-from judge.scores.compare import combined
-from judge.scores.score import SHARE, Score, harmonic, scored
+from judge.scores.attribution import best_support, score_invented, with_invented
+from judge.scores.columns import Parts, column, empty, encode_labels, flags, statuses, units
+from judge.scores.compare import combine_scores
+from judge.scores.score import SHARE, Score, harmonic, score_values
 from judge.stats.coefficients import ratio
 
 Several = Literal["best", "first"]
@@ -63,13 +63,13 @@ def alce(
     n_citations = lines.total(n_cited)
     precision = ratio(lines.total(marks.total(precise)), n_citations)
     status = lines.status(statuses(sentences, ~np.isnan(recalled)))
-    why = "no citation, or an unjudged citation"
+    reason = "no citation, or an unjudged citation"
     scores = [
-        scored("alce_citation_recall", who, recall, status, why="no sentence", bounds=SHARE),
-        scored("alce_citation_precision", who, precision, status, why=why, bounds=SHARE),
+        score_values("alce_citation_recall", who, recall, status, reason="no sentence", bounds=SHARE),
+        score_values("alce_citation_precision", who, precision, status, reason=reason, bounds=SHARE),
     ]
-    false = invented_share("citation_invented_share", marks.units, citations)
-    return [*scores, combined("alce_citation_f1", scores, harmonic), false]
+    false = score_invented("citation_invented_share", marks.units, citations)
+    return [*scores, combine_scores("alce_citation_f1", scores, harmonic), false]
 
 
 def trec(
@@ -98,7 +98,7 @@ def trec(
     who = units(answers, "answers")
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
     marks = Parts(citations, "citations", lines.units, "sentences", "sentence_id")
-    support = coded(column(citations, "label", "citations"), SUPPORT, "citation support")
+    support = encode_labels(column(citations, "label", "citations"), SUPPORT, "citation support")
     status = statuses(citations, ~np.isnan(support))
     note = (f"if a sentence has several citations, the {several} one counts",)
     nothing = empty(answers)
@@ -109,9 +109,9 @@ def trec(
         precision = ratio(lines.total(marks.total(support)), lines.total(marks.count()))
         recall = ratio(lines.total(best), lines.count())
     return [
-        scored(
+        score_values(
             f"trec_support_{name}", who, np.where(nothing, 0.0, values), np.where(nothing, 0, lost).astype(lost.dtype),
-            why=reason, notes=note, bounds=SHARE,
+            reason=reason, notes=note, bounds=SHARE,
         )
         for name, values, reason in (("precision", precision, "no citation"), ("recall", recall, "no sentence"))
     ]  # fmt: skip

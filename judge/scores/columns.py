@@ -44,10 +44,10 @@ def units(table: pd.DataFrame, of: str, unit: str = "unit_id") -> Units:
     if again.any():
         problem = f"the table of {of} has two rows for {unit} '{ids[again].iloc[0]}'"
         raise BadInput(f"{problem}: choose one system, condition and repeat first")
-    return Units.of(ids, table["question_id"] if "question_id" in table.columns else None)
+    return Units.build(ids, table["question_id"] if "question_id" in table.columns else None)
 
 
-def coded(
+def encode_labels(
     labels: pd.Series, values: Mapping[Any, float], of: str, *, fold: bool = False, other: float | None = None
 ) -> FloatArray:
     """Return labels as numbers; nan for a missing label.
@@ -69,7 +69,7 @@ def coded(
 
 def flags(values: pd.Series, of: str) -> FloatArray:
     """Return flags (True / False / None, or 1 / 0 / nan) as 1 / 0 / nan."""
-    return coded(values, {True: 1.0, False: 0.0}, of)
+    return encode_labels(values, {True: 1.0, False: 0.0}, of)
 
 
 def statuses(table: pd.DataFrame, known: BoolArray, name: str = "status") -> StatusArray:
@@ -77,18 +77,18 @@ def statuses(table: pd.DataFrame, known: BoolArray, name: str = "status") -> Sta
     if name not in table.columns:
         return np.where(known, _OK, NOT_JUDGED_CODE).astype(np.int8)
     given = table[name]
-    codes = coded(given, {status: float(i) for i, status in enumerate(STATUSES)}, "status")
+    codes = encode_labels(given, {status: float(i) for i, status in enumerate(STATUSES)}, "status")
     status = np.where(np.isnan(codes), NOT_JUDGED_CODE, codes).astype(np.int8)
     # A judgement can have the status ok without a label of this field. This field was then not judged.
     return np.where(known, _OK, np.where(status == _OK, NOT_JUDGED_CODE, status)).astype(np.int8)
 
 
-def replied(status: StatusArray) -> BoolArray:
+def mask_replied(status: StatusArray) -> BoolArray:
     """Return a mask of the rows whose judge replied without a usable label: unparsed, refused or truncated."""
     return np.isin(status, [STATUSES.index(s) for s in REPLIED])
 
 
-def unanswered(status: StatusArray) -> BoolArray:
+def mask_unanswered(status: StatusArray) -> BoolArray:
     """Return a mask of the system's failures: no answer, or an unusable reply. A call that failed is not one of them."""
     return np.isin(status, [STATUSES.index(s) for s in (*REPLIED, NO_ANSWER)])
 
@@ -131,7 +131,7 @@ class Parts:
         """Return the number of parts of each whole or, with a mask, of the parts that it selects."""
         return counts(self.of, len(self.wholes), marked)
 
-    def expected(self, wholes: pd.DataFrame, name: str) -> FloatArray:
+    def count_expected(self, wholes: pd.DataFrame, name: str) -> FloatArray:
         """Return the number of parts of each whole: its rows, or the value of the optional column `name` if that is greater."""
         rows = self.count()
         if name not in wholes.columns:
@@ -146,11 +146,11 @@ class Parts:
         return np.asarray(sums, dtype=np.float64)
 
     def status(self, status: StatusArray) -> StatusArray:
-        """Return the status of each whole, derived from the statuses of its parts (see `gathered`)."""
-        return gathered(status, self.of, len(self.wholes))
+        """Return the status of each whole, derived from the statuses of its parts (see `combine_status`)."""
+        return combine_status(status, self.of, len(self.wholes))
 
 
-def gathered(status: StatusArray, where: IntArray, n: int) -> StatusArray:
+def combine_status(status: StatusArray, where: IntArray, n: int) -> StatusArray:
     """Return the status of each whole: among its parts' statuses other than ok, the first in the order of STATUSES."""
     result = np.zeros(n, dtype=np.int8)
     # From the last status to the first, so that the first in the order of STATUSES overwrites the others.
@@ -159,7 +159,7 @@ def gathered(status: StatusArray, where: IntArray, n: int) -> StatusArray:
     return result
 
 
-def listed(values: pd.Series, of: str) -> list[frozenset[Any] | None]:
+def to_sets(values: pd.Series, of: str) -> list[frozenset[Any] | None]:
     """Return lists of ids as sets; a missing list stays None. Raises BadInput for a string."""
     sets: list[frozenset[Any] | None] = []
     for value in values:

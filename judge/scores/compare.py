@@ -7,8 +7,8 @@ from typing import Unpack
 import numpy as np
 
 from judge.errors import BadInput
-from judge.scores.score import Score, Units, measured_all
-from judge.stats.bootstrap import NO_WIDTH, How
+from judge.scores.score import Score, Units, measure_all
+from judge.stats.bootstrap import NO_WIDTH, IntervalOptions
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.types import Measure
@@ -29,7 +29,9 @@ class Difference:
     p: float | None = None
 
 
-def compare_all(first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]) -> list[Difference]:
+def compare_all(
+    first: Sequence[Score], second: Sequence[Score], **options: Unpack[IntervalOptions]
+) -> list[Difference]:
     """Return the paired difference of each measure between two runs, with an interval over questions.
 
     The result maps names to differences, in the order of `first`; a measure that only one run has gets a
@@ -37,29 +39,30 @@ def compare_all(first: Sequence[Score], second: Sequence[Score], **how: Unpack[H
     same resamples. `coverage` is the share of the units in both runs that have both values; a note counts the
     units in only one run.
     """
-    mine, theirs = _named(first), _named(second)
+    mine, theirs = _by_name(first), _by_name(second)
     shared = iter(
-        _differences([(score, theirs[name]) for name, score in mine.items() if name in theirs], **how)
+        _differences([(score, theirs[name]) for name, score in mine.items() if name in theirs], **options)
     )
     differences = [
-        next(shared) if name in theirs else _alone(score, "first", **how) for name, score in mine.items()
+        next(shared) if name in theirs else _make_single(score, "first", **options)
+        for name, score in mine.items()
     ]
     return differences + [
-        _alone(score, "second", **how) for name, score in theirs.items() if name not in mine
+        _make_single(score, "second", **options) for name, score in theirs.items() if name not in mine
     ]
 
 
-def paired(measure: str, first: Score, second: Score, value: Both) -> Score:
+def score_pair(measure: str, first: Score, second: Score, value: Both) -> Score:
     """Return `value(first, second)`, a function of two measures, computed on the units that have a value in both."""
     return _Pairing(first, second).score(measure, first, second, value)
 
 
-def over(measure: str, score: Score, baseline: Score) -> Score:
+def divide_by(measure: str, score: Score, baseline: Score) -> Score:
     """Return the ratio of a score to a baseline, on the units with a value in both."""
-    return replace(paired(measure, score, baseline, ratio), undefined="the baseline is zero or undefined")
+    return replace(score_pair(measure, score, baseline, ratio), undefined="the baseline is zero or undefined")
 
 
-def combined(measure: str, parts: Sequence[Score], value: Callable[..., FloatArray]) -> Score:
+def combine_scores(measure: str, parts: Sequence[Score], value: Callable[..., FloatArray]) -> Score:
     """Return a function of several measures that may rest on different units of the same questions.
 
     `value` receives one array for each part. Questions are resampled jointly for all parts, so that correlations between
@@ -155,7 +158,9 @@ class _Pairing:
         )
 
 
-def _differences(pairs: Sequence[tuple[Score, Score]], **how: Unpack[How]) -> list[Difference]:
+def _differences(
+    pairs: Sequence[tuple[Score, Score]], **options: Unpack[IntervalOptions]
+) -> list[Difference]:
     # Measures of one paper share their units, so their ids are matched once.
     pairings: dict[tuple[int, int], _Pairing] = {}
     scores: list[Score] = []
@@ -170,18 +175,18 @@ def _differences(pairs: Sequence[tuple[Score, Score]], **how: Unpack[How]) -> li
             replace(pairing.score(name, first, second, lambda a, b: b), binary=second.binary),
             pairing.score(f"{name}_difference", first, second, lambda a, b: b - a),
         ]
-    measures = measured_all(scores, **how)
+    measures = measure_all(scores, **options)
     differences = []
     for i, (first, second) in enumerate(pairs):
         difference = measures[3 * i + 2]
         # The binomial bound below counts questions that would change by a whole point, so it needs 0/1 values.
         if NO_WIDTH in difference.notes and first.binary and second.binary:
-            difference = _bounded(difference)
+            difference = _bound(difference)
         differences.append(Difference(measures[3 * i], measures[3 * i + 1], difference))
     return differences
 
 
-def _bounded(difference: Measure) -> Measure:
+def _bound(difference: Measure) -> Measure:
     # All resamples are equal, so they give no interval. But the share of questions that would have shown a change has
     # an exact bound.
     assert difference.n_clusters and difference.value is not None
@@ -192,8 +197,8 @@ def _bounded(difference: Measure) -> Measure:
     return replace(difference, low=low, high=high, notes=notes)
 
 
-def _alone(score: Score, which: str, **how: Unpack[How]) -> Difference:
-    measure = score.measured(**how)
+def _make_single(score: Score, which: str, **options: Unpack[IntervalOptions]) -> Difference:
+    measure = score.measure_score(**options)
     reason = f"only the {which} run has this measure"
     none = replace(
         measure, value=None, low=None, high=None, n_units=0, coverage=None, notes=(), reason=reason
@@ -202,7 +207,7 @@ def _alone(score: Score, which: str, **how: Unpack[How]) -> Difference:
     return Difference(measure, none, change) if which == "first" else Difference(none, measure, change)
 
 
-def _named(scores: Sequence[Score]) -> dict[str, Score]:
+def _by_name(scores: Sequence[Score]) -> dict[str, Score]:
     by_name = {score.measure: score for score in scores}
     # Strata repeat the names of measures; matching by name would pair one stratum with another.
     if len(by_name) < len(scores):

@@ -19,9 +19,27 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.columns import coded, column, counts, flags, gathered, positions, statuses, units
-from judge.scores.compare import paired
-from judge.scores.score import NOT_JUDGED_CODE, SHARE, STATUSES, Score, StatusArray, Units, quotient, scored
+from judge.scores.columns import (
+    column,
+    combine_status,
+    counts,
+    encode_labels,
+    flags,
+    positions,
+    statuses,
+    units,
+)
+from judge.scores.compare import score_pair
+from judge.scores.score import (
+    NOT_JUDGED_CODE,
+    SHARE,
+    STATUSES,
+    Score,
+    StatusArray,
+    Units,
+    quotient,
+    score_values,
+)
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Status
@@ -44,7 +62,7 @@ def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> pd.DataFra
     some = _stage(stances, stage)
     some = some[column(some, "claim_id", "stances").isin(who.ids)]
     of = positions(some["claim_id"], who, "stances", "pairs")
-    code = coded(
+    code = encode_labels(
         column(some, "label", "stances"), {name: float(i) for i, name in enumerate(STANCES)}, "stance"
     )
     status = statuses(some, ~np.isnan(code))
@@ -56,7 +74,7 @@ def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> pd.DataFra
     ratios_of_claims["sr"] = ratio(support, support + refute)
     # Both exist or neither: a claim without any supporting or refuting passage has no SR, and its pair leaves N.
     ratios_of_claims["rr"] = 1 - ratios_of_claims["sr"]
-    ratios_of_claims["status"] = gathered(status, of, n)
+    ratios_of_claims["status"] = combine_status(status, of, n)
     return ratios_of_claims
 
 
@@ -81,25 +99,25 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
     # A claim may be undefined although every stance is known. Then no label by the judge is missing.
     lost = original["n_missing"].to_numpy() + counter["n_missing"].to_numpy()
     status[lost == 0] = 0
-    why = f"{NO_EVIDENCE} on one side"
+    reason = f"{NO_EVIDENCE} on one side"
     # A pair may still become defined while a passage that could decide this has not been judged.
     waits = np.isnan(bias) & (status == NOT_JUDGED_CODE)
     defined = np.where(waits, np.nan, (~np.isnan(bias)).astype(np.float64))
     scores = [
-        scored(
+        score_values(
             f"sr_{side}",
             who,
             table["sr"].reindex(pairs[side]).to_numpy(dtype=np.float64),
-            why=NO_EVIDENCE,
+            reason=NO_EVIDENCE,
             bounds=SHARE,
         )
         for side in ("original", "counter")
     ]
     scores += [
         # The paper's CR is unsigned, so two opposite biases do not cancel. The signed mean beside it shows the direction.
-        scored("cr", who, np.abs(bias), status, why=why, bounds=SHARE),
-        scored("signed_cr", who, bias, status, why=why, bounds=(-1.0, 1.0)),
-        scored("defined_pairs", who, defined, status),
+        score_values("cr", who, np.abs(bias), status, reason=reason, bounds=SHARE),
+        score_values("signed_cr", who, bias, status, reason=reason, bounds=(-1.0, 1.0)),
+        score_values("defined_pairs", who, defined, status),
     ]
     stance = [f"n_{name}" for name in STANCES]
     known = (original[stance].to_numpy() + counter[stance].to_numpy()).sum(axis=1)
@@ -113,8 +131,8 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
     ]
     if "document" in stances.columns:
         shared = _overlap(pairs, _stage(stances, stage))
-        scores.append(scored("overlap", who, shared, why="both lists are empty", bounds=SHARE))
-    return [score.named(f"{score.measure}[{stage}]") for score in scores]
+        scores.append(score_values("overlap", who, shared, reason="both lists are empty", bounds=SHARE))
+    return [score.rename(f"{score.measure}[{stage}]") for score in scores]
 
 
 def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
@@ -126,7 +144,7 @@ def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
             continue
         name, stage = before.measure.rstrip("]").split("[")
         later = other.measure.rstrip("]").split("[")[1]
-        scores.append(paired(f"{name}_change[{stage} to {later}]", before, other, lambda a, b: b - a))
+        scores.append(score_pair(f"{name}_change[{stage} to {later}]", before, other, lambda a, b: b - a))
     return scores
 
 
@@ -144,8 +162,8 @@ def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:
     biased = np.where(unknown, np.nan, (both == 1).all(axis=1))
     valid = np.where(off, 0.0, np.where(unknown, np.nan, 1.0))
     return [
-        scored("cbr", who, biased, status, why="one of the answers is not valid"),
-        scored("valid_pairs", who, valid, status),
+        score_values("cbr", who, biased, status, reason="one of the answers is not valid"),
+        score_values("valid_pairs", who, valid, status),
     ]
 
 
@@ -180,7 +198,9 @@ def _per_claim(pairs: pd.DataFrame, table: pd.DataFrame) -> Score:
     stance = table[[f"n_{name}" for name in STANCES]].to_numpy(dtype=np.float64)
     share = ratio(stance[:, STANCES.index("neutral")], stance.sum(axis=1))
     status = table["status"].to_numpy().astype(np.int8)
-    return scored("neutral_share_per_claim", _claims(pairs), share, status, why="no passage", bounds=SHARE)
+    return score_values(
+        "neutral_share_per_claim", _claims(pairs), share, status, reason="no passage", bounds=SHARE
+    )
 
 
 def _overlap(pairs: pd.DataFrame, some: pd.DataFrame) -> FloatArray:
@@ -206,7 +226,7 @@ def _supports(pairs: pd.DataFrame, answers: pd.DataFrame) -> tuple[FloatArray, B
     and each pair's status.
     """
     who = units(answers, "answers", "claim_id")
-    given = coded(column(answers, "label", "answers"), _ANSWERS, "answer")
+    given = encode_labels(column(answers, "label", "answers"), _ANSWERS, "answer")
     status = statuses(answers, ~np.isnan(given))
     invalid = np.zeros(len(given), dtype=bool)
     if "valid" in answers.columns:

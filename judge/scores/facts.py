@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.score import Score, Units, scored
+from judge.scores.score import Score, Units, score_values
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import FloatArray
 
@@ -59,9 +59,10 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
         undefined="one of the judges has no verdict at all",
         notes=notes,
     )
-    share = scored("ineligible_by_all", who, ineligible, why="eligibility unknown", notes=notes[:1])
+    share = score_values("ineligible_by_all", who, ineligible, reason="eligibility unknown", notes=notes[:1])
     values = [
-        scored(f"factuality[{name}]", who, accurate[:, j], why="no verdict") for j, name in enumerate(judges)
+        score_values(f"factuality[{name}]", who, accurate[:, j], reason="no verdict")
+        for j, name in enumerate(judges)
     ]
     return [every, share, *values]
 
@@ -72,7 +73,7 @@ def _everyone(judges: Mapping[str, Pair]) -> Units:
     ids = pd.Index(np.concatenate([units.ids.to_numpy() for units in every]))
     questions = np.concatenate([units.questions[units.clusters] for units in every])
     first = ~ids.duplicated()
-    return Units.of(ids[first].to_numpy(), questions[first])
+    return Units.build(ids[first].to_numpy(), questions[first])
 
 
 def _on(score: Score, who: Units) -> FloatArray:

@@ -11,8 +11,8 @@ Tables (see `judge.scores.columns`):
 import numpy as np
 import pandas as pd
 
-from judge.scores.columns import Parts, coded, column, empty, flags, statuses, units
-from judge.scores.score import NOT_JUDGED_CODE, SHARE, Score, StatusArray, Units, scored
+from judge.scores.columns import Parts, column, empty, encode_labels, flags, statuses, units
+from judge.scores.score import NOT_JUDGED_CODE, SHARE, Score, StatusArray, Units, score_values
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import FloatArray
 
@@ -40,7 +40,7 @@ def ragas(answers: pd.DataFrame, claims: pd.DataFrame) -> Score:
     who, share, _, status = _shares(answers, claims)
     # An empty answer is a failure of the system. An answer without claims is not: RAGAS divides by their number.
     share, status = np.where(empty(answers), 0.0, share), np.where(empty(answers), 0, status).astype(np.int8)
-    return scored("ragas_faithfulness", who, share, status, why=NO_CLAIM, bounds=SHARE)
+    return score_values("ragas_faithfulness", who, share, status, reason=NO_CLAIM, bounds=SHARE)
 
 
 GAMMA = 10
@@ -59,7 +59,7 @@ def factscore(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
     facts_per_answer     mean N over the answers that respond
     """
     who, share, n, status = _shares(answers, claims)
-    abstained = _abstained(answers)
+    abstained = _mark_abstained(answers)
     # An answer without facts also has no share. The 1 only keeps the division defined.
     long_enough = np.maximum(n, 1.0)
     penalty = np.where(n > GAMMA, 1.0, np.exp(1 - GAMMA / long_enough))
@@ -70,12 +70,16 @@ def factscore(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
     share, n = np.where(unknown, np.nan, share), np.where(unknown, np.nan, n)
     status = np.where(unknown & (status == 0), NOT_JUDGED_CODE, status).astype(np.int8)
     kept = [
-        scored("factscore", who, share * penalty, status, why=NO_CLAIM, notes=note, bounds=SHARE),
-        scored("factscore_unpenalised", who, share, status, why=NO_CLAIM, bounds=SHARE),
-        scored("facts_per_answer", who, np.where(np.isnan(share) & (n > 0), np.nan, n), status, why=NO_CLAIM),
+        score_values("factscore", who, share * penalty, status, reason=NO_CLAIM, notes=note, bounds=SHARE),
+        score_values("factscore_unpenalised", who, share, status, reason=NO_CLAIM, bounds=SHARE),
+        score_values(
+            "facts_per_answer", who, np.where(np.isnan(share) & (n > 0), np.nan, n), status, reason=NO_CLAIM
+        ),
     ]
-    answered = [score.where(responds | unknown) for score in kept]
-    ratio_ = scored("respond_ratio", who, np.where(unknown, np.nan, responds), why="abstention not judged")
+    answered = [score.restrict(responds | unknown) for score in kept]
+    ratio_ = score_values(
+        "respond_ratio", who, np.where(unknown, np.nan, responds), reason="abstention not judged"
+    )
     return [*answered[:2], ratio_, answered[2]]
 
 
@@ -83,16 +87,16 @@ def _shares(answers: pd.DataFrame, claims: pd.DataFrame) -> tuple[Units, FloatAr
     """Return each answer's share of entailed claims (nan: no claim, or an unlabelled one), its number of claims, and its status."""
     who = units(answers, "answers")
     claim_parts = Parts(claims, "claims", who, "answers", "answer_id")
-    label = coded(column(claims, "label", "claims"), _ENTAILS, "claim support", fold=True)
+    label = encode_labels(column(claims, "label", "claims"), _ENTAILS, "claim support", fold=True)
     status = claim_parts.status(statuses(claims, ~np.isnan(label)))
-    expected = claim_parts.expected(answers, "n_claims")
+    expected = claim_parts.count_expected(answers, "n_claims")
     # A share over the labelled claims alone would drop the claims that the judge found hard.
     complete = claim_parts.count(~np.isnan(label)) == expected
     status = np.where((status == 0) & ~complete, NOT_JUDGED_CODE, status).astype(np.int8)
     return who, np.where(complete, ratio(claim_parts.count(label == 1), expected), np.nan), expected, status
 
 
-def _abstained(answers: pd.DataFrame) -> FloatArray:
+def _mark_abstained(answers: pd.DataFrame) -> FloatArray:
     nothing = empty(answers)
     if "abstained" not in answers.columns:
         return nothing.astype(np.float64)

@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.columns import Parts, coded, column, empty, flags, replied, statuses, units
-from judge.scores.score import NOT_JUDGED_CODE, STATUSES, Score, StatusArray, Units, scored, share
+from judge.scores.columns import Parts, column, empty, encode_labels, flags, mask_replied, statuses, units
+from judge.scores.score import NOT_JUDGED_CODE, STATUSES, Score, StatusArray, Units, score_values, share
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Status
@@ -80,10 +80,10 @@ def factuality(
     notes: tuple[str, ...] = rule if unparsed == "facts" else ()
     n_empty = int((nothing & answerable).sum())
     notes += (f"{n_empty} empty or missing answers count as failures",) if n_empty else ()
-    scores = [scored("eligibility", who, eligible, eligible_status, notes=notes)]
+    scores = [score_values("eligibility", who, eligible, eligible_status, notes=notes)]
     if full is None:
-        return [score.where(answerable) for score in scores]
-    grounds = {"factuality": (*_grounded(who, answers, full, unparsed, nothing), notes)}
+        return [score.restrict(answerable) for score in scores]
+    grounds = {"factuality": (*_mark_grounded(who, answers, full, unparsed, nothing), notes)}
     if relevant is not None:
         raf_scores = _relevant(who, answers, full, relevant, unparsed, nothing)
         raf_notes = (*notes, f"relevant passages: {relevant_set}")
@@ -94,13 +94,15 @@ def factuality(
         # nan * 0 is nan, so both must be known.
         both[name] = eligible * grounded
         scores += [
-            scored(f"unadjusted_{name}", who, grounded, status, notes=said),
-            scored(name, who, both[name], one_status, notes=said),
+            score_values(f"unadjusted_{name}", who, grounded, status, notes=said),
+            score_values(name, who, both[name], one_status, notes=said),
         ]
     if relevant is not None:
         gap = both["factuality"] - both["raf"]
-        scores.append(scored("over_summarisation_gap", who, gap, one_status, notes=said, bounds=(0.0, 1.0)))
-    return [score.where(answerable) for score in scores]
+        scores.append(
+            score_values("over_summarisation_gap", who, gap, one_status, notes=said, bounds=(0.0, 1.0))
+        )
+    return [score.restrict(answerable) for score in scores]
 
 
 def deflection(answers: pd.DataFrame) -> list[Score]:
@@ -110,15 +112,15 @@ def deflection(answers: pd.DataFrame) -> list[Score]:
     missing answer says nothing, and is not a deflection.
     """
     who = units(answers, "answers")
-    declined = coded(column(answers, "deflection", "answers"), DEFLECTED, "deflection")
+    declined = encode_labels(column(answers, "deflection", "answers"), DEFLECTED, "deflection")
     # An answer declines only if it says so. If silence counted, it would raise the true-positive rate for free.
     declined[empty(answers)] = 0.0
     status = statuses(answers, ~np.isnan(declined), "deflection_status")
-    score = scored("deflection", who, declined, status)
+    score = score_values("deflection", who, declined, status)
     answerable = _answerable(answers)
     return [
-        score.where(~answerable, "deflection_true_positive_rate"),
-        score.where(answerable, "deflection_false_positive_rate"),
+        score.restrict(~answerable, "deflection_true_positive_rate"),
+        score.restrict(answerable, "deflection_false_positive_rate"),
     ]
 
 
@@ -126,7 +128,7 @@ def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score
     """Return the share of each label among the sentences of answerable rows, and the share that is supported or no_rad."""
     lines = Parts(sentences, "sentences", units(answers, "answers"), "answers", "answer_id")
     labels = column(sentences, "label", "sentences")
-    code = coded(labels, {name: float(i) for i, name in enumerate(GROUNDING)}, "grounding")
+    code = encode_labels(labels, {name: float(i) for i, name in enumerate(GROUNDING)}, "grounding")
     status = statuses(sentences, ~np.isnan(code))
     # All five scores share these rows, with one column per label.
     rows = (code[:, None] == np.arange(len(GROUNDING))).astype(np.float64)
@@ -142,7 +144,7 @@ def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score
         return ratio(sums[:, grounded].sum(axis=1), sums[:, -1])
 
     scores.append(Score("sentence_grounded", lines.units, rows, either, status, binary=True))
-    return scores if answerable.all() else [score.where(answerable) for score in scores]
+    return scores if answerable.all() else [score.restrict(answerable) for score in scores]
 
 
 def relevant_passages(passages: pd.DataFrame, relevant_set: RelevantSet = "answer") -> FloatArray:
@@ -156,7 +158,9 @@ def relevant_passages(passages: pd.DataFrame, relevant_set: RelevantSet = "answe
     if relevant_set not in _COUNTED_IN:
         raise BadInput(f"unknown relevant set '{relevant_set}'; available: answer, answer+related and marked")
     inside = _COUNTED_IN[relevant_set]
-    return coded(column(passages, "label", "passages"), {c: float(c in inside) for c in CLASSES}, "relevance")
+    return encode_labels(
+        column(passages, "label", "passages"), {c: float(c in inside) for c in CLASSES}, "relevance"
+    )
 
 
 def density(
@@ -166,7 +170,7 @@ def density(
     """Return the relevance density of each item: "low", "medium" or "high"; None if no passage has a label.
 
     The density is the share of relevant passages among those with a label: low < 1/3, medium < 2/3, else high. Use it with
-    `judge.scores.score.by_stratum`.
+    `judge.scores.score.split_by_stratum`.
     """
     relevant = pd.Series(relevant_passages(passages, relevant_set))
     shares = relevant.groupby(column(passages, "item_id", "passages").to_numpy()).mean()
@@ -189,12 +193,12 @@ def _answerable(answers: pd.DataFrame) -> BoolArray:
 def _eligible(
     answers: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray
 ) -> tuple[FloatArray, StatusArray]:
-    eligible = coded(column(answers, "eligibility", "answers"), ELIGIBLE, "eligibility")
+    eligible = encode_labels(column(answers, "eligibility", "answers"), ELIGIBLE, "eligibility")
     # An empty answer fails regardless of the judge, because a lenient judge must not rescue it.
     eligible[nothing] = 0.0
     status = statuses(answers, ~np.isnan(eligible), "eligibility_status")
     if unparsed == "facts":
-        eligible = np.where(replied(status), 1.0, eligible)
+        eligible = np.where(mask_replied(status), 1.0, eligible)
     return eligible, status
 
 
@@ -235,7 +239,7 @@ def _relevant(
     nothing: BoolArray,
 ) -> tuple[FloatArray, StatusArray]:
     """Return R_i: computed like F_i, against the relevant passages; if there are none, 1 iff all sentences are no_rad in `full`."""
-    grounded, status = _grounded(who, answers, relevant, unparsed, nothing)
+    grounded, status = _mark_grounded(who, answers, relevant, unparsed, nothing)
     if "n_relevant" not in answers.columns:
         return grounded, status
     none = answers["n_relevant"].to_numpy(dtype=np.float64, na_value=np.nan) == 0
@@ -243,21 +247,21 @@ def _relevant(
     # No relevant passage can support a sentence here, so only sentences that need no support count. No judge is
     # called.
     needs = full.assign(label=full["label"].map(words).astype(object).where(full["label"].notna(), None))
-    alone, alone_status = _grounded(who, answers, needs, unparsed, nothing)
+    alone, alone_status = _mark_grounded(who, answers, needs, unparsed, nothing)
     return np.where(none, alone, grounded), np.where(none, alone_status, status).astype(np.int8)
 
 
-def _grounded(
+def _mark_grounded(
     who: Units, answers: pd.DataFrame, sentences: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray
 ) -> tuple[FloatArray, StatusArray]:
     """Return 1 / 0 / nan for each answer, with its status; an answer that is empty or has no sentence gets 0."""
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
-    label = coded(column(sentences, "label", "sentences"), GROUNDED, "grounding")
+    label = encode_labels(column(sentences, "label", "sentences"), GROUNDED, "grounding")
     status = statuses(sentences, ~np.isnan(label))
     if unparsed == "facts":
         # FACTS: a reply that cannot be parsed is not grounded. A call that failed stays missing.
-        label = np.where(replied(status), 0.0, label)
-    expected = lines.expected(answers, "n_sentences")
+        label = np.where(mask_replied(status), 0.0, label)
+    expected = lines.count_expected(answers, "n_sentences")
     # Without the column, an answer without rows is not judged yet, and not empty.
     blank = nothing | (expected == 0) if "n_sentences" in answers.columns else nothing
     # One unsupported sentence decides an answer: scoring answers labelled in part would bias the mean down.

@@ -57,7 +57,7 @@ def _compare_field(store: Store, task: Task, run_id: str, field_name: str) -> Fi
     counts = relation.counts(store.conn, run_id, field_name)
     labels = {v: counts.get(v, 0) for v in domain} if domain else dict(counts)
     result = FieldResult(field_name, level, labels)
-    given = relation.judged_values(store.conn, run_id, GOLD, field_name)
+    given = relation.read_judged_values(store.conn, run_id, GOLD, field_name)
     # Gold labels may be words that the task does not declare. Counting them distinguishes a missing --map-label from
     # missing gold.
     result.outside = dict(Counter(v for v in given if domain and v not in domain))
@@ -72,7 +72,7 @@ def _compare_field(store: Store, task: Task, run_id: str, field_name: str) -> Fi
     else:
         scope = Scope(field_name, task.name, annotators=(run_id, GOLD))
         panel = read_panel(store, scope, distributions=False)
-        panel = panel.renamed({panel.judges[0]: JUDGE})
+        panel = panel.rename({panel.judges[0]: JUDGE})
         wanted = [*MEASURES, "cohen_kappa:quadratic"] if level == "ordinal" else list(MEASURES)
         # If no look has opened the sealed test for this run, the test is left out, and a note says so.
         notes = tuple(text for text in panel.notes if code_of(text) == "closed")

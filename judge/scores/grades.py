@@ -13,12 +13,12 @@ WORDS: Mapping[str, Mapping[str, int]] = {
 
 
 def grades_of(task: Task, field: str | None = None, given: Mapping[str, str] | None = None) -> dict[str, int]:
-    """Return the grade of each label of the task's `field`, or of the first of its fields that has grades (see `graded_field`).
+    """Return the grade of each label of the task's `field`, or of the first of its fields that has grades (see `find_graded_field`).
 
     `given` maps labels that are neither numbers nor known words to grades. Raises UsageError for labels
     without a grade, and for labels in `given` that the field does not have.
     """
-    field = field or graded_field(task, given)
+    field = field or find_graded_field(task, given)
     if field not in task.fields:
         raise UsageError(f"{task.name} has no field '{field}'; available: {', '.join(task.fields)}")
     domain = task.domain(field)
@@ -34,7 +34,7 @@ def grades_of(task: Task, field: str | None = None, given: Mapping[str, str] | N
     return grades
 
 
-def graded_field(task: Task, given: Mapping[str, str] | None = None) -> str:
+def find_graded_field(task: Task, given: Mapping[str, str] | None = None) -> str:
     """Return the first field (possibly a derived one) whose labels are whole numbers or known words. Raises UsageError if there
     is none."""
     if given:

@@ -1,7 +1,7 @@
 """MIRAGE: does the model still use the oracle passage if noise is shown with it?
 
 Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Generation Evaluation", 2025 (arXiv
-2504.17137) and its repository. For retrieval measures see `judge.scores.retrieval.at`, which supports both ideal orders for NDCG.
+2504.17137) and its repository. For retrieval measures see `judge.scores.retrieval.score_at`, which supports both ideal orders for NDCG.
 """
 
 import re
@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.columns import column, flags, statuses, unanswered, units
-from judge.scores.score import SHARE, STATUSES, Score, StatusArray, Units, Value, scored, share
+from judge.scores.columns import column, flags, mask_unanswered, statuses, units
+from judge.scores.score import SHARE, STATUSES, Score, StatusArray, Units, Value, score_values, share
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 
@@ -81,7 +81,7 @@ def _lower_case(
             yield "", []
 
 
-def aligned(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame:
+def align_conditions(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame:
     """Join the tables of the three conditions by question, never by position.
 
     Each has unit_id (the question), correct (1 / 0 / None) and, optionally, question_id, status and f1 (token F1).
@@ -151,7 +151,7 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
     ]
 
 
-def alone(table: pd.DataFrame, condition: str) -> list[Score]:
+def score_alone(table: pd.DataFrame, condition: str) -> list[Score]:
     """Return accuracy and mean token F1 of one condition on its questions, if the other conditions have no outputs.
 
     table: unit_id, question_id, correct, status and f1. The names are those of `adaptability`.
@@ -163,8 +163,8 @@ def alone(table: pd.DataFrame, condition: str) -> list[Score]:
     overlap = np.where(np.isnan(correct), np.nan, np.nan_to_num(table["f1"].to_numpy(dtype=np.float64)))
     note = (f"on the questions of the condition '{condition}'",)
     return [
-        scored(f"accuracy_{condition}", who, correct, status, notes=note),
-        scored(f"token_f1_{condition}", who, overlap, status, notes=note, bounds=SHARE),
+        score_values(f"accuracy_{condition}", who, correct, status, notes=note),
+        score_values(f"token_f1_{condition}", who, overlap, status, notes=note, bounds=SHARE),
     ]
 
 
@@ -173,7 +173,7 @@ def _failures_wrong(table: pd.DataFrame, name: str) -> tuple[FloatArray, StatusA
     correct = flags(column(table, name, "answers"), name)
     status = statuses(table, ~np.isnan(correct), f"{name}_status")
     # A question that the system did not answer is wrong. A call that failed is missing data, not the system's fault.
-    failed = unanswered(status)
+    failed = mask_unanswered(status)
     return np.where(failed, 0.0, correct), np.where(failed, 0, status).astype(np.int8)
 
 
@@ -184,10 +184,10 @@ def _overlap(
     for name in CONDITIONS:
         if f"{name}_f1" not in table.columns:
             continue
-        # As in `alone`: no answer has no token in common.
+        # As in `score_alone`: no answer has no token in common.
         values = np.nan_to_num(table[f"{name}_f1"].to_numpy(dtype=np.float64, na_value=np.nan))
         values[unknown] = np.nan
-        overlaps.append(scored(f"token_f1_{name}", who, values, status, notes=notes, bounds=SHARE))
+        overlaps.append(score_values(f"token_f1_{name}", who, values, status, notes=notes, bounds=SHARE))
     return overlaps
 
 

@@ -8,8 +8,8 @@ Tables (see `judge.scores.columns`):
 import numpy as np
 import pandas as pd
 
-from judge.scores.columns import Parts, coded, column, empty, statuses, units
-from judge.scores.score import NOT_JUDGED_CODE, SHARE, Score, scored
+from judge.scores.columns import Parts, column, empty, encode_labels, statuses, units
+from judge.scores.score import NOT_JUDGED_CODE, SHARE, Score, score_values
 from judge.stats.coefficients import ratio
 
 SUPPORT = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
@@ -47,11 +47,13 @@ def trec(answers: pd.DataFrame, assignments: pd.DataFrame) -> list[Score]:
         status = np.where(nothing, 0, np.where(incomplete, NOT_JUDGED_CODE, status)).astype(np.int8)
         total = sum((weights[name] * numbers[name] for name in weights), np.zeros(len(who)))
         for form, codes in (("_strict", STRICT), ("", SUPPORT)):
-            support = parts.total(weight * coded(table["label"], codes, "nugget assignment"))
+            support = parts.total(weight * encode_labels(table["label"], codes, "nugget assignment"))
             # For a topic without a vital nugget, this divides by zero and gives no value. The authors' package counts
             # it as 0.
             values = np.where(status == 0, ratio(np.where(nothing, 0.0, support), total), np.nan)
             scores.append(
-                scored(f"nugget_{measure}{form}", who, values, status, why="no vital nugget", bounds=SHARE)
+                score_values(
+                    f"nugget_{measure}{form}", who, values, status, reason="no vital nugget", bounds=SHARE
+                )
             )
     return scores

@@ -37,13 +37,13 @@ class Published:
         return asdict(self)
 
 
-def published(paper: str) -> list[Published]:
+def read_published(paper: str) -> list[Published]:
     """Return the printed numbers of a paper (garage, raguard, confirmation, mirage)."""
-    return [p for p in all_published() if p.paper == paper]
+    return [p for p in read_all_published() if p.paper == paper]
 
 
 @cache
-def all_published() -> tuple[Published, ...]:
+def read_all_published() -> tuple[Published, ...]:
     """Return the printed numbers of all papers, in the order of the file."""
     text = files("judge.scores").joinpath("published.yaml").read_text("utf-8")
     return tuple(number for table in yaml.safe_load(text) for number in _numbers(**table))

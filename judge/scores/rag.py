@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from judge.scores.columns import Parts, coded, column, empty, statuses, units
+from judge.scores.columns import Parts, column, empty, encode_labels, statuses, units
 from judge.scores.score import (
     NO_ANSWER_CODE,
     NOT_JUDGED_CODE,
@@ -29,7 +29,7 @@ from judge.scores.score import (
     StatusArray,
     Units,
     harmonic,
-    scored,
+    score_values,
 )
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
@@ -54,8 +54,8 @@ class _Labels:
     status: StatusArray
 
     @classmethod
-    def of(cls, table: pd.DataFrame, name: str, codes: dict[str, float], kind: str) -> "_Labels":
-        values = coded(column(table, name, kind), codes, name)
+    def from_table(cls, table: pd.DataFrame, name: str, codes: dict[str, float], kind: str) -> "_Labels":
+        values = encode_labels(column(table, name, kind), codes, name)
         return cls(values, statuses(table, ~np.isnan(values), f"{name}_status"))
 
 
@@ -99,10 +99,10 @@ class _Shares:
         # no value.
         values = np.where(self.nothing & better & self.has, 0.0, values)
         status = np.where(self.nothing & self.has, 0 if better else NO_ANSWER_CODE, status).astype(np.int8)
-        return scored(name, self.who, values, status, why=self.why, bounds=SHARE)
+        return score_values(name, self.who, values, status, reason=self.why, bounds=SHARE)
 
 
-def of_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
+def score_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
     """Return the measures of the claims that answers make.
 
     faithfulness    supported / claims
@@ -117,11 +117,13 @@ def of_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
     """
     who = units(answers, "answers")
     parts = Parts(claims, "claims", who, "answers", "answer_id")
-    expected = parts.expected(answers, "n_claims")
-    supported = _Labels.of(claims, "supported", ENTAILMENT, "claims")
-    correct = _Labels.of(claims, "correct", ENTAILMENT, "claims")
+    expected = parts.count_expected(answers, "n_claims")
+    supported = _Labels.from_table(claims, "supported", ENTAILMENT, "claims")
+    correct = _Labels.from_table(claims, "correct", ENTAILMENT, "claims")
     # RAGChecker's noise is a claim that one passage entails. A claim that only several passages together entail is neither.
-    sources = {wanted: _Labels.of(claims, "source", codes, "claims") for wanted, codes in SOURCES.items()}
+    sources = {
+        wanted: _Labels.from_table(claims, "source", codes, "claims") for wanted, codes in SOURCES.items()
+    }
     nothing = empty(answers)
     # A missing answer has no list of passages, so its passages are unknown. It still counts as a failure.
     given = (column(answers, "n_contexts", "answers").to_numpy(np.float64, na_value=0) > 0) | nothing
@@ -146,7 +148,7 @@ def of_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
     ]
 
 
-def of_references(answers: pd.DataFrame, references: pd.DataFrame) -> list[Score]:
+def score_references(answers: pd.DataFrame, references: pd.DataFrame) -> list[Score]:
     """Return the measures of the claims that a correct answer makes, i.e. the reference claims.
 
     claim_recall         stated / reference claims
@@ -156,8 +158,8 @@ def of_references(answers: pd.DataFrame, references: pd.DataFrame) -> list[Score
     who = units(answers, "answers")
     parts = Parts(references, "reference claims", who, "answers", "answer_id")
     expected = column(answers, "n_references", "answers").to_numpy(np.float64, na_value=0)
-    stated = _Labels.of(references, "stated", STATED, "reference claims")
-    retrieved = _Labels.of(references, "retrieved", ENTAILMENT, "reference claims")
+    stated = _Labels.from_table(references, "stated", STATED, "reference claims")
+    retrieved = _Labels.from_table(references, "retrieved", ENTAILMENT, "reference claims")
     nothing = empty(answers)
     there = expected > 0
     given = (column(answers, "n_contexts", "answers").to_numpy(np.float64, na_value=0) > 0) | nothing
@@ -182,11 +184,13 @@ def claim_f1(precision: Score, recall: Score) -> Score:
     precisions, two = precision.rows[:, 0], recall.rows[:, 0]
     assert precision.status is not None and recall.status is not None
     status = np.where(precision.status != 0, precision.status, recall.status).astype(np.int8)
-    why = "no claim, or no reference"
-    return scored("claim_f1", precision.units, harmonic(precisions, two), status, why=why, bounds=SHARE)
+    reason = "no claim, or no reference"
+    return score_values(
+        "claim_f1", precision.units, harmonic(precisions, two), status, reason=reason, bounds=SHARE
+    )
 
 
-def of_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
+def score_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
     """Return the measures of the passages that answers were given.
 
     context_precision         relevant / passages. RAGChecker counts a passage that entails any reference claim; here it must
@@ -196,7 +200,7 @@ def of_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
     who = units(answers, "answers")
     parts = Parts(contexts, "passages", who, "answers", "answer_id")
     expected = column(answers, "n_contexts", "answers").to_numpy(np.float64, na_value=0)
-    relevant = _Labels.of(contexts, "relevant", RELEVANT, "passages")
+    relevant = _Labels.from_table(contexts, "relevant", RELEVANT, "passages")
     nothing = empty(answers)
     reference = column(answers, "has_reference", "answers").to_numpy(dtype=bool)
     has = ((expected > 0) | nothing) & reference
@@ -211,8 +215,8 @@ def of_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
     precisions = precision.rows[:, 0]
     # An empty answer has 0 regardless of its passages, as in all measures for which greater is better.
     values = np.where(np.isnan(precisions) | nothing, precisions, ranked)
-    second = scored(
-        "context_precision_ranked", who, values, precision.status, why=precision.why, bounds=SHARE
+    second = score_values(
+        "context_precision_ranked", who, values, precision.status, reason=precision.why, bounds=SHARE
     )
     return [precision, second]
 
@@ -220,9 +224,9 @@ def of_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
 def answer_relevancy(answers: pd.DataFrame) -> Score:
     """Return RAGAS's answer relevancy without a value, because it compares embeddings and cannot be computed from labels."""
     who = units(answers, "answers")
-    return scored(
+    return score_values(
         "answer_relevancy",
         who,
         np.full(len(who), np.nan),
-        why="left out, because it needs an embedding model",
+        reason="left out, because it needs an embedding model",
     )

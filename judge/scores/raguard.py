@@ -29,9 +29,9 @@ import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores import retrieval
-from judge.scores.columns import coded, column, counts, positions, statuses, unanswered, units
-from judge.scores.compare import combined
-from judge.scores.score import NOT_JUDGED_CODE, Score, Units, scored
+from judge.scores.columns import column, counts, encode_labels, mask_unanswered, positions, statuses, units
+from judge.scores.compare import combine_scores
+from judge.scores.score import NOT_JUDGED_CODE, Score, Units, score_values
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 
@@ -48,8 +48,8 @@ def roles(exam: pd.Series, gold: pd.Series) -> pd.Series:
     """Return the role of each document: supporting if the exam's answer is the gold verdict, misleading if it is the
     opposite, irrelevant if the document does not contribute; None without a label or a gold verdict.
     """
-    right = coded(exam, {**dict.fromkeys(_NOTHING, _OUTSIDE), **_TRUTH}, "exam")
-    truth = coded(gold, _TRUTH, "claim verdict")
+    right = encode_labels(exam, {**dict.fromkeys(_NOTHING, _OUTSIDE), **_TRUTH}, "exam")
+    truth = encode_labels(gold, _TRUTH, "claim verdict")
     named = np.full(len(right), None, dtype=object)
     known = ~np.isnan(right) & ~np.isnan(truth)
     named[known & (right == truth)] = "supporting"
@@ -92,10 +92,10 @@ def settings(answers: pd.DataFrame) -> dict[str, Setting]:
     (every, off), claims = _accuracy(answers), column(answers, "item_id", "answers").to_numpy()
     settings_by_name = {}
     for name in sorted(rows, key=lambda name: (_ORDER.get(name.split("_")[0], 9), len(name), name)):
-        score = every.where(rows[name], f"accuracy_{name}")
+        score = every.restrict(rows[name], f"accuracy_{name}")
         n = int((off & rows[name]).sum())
         note = f"{n} answers that are outside the options or unreadable count as wrong"
-        settings_by_name[name] = Setting(score.noted(note) if n else score, pd.Index(claims[rows[name]]))
+        settings_by_name[name] = Setting(score.add_notes(note) if n else score, pd.Index(claims[rows[name]]))
     return settings_by_name
 
 
@@ -128,14 +128,14 @@ def drops(settings_by_name: dict[str, Setting]) -> list[Score]:
         note = f"on the {int(shared.sum())} claims that have a value in both settings"
         # The paper compares misleading-only with all claims. If both accuracies are over the same claims, the drop
         # does not depend on the difficulty of the claims.
-        same = score.where((where >= 0) & shared[where]).noted(note)
-        alone = zero.accuracy.where(shared)
+        same = score.restrict((where >= 0) & shared[where]).add_notes(note)
+        alone = zero.accuracy.restrict(shared)
         drops += [
-            combined(f"drop_{name}", [score, zero.accuracy], operator.sub),
-            combined(f"drop_relative_{name}", [score, zero.accuracy], _relative),
-            combined(f"drop_same_claims_{name}", [same, alone], operator.sub),
-            combined(f"drop_relative_same_claims_{name}", [same, alone], _relative),
-            _same_answers(f"drop_same_answers_{name}", setting, zero),
+            combine_scores(f"drop_{name}", [score, zero.accuracy], operator.sub),
+            combine_scores(f"drop_relative_{name}", [score, zero.accuracy], _relative),
+            combine_scores(f"drop_same_claims_{name}", [same, alone], operator.sub),
+            combine_scores(f"drop_relative_same_claims_{name}", [same, alone], _relative),
+            _score_same_answers(f"drop_same_answers_{name}", setting, zero),
         ]
     return drops
 
@@ -156,16 +156,16 @@ def _setting(condition: str) -> str:
 
 def _accuracy(answers: pd.DataFrame) -> tuple[Score, BoolArray]:
     """Return the accuracy over all settings, and a mask of the answers that are outside the options or not readable."""
-    given = coded(column(answers, "label", "answers"), _TRUTH, "answer", fold=True, other=_OUTSIDE)
-    gold = coded(column(answers, "gold", "answers"), _TRUTH, "claim verdict")
+    given = encode_labels(column(answers, "label", "answers"), _TRUTH, "answer", fold=True, other=_OUTSIDE)
+    gold = encode_labels(column(answers, "gold", "answers"), _TRUTH, "claim verdict")
     status = statuses(answers, ~np.isnan(given))
-    off = (given == _OUTSIDE) | unanswered(status)
+    off = (given == _OUTSIDE) | mask_unanswered(status)
     correct = np.where(np.isnan(given), np.nan, given == gold)
     # The paper counts an answer outside the options as wrong, and a refusal must not score better than an error.
     correct[off] = 0.0
     # Without a gold verdict, even a missing answer is neither right nor wrong.
     correct[np.isnan(gold)] = np.nan
-    return scored("accuracy", _claims(answers), correct, status, why="no verdict"), off
+    return score_values("accuracy", _claims(answers), correct, status, reason="no verdict"), off
 
 
 def _claims(answers: pd.DataFrame) -> Units:
@@ -180,12 +180,12 @@ def _relative(score: FloatArray, zero: FloatArray) -> FloatArray:
     return ratio(score - zero, zero)
 
 
-def _same_answers(measure: str, setting: Setting, zero: Setting) -> Score:
+def _score_same_answers(measure: str, setting: Setting, zero: Setting) -> Score:
     where = zero.claims.get_indexer(setting.claims)
     baseline = np.where(where >= 0, zero.accuracy.rows[where, 0], np.nan)
-    score, why = setting.accuracy, "no answer without context"
+    score, reason = setting.accuracy, "no answer without context"
     change = score.rows - baseline[:, None]
-    return replace(score, measure=measure, rows=change, why=why, binary=False)
+    return replace(score, measure=measure, rows=change, why=reason, binary=False)
 
 
 def exam(table: pd.DataFrame, gold: pd.Series, gold_roles: pd.Series) -> list[Score]:
@@ -199,19 +199,19 @@ def exam(table: pd.DataFrame, gold: pd.Series, gold_roles: pd.Series) -> list[Sc
     known = role.notna().to_numpy()
     status = statuses(table, table["label"].notna().to_numpy())
     scores = [
-        scored(
+        score_values(
             f"exam_{name}",
             who,
             np.where(known, role == name, np.nan).astype(float),
             status,
-            why="no gold verdict",
+            reason="no gold verdict",
         )
         for name in ROLES
     ]
     if gold_roles.notna().any():
         compared = known & gold_roles.notna().to_numpy()
         same = np.where(compared, role.to_numpy() == gold_roles.to_numpy(), np.nan).astype(float)
-        scores.append(scored("exam_agreement_with_gold", who, same, status, why="no gold role"))
+        scores.append(score_values("exam_agreement_with_gold", who, same, status, reason="no gold role"))
     return scores
 
 
@@ -228,7 +228,7 @@ def misleading(k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: 
 
     A claim without a ranking has no value. Raises BadInput for a ranked document that is not in `documents`.
     """
-    who, owner, role, claim, document = _joined(k, claims, documents, rankings)
+    who, owner, role, claim, document = _join_rankings(k, claims, documents, rankings)
     n = len(who)
     bad = role[document] == "misleading"
     own_misleading = bad & (owner[document] == claim)
@@ -245,11 +245,11 @@ def misleading(k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: 
     # The paper names neither whose documents count nor over which claims; own/owning first, which alone gives its 100 %.
     for over in ("owning", "all"):
         for whose, values in some.items():
-            score = scored(f"misleading_retrieval_recall@{k}[{whose}/{over}]", who, values, status)
-            scores.append(score.where(owning) if over == "owning" else score)
+            score = score_values(f"misleading_retrieval_recall@{k}[{whose}/{over}]", who, values, status)
+            scores.append(score.restrict(owning) if over == "owning" else score)
     for whose, marked in (("own", own_misleading), ("any", bad)):
         exposure = ratio(counts(claim, n, marked), retrieved)
-        scores.append(scored(f"misleading_exposure@{k}[{whose}]", who, exposure, status))
+        scores.append(score_values(f"misleading_exposure@{k}[{whose}]", who, exposure, status))
     return scores
 
 
@@ -271,12 +271,12 @@ def relevance(
     queries = claims.assign(unit_id=claims["item_id"])
     note = f"relevant: {relevant} documents"
     return [
-        score.named(f"{relevant}_{score.measure}").noted(note)
-        for score in retrieval.at(k, queries, rankings, judged, complete=True)
+        score.rename(f"{relevant}_{score.measure}").add_notes(note)
+        for score in retrieval.score_at(k, queries, rankings, judged, complete=True)
     ]
 
 
-def _joined(
+def _join_rankings(
     k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: pd.DataFrame
 ) -> tuple[Units, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the claims, each document's claim and role, and the claim and document at each of the first k ranks, by position."""
@@ -286,7 +286,7 @@ def _joined(
     files = units(documents.drop(columns="question_id", errors="ignore"), "documents", "document_id")
     owner = who.ids.get_indexer(pd.Index(column(documents, "item_id", "documents").to_numpy()))
     role = role_words(column(documents, "role", "documents")).to_numpy()
-    claim = retrieval.checked(rankings, who)
+    claim = retrieval.check_rankings(rankings, who)
     first = rankings["rank"].to_numpy(dtype=np.float64) <= k
     document = positions(rankings["passage_id"][first], files, "rankings", "documents")
     return who, owner, role, claim[first], document

@@ -19,7 +19,7 @@ import pytrec_eval
 
 from judge.errors import BadInput, UsageError
 from judge.scores.columns import column, positions, units
-from judge.scores.score import NOT_JUDGED_CODE, Score, StatusArray, Units, harmonic, scored
+from judge.scores.score import NOT_JUDGED_CODE, Score, StatusArray, Units, harmonic, score_values
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
 Numbers = IntArray | FloatArray
@@ -32,7 +32,7 @@ _WHOLE = {"nDCG": "ndcg", "AP": "map"}
 """The names of the measures in pytrec_eval, with a depth and without."""
 
 
-def at(
+def score_at(
     k: int,
     queries: pd.DataFrame,
     rankings: pd.DataFrame,
@@ -77,12 +77,12 @@ def at(
         named["ndcg_retrieved"] = topics.with_retrieved_ideal().values(f"ndcg_cut_{k}")
     notes = topics.notes(k)
     return [
-        scored(f"{name}@{k}", topics.who, values, topics.status, why=NONE_RELEVANT, notes=notes)
+        score_values(f"{name}@{k}", topics.who, values, topics.status, reason=NONE_RELEVANT, notes=notes)
         for name, values in named.items()
     ]
 
 
-def by_name(
+def score_by_name(
     names: Sequence[str],
     queries: pd.DataFrame,
     rankings: pd.DataFrame,
@@ -93,7 +93,7 @@ def by_name(
     `P(rel=2)@10` counts passages with a grade of at least 2 as relevant; without `rel` the least relevant grade is 1. nDCG does
     not accept `rel`.
 
-    The queries with a value and the errors are the same as in `at` with `as_trec`. Raises UsageError for an
+    The queries with a value and the errors are the same as in `score_at` with `as_trec`. Raises UsageError for an
     unknown name, and for nDCG with `rel`.
     """
     scores = []
@@ -119,7 +119,9 @@ def by_name(
         else:
             values = topics.values(f"{_CUT[kind]}_{depth}" if depth else _WHOLE[kind])
         notes = topics.notes(int(depth) if depth else None)
-        scores.append(scored(name, topics.who, values, topics.status, why=NONE_RELEVANT, notes=notes))
+        scores.append(
+            score_values(name, topics.who, values, topics.status, reason=NONE_RELEVANT, notes=notes)
+        )
     return scores
 
 
@@ -206,10 +208,10 @@ def _topics(
     missing_is_zero: bool,
 ) -> _Topics:
     who = units(queries, "queries")
-    where = checked(rankings, who)
+    where = check_rankings(rankings, who)
     rank = rankings["rank"].to_numpy(dtype=np.float64)
     # The library sorts by score and breaks ties by name. Minus the rank keeps the order of the file.
-    run = _nested(who, where, rankings["passage_id"], -rank)
+    run = _nest(who, where, rankings["passage_id"], -rank)
     judged = relevance[column(relevance, "grade", "relevance").notna()]
     again = judged.duplicated(["item_id", "passage_id"])
     if again.any():
@@ -217,7 +219,7 @@ def _topics(
         raise BadInput(f"query '{row['item_id']}' has two grades for passage '{row['passage_id']}'")
     of = who.ids.get_indexer(pd.Index(judged["item_id"].to_numpy())).astype(np.int64)
     grades = judged["grade"].to_numpy(dtype=np.int64)
-    qrels = _nested(who, of, column(judged, "passage_id", "relevance"), grades)
+    qrels = _nest(who, of, column(judged, "passage_id", "relevance"), grades)
     ids = [str(name) for name in who.ids]
     # A query without any judged passage says nothing about a ranking: it is left out of every measure.
     has_qrels = np.array([complete or name in qrels for name in ids], dtype=bool)
@@ -234,7 +236,7 @@ def _topics(
     )
 
 
-def checked(rankings: pd.DataFrame, who: Units) -> IntArray:
+def check_rankings(rankings: pd.DataFrame, who: Units) -> IntArray:
     """Check the rankings, and return the position of each row's query.
 
     Raises BadInput if a query is unknown, a rank is not a whole number from 1, or a rank or passage occurs twice in a query.
@@ -257,7 +259,7 @@ def checked(rankings: pd.DataFrame, who: Units) -> IntArray:
     return where
 
 
-def _nested(who: Units, where: IntArray, passage: pd.Series, value: Numbers) -> dict[str, dict[str, Any]]:
+def _nest(who: Units, where: IntArray, passage: pd.Series, value: Numbers) -> dict[str, dict[str, Any]]:
     """Return {query: {passage: value}} with ids as strings, the format that the library takes. Other queries are left out."""
     order = np.argsort(where, kind="stable")
     names = list(map(str, passage.to_numpy(dtype=object)[order].tolist()))

@@ -1,8 +1,8 @@
 """A measure before its interval is computed: the values of its units, clustered by question, and a function of their sums.
 
 All measures in this package are functions of sums over units: a share, a micro-averaged F1, a drop
-from another setting. One class therefore represents them all. `measured` adds the interval (questions are
-resampled), `where` selects a stratum, and `judge.scores.compare` pairs two runs on the same units.
+from another setting. One class therefore represents them all. `measure_score` adds the interval (questions are
+resampled), `restrict` selects a stratum, and `judge.scores.compare` pairs two runs on the same units.
 Intervals depend neither on the order of the rows nor on the names of units and questions.
 """
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from judge.errors import BadInput
 from judge.notes import Note
-from judge.stats.bootstrap import How, IntervalSettings, resample
+from judge.stats.bootstrap import IntervalOptions, IntervalSettings, resample
 from judge.stats.coefficients import ratio
 from judge.stats.estimate import Estimate, about
 from judge.stats.patterns import Tally, collapse
@@ -41,7 +41,7 @@ class Units:
     questions: pd.Index[Any]
 
     @classmethod
-    def of(cls, ids: Column, questions: Column | None = None) -> Units:
+    def build(cls, ids: Column, questions: Column | None = None) -> Units:
         """Build units from one row each; a unit without a question forms its own cluster."""
         names = pd.Series(ids)
         if questions is None:
@@ -89,7 +89,7 @@ SHARE = (0.0, 1.0)
 NOT_JUDGED = "not judged"
 TIED = "tied"
 NO_ANSWER = "no answer"
-# The order matters: a whole has the first reason among those of its parts (`columns.gathered`).
+# The order matters: a whole has the first reason among those of its parts (`columns.combine_status`).
 STATUSES: tuple[str, ...] = (*(s.value for s in Status), TIED, NO_ANSWER, NOT_JUDGED)
 """Reasons why a unit has no label: the status of its judgement, a tie between several judges, no answer by the system under
 test, or no judgement at all."""
@@ -174,7 +174,7 @@ class Score:
         names = [self.why if i == _OK else name for i, name in enumerate(STATUSES)]
         return {name: n for name, n in zip(names, counts, strict=True) if n}
 
-    def where(self, mask: BoolArray, measure: str | None = None) -> Score:
+    def restrict(self, mask: BoolArray, measure: str | None = None) -> Score:
         """Return the same measure on some of the units."""
         return replace(
             self,
@@ -185,32 +185,32 @@ class Score:
             counted=None if self.counted is None else self.counted[mask],
         )
 
-    def named(self, measure: str) -> Score:
+    def rename(self, measure: str) -> Score:
         """Return the score under another name."""
         return replace(self, measure=measure)
 
-    def without_value(self, why: str) -> Score:
+    def drop_values(self, reason: str) -> Score:
         """Return the same measure with no value on any unit, for this reason."""
         rows = np.full_like(self.rows, np.nan)
-        return replace(self, rows=rows, status=None, counted=None, why=why)
+        return replace(self, rows=rows, status=None, counted=None, why=reason)
 
-    def noted(self, *notes: str) -> Score:
+    def add_notes(self, *notes: str) -> Score:
         """Return the score with additional notes."""
         return replace(self, notes=self.notes + notes)
 
-    def measured(
+    def measure_score(
         self,
         *,
         annotators: tuple[str, ...] | None = None,
         field: str | None = None,
         drawn: Resampled | None = None,
-        **how: Unpack[How],
+        **options: Unpack[IntervalOptions],
     ) -> Measure:
         """Return the Measure: value, interval over questions, n_units, n_clusters, coverage, notes, reason.
 
-        `how` has the usual settings: interval, confidence, replicates, seed. For many scores see `measured_all`.
+        `how` has the usual settings: interval, confidence, replicates, seed. For many scores see `measure_all`.
         """
-        settings = IntervalSettings(**how)
+        settings = IntervalSettings(**options)
         used = self.used
         counted = used if self.counted is None else used & self.counted
         n_units = int(counted.sum())
@@ -218,7 +218,7 @@ class Score:
         missing = self._missing(used)
         lost = ", ".join(f"{n} {name}" for name, n in missing.items())
         notes = self.notes + ((Note("no_value", requested=n_asked, missing=missing),) if lost else ())
-        drawn = drawn or Resampled.of(self, settings)
+        drawn = drawn or Resampled.build(self, settings)
         n_clusters = drawn.tally.n_clusters
 
         def reason() -> str:
@@ -247,7 +247,7 @@ class Resampled:
     sums: FloatArray | None
 
     @classmethod
-    def of(cls, score: Score, settings: IntervalSettings) -> Resampled:
+    def build(cls, score: Score, settings: IntervalSettings) -> Resampled:
         """Draw the resamples of a score once. Scores with the same rows and units share them."""
         used = score.used
         tally = _tally(score.rows[used], score.units.clusters[used])
@@ -255,15 +255,15 @@ class Resampled:
         return cls(tally, resample([tally], settings)[0] if wanted else None)
 
 
-def measured_all(
+def measure_all(
     scores: Sequence[Score],
     *,
     annotators: tuple[str, ...] | None = None,
     field: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> list[Measure]:
-    """Return `measured` for each score; those that are functions of the same sums share their resamples."""
-    settings = IntervalSettings(**how)
+    """Return `measure_score` for each score; those that are functions of the same sums share their resamples."""
+    settings = IntervalSettings(**options)
     # Resamples are dropped after the last score that uses them, so that few of them are in memory at once.
     last: dict[tuple[int, int], int] = {_key(score): i for i, score in enumerate(scores)}
     drawn: dict[tuple[int, int], Resampled] = {}
@@ -271,8 +271,8 @@ def measured_all(
     for i, score in enumerate(scores):
         key = _key(score)
         if key not in drawn:
-            drawn[key] = Resampled.of(score, settings)
-        measures.append(score.measured(annotators=annotators, field=field, drawn=drawn[key], **how))
+            drawn[key] = Resampled.build(score, settings)
+        measures.append(score.measure_score(annotators=annotators, field=field, drawn=drawn[key], **options))
         if last[key] == i:
             del drawn[key]
     return measures
@@ -283,13 +283,13 @@ def _key(score: Score) -> tuple[int, int]:
     return id(score.rows), id(score.units)
 
 
-def scored(
+def score_values(
     measure: str,
     units: Units,
     values: FloatArray,
     status: StatusArray | None = None,
     *,
-    why: str = "undefined",
+    reason: str = "undefined",
     notes: tuple[str, ...] = (),
     bounds: tuple[float, float] | None = None,
 ) -> Score:
@@ -297,10 +297,10 @@ def scored(
     known = values[~np.isnan(values)]
     # The exact binomial bound for equal resamples is valid only for 0/1 values.
     binary = bool(((known == 0) | (known == 1)).all())
-    return Score(measure, units, values[:, None], mean, status, why, binary, notes=notes, bounds=bounds)
+    return Score(measure, units, values[:, None], mean, status, reason, binary, notes=notes, bounds=bounds)
 
 
-def by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict[str, list[Score]]:
+def split_by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict[str, list[Score]]:
     """Return each score in each stratum, assigned by the question that a unit belongs to.
 
     `strata` maps a question to its stratum (a dict or a Series). Units of questions that are absent or map to None are
@@ -314,7 +314,7 @@ def by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict[str, 
         named = of.reindex(score.units.questions)
         stratum_of = named.where(named.notna(), "(none)").astype(str).to_numpy()[score.units.clusters]
         for name in pd.unique(stratum_of):
-            result.setdefault(str(name), []).append(score.where(stratum_of == name))
+            result.setdefault(str(name), []).append(score.restrict(stratum_of == name))
     return dict(sorted(result.items(), key=lambda pair: (pair[0] == "(none)", pair[0])))
 
 

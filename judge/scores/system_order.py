@@ -54,7 +54,7 @@ def agreement(
             f"{measure}[{name}]",
             who,
             np.column_stack([*first, *second]),
-            _of_means(function, systems),
+            _apply_to_means(function, systems),
             why="a system has no value",
             undefined=undefined,
             notes=notes,
@@ -63,7 +63,7 @@ def agreement(
     ]
 
 
-def _of_means(
+def _apply_to_means(
     function: Callable[[FloatArray, FloatArray], FloatArray], systems: int
 ) -> Callable[[FloatArray], FloatArray]:
     def value(sums: FloatArray) -> FloatArray:

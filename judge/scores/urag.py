@@ -16,11 +16,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
-from judge.scores.columns import coded, column, flags, unanswered
-from judge.scores.compare import over
-from judge.scores.score import Score, StatusArray, Units, scored
+from judge.scores.columns import column, encode_labels, flags, mask_unanswered
+from judge.scores.compare import divide_by
+from judge.scores.score import Score, StatusArray, Units, score_values
 from judge.stats import reliability
-from judge.stats.conformal import Convention, few_questions, members, thresholds
+from judge.stats.conformal import Convention, members, note_few_questions, thresholds
 from judge.stats.conformal import Score as ConformalScore
 from judge.stats.patterns import n_present
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
@@ -31,7 +31,7 @@ NO_DISTRIBUTION = "no probabilities, or no correct answer"
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """A system's answers to multiple-choice questions; build it with `of`.
+    """A system's answers to multiple-choice questions; build it with `build`.
 
     `probabilities[u, k]` is the probability of option k, 0 if question u has no option k; a row of nan means unknown.
     `available[u, k]` marks the options that exist. `correct[u]` is the correct option, -1 if unknown.
@@ -45,7 +45,7 @@ class Choices:
     status: StatusArray | None = None
 
     @classmethod
-    def of(
+    def build(
         cls,
         units: Units,
         letters: Sequence[str],
@@ -68,7 +68,7 @@ class Choices:
         if there.shape != logits.shape:
             raise BadInput(f"available must have the shape {logits.shape}, not {there.shape}")
         position = {letter: float(k) for k, letter in enumerate(letters)}
-        known = coded(pd.Series(correct, dtype=object), position, "the correct option")
+        known = encode_labels(pd.Series(correct, dtype=object), position, "the correct option")
         codes = np.where(np.isnan(known), -1, known).astype(np.int64)
         absent = (codes >= 0) & ~there[np.arange(len(codes)), codes]
         if absent.any():
@@ -82,7 +82,7 @@ class Choices:
         known: BoolArray = ~np.isnan(self.probabilities).any(axis=1) & (self.correct >= 0)
         return known
 
-    def where(self, mask: BoolArray) -> Choices:
+    def restrict(self, mask: BoolArray) -> Choices:
         """Return the questions that the mask selects."""
         return Choices(
             self.units.take(mask),
@@ -145,7 +145,7 @@ def sets(
     # The guarantee holds only for exchangeable questions. A question that also calibrates is covered by construction.
     if shared:
         raise BadInput(f"question '{min(map(str, shared))}' is in both halves: split by question")
-    fit, used = calibration.where(calibration.known), test.known
+    fit, used = calibration.restrict(calibration.known), test.known
     if not len(fit.units):
         raise BadInput("no calibration question has probabilities and a correct answer")
     sets_by_score, limits = [], []
@@ -176,7 +176,7 @@ def scores(
     made = sets(calibration, test, alpha=alpha, convention=convention, by_class=by_class)
     known, rows = test.known, np.arange(len(test.units))
     n_cal = int(calibration.known.sum())
-    fit = calibration.where(calibration.known)
+    fit = calibration.restrict(calibration.known)
     # A question of a judge's own labels has several units; a question of multiple choice is one.
     n_questions = n_present(fit.units.clusters)
     one_each = n_present(calibration.units.clusters) == len(calibration.units)
@@ -188,19 +188,21 @@ def scores(
         notes.append(f"{lost} calibration {noun} left out: {NO_DISTRIBUTION}")
     if by_class:
         notes.append("each label is calibrated on the units whose true label it is")
-        notes += few_questions(fit.units.clusters, fit.correct, test.letters, alpha)
+        notes += note_few_questions(fit.units.clusters, fit.correct, test.letters, alpha)
     elif np.isinf(made.limits_lac).any():
         notes.append(f"{n_cal} calibration {noun} are too few for alpha {alpha:g}: every set is full")
     else:
-        notes += few_questions(fit.units.clusters, fit.correct, alpha=alpha)
+        notes += note_few_questions(fit.units.clusters, fit.correct, alpha=alpha)
 
     def score(measure: str, values: FloatArray) -> Score:
         kept = np.where(known, values, np.nan)
-        return scored(measure, test.units, kept, test.status, why=NO_DISTRIBUTION, notes=tuple(notes))
+        return score_values(
+            measure, test.units, kept, test.status, reason=NO_DISTRIBUTION, notes=tuple(notes)
+        )
 
     failed = np.zeros(len(known), dtype=bool)
     if test.status is not None:
-        failed = unanswered(test.status) & ~known & (test.correct >= 0)
+        failed = mask_unanswered(test.status) & ~known & (test.correct >= 0)
     # argmax would return the place of a nan.
     filled = np.where(np.isnan(test.probabilities), -1.0, test.probabilities)
     correct = np.maximum(test.correct, 0)
@@ -212,7 +214,9 @@ def scores(
         (f"{int(failed.sum())} questions without an answer count as wrong",) if failed.any() else ()
     )
     return [
-        scored("accuracy", test.units, right, status, why=NO_DISTRIBUTION, notes=(*notes, *failure_notes)),
+        score_values(
+            "accuracy", test.units, right, status, reason=NO_DISTRIBUTION, notes=(*notes, *failure_notes)
+        ),
         score("coverage_lac", covered[0]),
         score("coverage_aps", covered[1]),
         score("coverage", (covered[0] + covered[1]) / 2),
@@ -227,14 +231,15 @@ def scores(
 def per_class(scores: Sequence[Score], test: Choices) -> dict[str, list[Score]]:
     """Return each score over the questions whose correct option is a given letter."""
     return {
-        letter: [score.where(test.correct == k) for score in scores] for k, letter in enumerate(test.letters)
+        letter: [score.restrict(test.correct == k) for score in scores]
+        for k, letter in enumerate(test.letters)
     }
 
 
 def ratios(scores: Sequence[Score], baseline: Sequence[Score]) -> list[Score]:
     """Return the ratio of each score to the score of the model alone, on the questions that both answered (section 4.4)."""
     base = {score.measure: score for score in baseline}
-    return [over(f"{s.measure}_ratio", s, base[s.measure]) for s in scores if s.measure in base]
+    return [divide_by(f"{s.measure}_ratio", s, base[s.measure]) for s in scores if s.measure in base]
 
 
 def split_by_alone(scores: Sequence[Score], alone: Score) -> dict[str, list[Score]]:
@@ -247,7 +252,7 @@ def split_by_alone(scores: Sequence[Score], alone: Score) -> dict[str, list[Scor
         where = alone.units.ids.get_indexer(score.units.ids)
         right = np.where(where >= 0, alone.rows[where, 0], np.nan)
         for name, mask in (("right", right == 1), ("wrong", right == 0), ("unknown", np.isnan(right))):
-            result[f"alone_{name}"].append(score.where(mask))
+            result[f"alone_{name}"].append(score.restrict(mask))
     return result
 
 
@@ -265,17 +270,17 @@ def distractors(table: pd.DataFrame) -> list[Score]:
     valid = flags(column(table, "valid", "distractors"), "valid")
     if table.duplicated(["question_id", "iteration"]).any():
         raise BadInput("a question has two rows for one iteration")
-    everyone = Units.of(question.drop_duplicates())
+    everyone = Units.build(question.drop_duplicates())
     of = everyone.ids.get_indexer(pd.Index(question.to_numpy()))
     options = []
     for i in sorted(set(number.tolist())):
         now, so_far = number == i, number <= i
         tried = everyone.parts_of(everyone.ids[of[now]], of[now])
-        options.append(scored(f"valid_share@{i}", tried, valid[now], why="not checked"))
+        options.append(score_values(f"valid_share@{i}", tried, valid[now], reason="not checked"))
         good, open_ = np.zeros(len(everyone), dtype=bool), np.zeros(len(everyone), dtype=bool)
         good[of[so_far & (valid == 1)]] = True
         open_[of[so_far & np.isnan(valid)]] = True
         # A question with an option that was not checked may be valid: it counts as unknown, not as failed.
         after = np.where(good, 1.0, np.where(open_, np.nan, 0.0))
-        options.append(replace(scored(f"valid_after@{i}", everyone, after), why="not checked"))
+        options.append(replace(score_values(f"valid_after@{i}", everyone, after), why="not checked"))
     return options

@@ -20,10 +20,10 @@ seed gives the same interval.
 
 from judge.stats.aggregate import DawidSkene, dawid_skene, vote
 from judge.stats.alternative import AltTest, alt_test
-from judge.stats.bootstrap import How
+from judge.stats.bootstrap import IntervalOptions
 from judge.stats.classes import Confusion, class_agreement, class_scores, confusion, label_shares
 from judge.stats.continuous import mean, scores_alpha
-from judge.stats.correction import Corrected, corrected_mean
+from judge.stats.correction import Corrected, correct_mean
 from judge.stats.decision import Verdict, curve, verdict
 from judge.stats.estimand import Estimand
 from judge.stats.metrics import METRICS, measures

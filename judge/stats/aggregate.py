@@ -112,7 +112,7 @@ def dawid_skene_counts(counts: FloatArray, weight: FloatArray | None = None) -> 
     votes = counts.sum(axis=1)[labelled]
     flat, w = flat[labelled], weight[labelled]
 
-    def fitted(posterior: FloatArray) -> FloatArray:
+    def fit(posterior: FloatArray) -> FloatArray:
         """Return an array [q, 1 + a q]: the prevalences in the first column, then each annotator's label
         counts by class.
         """
@@ -138,9 +138,9 @@ def dawid_skene_counts(counts: FloatArray, weight: FloatArray | None = None) -> 
         return joint / total, float(w @ (np.log(total) + top)[:, 0])
 
     # EM starts from the votes, not at random: it finds a local maximum, in which labels could be swapped.
-    theta = shares(fitted(votes / votes.sum(axis=1, keepdims=True)))
+    theta = shares(fit(votes / votes.sum(axis=1, keepdims=True)))
     theta, posterior, log_likelihood, steps, converged = _converge(
-        theta, expected, lambda posterior: shares(fitted(posterior)), shares
+        theta, expected, lambda posterior: shares(fit(posterior)), shares
     )
     confusion = theta[:, 1:].reshape(q, n_annotators, q)
     confusion = np.where(confusion.sum(axis=2, keepdims=True) > 0, confusion, np.nan)

@@ -62,14 +62,14 @@ class Alpha:
     pair: bool = False
     least: float = -1.0
 
-    def used(self, patterns: IntArray) -> BoolArray:
+    def mask_used(self, patterns: IntArray) -> BoolArray:
         return pairable(patterns)
 
     def features(self, patterns: IntArray, numbers: FloatArray) -> FloatArray:
         used = pairable(patterns)
         counts = np.where(used[:, None], patterns, 0).astype(np.float64)
         share = np.divide(1.0, counts.sum(axis=1) - 1, out=np.zeros(len(counts)), where=used)
-        if self._by_moments(numbers):
+        if self._uses_moments(numbers):
             return _moments(counts, numbers, share)
         if self.level == "ordinal":
             c, k = np.triu_indices(patterns.shape[1], 1)
@@ -83,7 +83,7 @@ class Alpha:
 
     def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
         _, expected = self._disagreements(sums, numbers)
-        if self._by_moments(numbers):
+        if self._uses_moments(numbers):
             return ratio(expected, np.full(len(sums), (numbers.max() - numbers.min()) ** 2))
         n = sums[:, -len(numbers) :]
         if self.level == "ordinal":
@@ -93,12 +93,12 @@ class Alpha:
         there = (n[:, :, None] > 0) & (n[:, None, :] > 0)
         return ratio(expected, (there * _distance(self.level, numbers)).max(axis=(1, 2)))
 
-    def _by_moments(self, numbers: FloatArray) -> bool:
+    def _uses_moments(self, numbers: FloatArray) -> bool:
         return self.level == "interval" and len(numbers) > COUNTED_LABELS
 
     def _disagreements(self, sums: FloatArray, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the observed and the expected disagreement `[B]`, each per pairable value."""
-        if self._by_moments(numbers):
+        if self._uses_moments(numbers):
             return moment_disagreements(sums)
         q = len(numbers)
         n_label = sums[:, -q:]
@@ -144,7 +144,7 @@ def _moments(counts: FloatArray, numbers: FloatArray, share: FloatArray) -> Floa
     return np.column_stack([2 * (m * squares - s * s) * share, m, s, squares])
 
 
-def halved(numbers: FloatArray) -> FloatArray:
+def scale_down(numbers: FloatArray) -> FloatArray:
     """Divide the numbers by a power of two, so that no square or sum overflows. No precision is lost."""
     largest = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
     scaled: FloatArray = np.ldexp(numbers, -int(np.frexp(largest)[1]))

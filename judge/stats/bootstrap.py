@@ -43,7 +43,7 @@ _CELLS = 1_000_000
 _KEPT_CELLS = 10_000_000
 
 
-class How(TypedDict, total=False):
+class IntervalOptions(TypedDict, total=False):
     """The keyword arguments of every function that computes an interval; see IntervalSettings."""
 
     interval: Method | None
@@ -107,7 +107,7 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
     # interval's width by about 1 %, 1 / sqrt(2 BLOCKS), which is less than the noise of 2,000 replicates.
     if len(count) > BLOCKS:
         dealt = int(count.sum())
-        rows, count = _pooled(rows, count, rng)
+        rows, count = _pool(rows, count, rng)
     n, k = int(count.sum()), len(count)
     if _are_small_integers(rows, n):
         rows = rows.astype(np.float32)
@@ -128,13 +128,13 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
         else:
             weights = np.empty((size, k), dtype=rows.dtype)
             for row in weights:
-                row[:] = np.bincount(row_of[_drawn(rng, n)], minlength=k)
+                row[:] = np.bincount(row_of[_draw(rng, n)], minlength=k)
         sums[start : start + size] = weights @ rows
     edges = np.cumsum([t.rows.shape[1] for t in tallies])[:-1]
     return list(np.split(sums, edges, axis=1))
 
 
-def _drawn(rng: np.random.Generator, n: int) -> NDArray[np.integer]:
+def _draw(rng: np.random.Generator, n: int) -> NDArray[np.integer]:
     return rng.integers(0, n, size=n, dtype=np.uint16 if n <= 2**16 else np.int32)
 
 
@@ -149,10 +149,10 @@ def _lots(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.integer]
     rng = np.random.default_rng(seed)
     # Pooling draws a permutation first. The same draw is made here, so that cached and uncached resamples are equal.
     rng.permutation(dealt)
-    return np.stack([_drawn(rng, n) for _ in range(replicates)])
+    return np.stack([_draw(rng, n) for _ in range(replicates)])
 
 
-def _pooled(rows: FloatArray, count: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+def _pool(rows: FloatArray, count: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
     """Pool the clusters into BLOCKS random blocks whose sizes differ by at most one. Return the sums of the
     blocks, and a count of 1 for each.
     """

@@ -11,7 +11,7 @@ import numpy as np
 
 from judge.errors import BadInput
 from judge.stats.ratings import FloatArray, IntArray
-from judge.stats.reliability import across, scaled, softmax, temperature
+from judge.stats.reliability import across, scale, softmax, temperature
 
 TINY = 1e-9
 # Weight of the penalty RIDGE * |bias|^2: an unused label gets a bias near -ln(n / 0.02), not minus infinity.
@@ -41,11 +41,11 @@ class Fit:
             return np.column_stack([1 - second, second])
         logits = np.log(np.maximum(probabilities, TINY)) / self.temperature
         return (
-            softmax(logits + np.asarray(self.bias)) if self.bias else scaled(probabilities, self.temperature)
+            softmax(logits + np.asarray(self.bias)) if self.bias else scale(probabilities, self.temperature)
         )
 
 
-def most_probable(probabilities: FloatArray, otherwise: IntArray | int) -> IntArray:
+def find_most_probable(probabilities: FloatArray, otherwise: IntArray | int) -> IntArray:
     """Return the most probable label of each unit, and `otherwise` for a unit without probabilities."""
     best: IntArray = np.where(
         np.isnan(probabilities[:, 0]), otherwise, np.nan_to_num(probabilities).argmax(axis=1)
@@ -72,7 +72,7 @@ def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
 
     Alexandari et al. 2020, arXiv 1901.06852, section 3.2, with w >= 0 and a weak penalty on b.
     """
-    p, y = _some(probabilities, codes)
+    p, y = _select_rows(probabilities, codes)
     n, k = p.shape
     logits = np.log(np.maximum(p, TINY))
     logits -= (across(np.add, logits) / k)[:, None]
@@ -129,8 +129,8 @@ def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
 
 def fit_temperature(probabilities: FloatArray, codes: IntArray) -> Fit:
     """Fit temperature scaling (Guo et al. 2017, arXiv 1706.04599). It does not change the most probable label."""
-    fitted, why = temperature(*_some(probabilities, codes))
-    return Fit(why=why or "") if fitted is None else Fit(fitted)
+    fitted, reason = temperature(*_select_rows(probabilities, codes))
+    return Fit(why=reason or "") if fitted is None else Fit(fitted)
 
 
 def fit_isotonic(probabilities: FloatArray, codes: IntArray) -> Fit:
@@ -150,7 +150,7 @@ def fit_isotonic(probabilities: FloatArray, codes: IntArray) -> Fit:
     return Fit(steps=(tuple(x.tolist()), tuple(np.clip(fitted, edge, 1 - edge).tolist())))
 
 
-def _some(probabilities: FloatArray, codes: IntArray) -> tuple[FloatArray, IntArray]:
+def _select_rows(probabilities: FloatArray, codes: IntArray) -> tuple[FloatArray, IntArray]:
     if not len(codes):
         raise BadInput("a calibration cannot be fitted, because no unit has both probabilities and a label")
     if len(codes) <= ENOUGH:

@@ -6,7 +6,7 @@ from typing import Unpack
 
 import numpy as np
 
-from judge.stats.bootstrap import How, IntervalSettings, resample
+from judge.stats.bootstrap import IntervalOptions, IntervalSettings, resample
 from judge.stats.coefficients import pairable, ratio
 from judge.stats.estimate import Estimate, about
 from judge.stats.metrics import finish
@@ -52,7 +52,12 @@ def confusion(ratings: Ratings, predicted: str, reference: str) -> Confusion:
 
 
 def class_scores(
-    ratings: Ratings, predicted: str, reference: str, *, field: str | None = None, **how: Unpack[How]
+    ratings: Ratings,
+    predicted: str,
+    reference: str,
+    *,
+    field: str | None = None,
+    **options: Unpack[IntervalOptions],
 ) -> list[Measure]:
     """Return accuracy and macro F1 of one annotator against another, and the precision, recall and F1 of each
     label.
@@ -64,7 +69,7 @@ def class_scores(
     (`precision_recall_fscore_support`, zero_division=nan). For `how`, see `measures`. Raises BadInput if an
     annotator is not in the table.
     """
-    settings = IntervalSettings(**how)
+    settings = IntervalSettings(**options)
     table = ratings.select([predicted, reference])
     cells = collapse(table.codes)
     q = len(table.domain)
@@ -84,15 +89,15 @@ def class_scores(
         name: str,
         value: Callable[[FloatArray], FloatArray],
         trials: int,
-        why: str,
+        reason: str,
         mine: BoolArray | None = None,
     ) -> Estimate:
         every = about(name, n_units, ratings.n_units, n_clusters, (predicted, reference), field)
         return Estimate(
-            about=every if mine is None else _of_label(every, table, mine[cells.of_unit] & both),
+            about=every if mine is None else _measure_label(every, table, mine[cells.of_unit] & both),
             tally=sums,
             value=value,
-            undefined=lambda: why if n_units else silent,
+            undefined=lambda: reason if n_units else silent,
             clustered=table.clustered,
             trials=trials,
             by_package=package.get(name),
@@ -111,13 +116,13 @@ def class_scores(
             ("recall", f"'{reference}' {never}", _quotient(k, 2 * q + k), by_reference, b == k),
             ("f1", neither, _f1(k, q), by_predicted + by_reference, (a == k) | (b == k)),
         )
-        for name, why, value, denominators, mine in rows:
+        for name, reason, value, denominators, mine in rows:
             trials = int(sums.count[denominators > 0].sum())
-            estimates.append(score(f"{name}:{label}", value, trials, why, mine))
+            estimates.append(score(f"{name}:{label}", value, trials, reason, mine))
     return finish(estimates, settings)
 
 
-def _of_label(every: Measure, table: Ratings, mine: BoolArray) -> Measure:
+def _measure_label(every: Measure, table: Ratings, mine: BoolArray) -> Measure:
     """Return the measure on the units with one label, where n is the number of these units. The coverage
     remains that of all labels.
     """
@@ -160,7 +165,9 @@ def _package_scores(matrix: Confusion) -> dict[str, float]:
     }
 
 
-def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack[How]) -> list[Measure]:
+def class_agreement(
+    ratings: Ratings, *, field: str | None = None, **options: Unpack[IntervalOptions]
+) -> list[Measure]:
     """Return the specific agreement of each label, over all pairs of annotators: `class_agreement:LABEL`.
 
     sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): how often a second annotator gives label k to a unit if one
@@ -168,7 +175,7 @@ def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack
     annotators, see Fleiss 1981, section 13.1. n is the number of units with the label, and the coverage is
     that of all labels. The value is None if no pairable unit has the label. For `how`, see `measures`.
     """
-    settings = IntervalSettings(**how)
+    settings = IntervalSettings(**options)
     patterns = collapse(ratings.counts)
     rows = patterns.rows.astype(np.float64)
     used = pairable(patterns.rows)
@@ -186,7 +193,7 @@ def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack
         name = f"class_agreement:{label}"
         every = about(name, n_units, ratings.n_units, n_clusters, ratings.annotators, field)
         estimate = Estimate(
-            about=_of_label(every, ratings, both & (patterns.rows[:, k] > 0)[patterns.of_unit]),
+            about=_measure_label(every, ratings, both & (patterns.rows[:, k] > 0)[patterns.of_unit]),
             tally=sums,
             value=_quotient(k, q + k),
             undefined=_reason(label, n_units),

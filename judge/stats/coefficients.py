@@ -20,7 +20,7 @@ class Coefficient(Protocol):
     """An agreement coefficient. If `pair` is true, a pattern consists of the two codes of a pair of
     annotators; otherwise it consists of the counts per label.
 
-    `features` turns patterns `[K, w]` into rows `[K, p]`; `used` selects the patterns that take part, and
+    `features` turns patterns `[K, w]` into rows `[K, p]`; `mask_used` selects the patterns that take part, and
     `pairable` selects those that count towards the number of units. `chance` is the disagreement expected by
     chance, scaled so that the largest disagreement is 1: value = 1 - observed / chance. `least` is a lower
     bound of the value. `TITLES`, if present, maps a measure's name to its title in reports.
@@ -37,7 +37,7 @@ class Coefficient(Protocol):
     @property
     def least(self) -> float: ...
 
-    def used(self, patterns: IntArray) -> BoolArray: ...
+    def mask_used(self, patterns: IntArray) -> BoolArray: ...
     def features(self, patterns: IntArray, numbers: FloatArray) -> FloatArray: ...
     def value(self, sums: FloatArray, numbers: FloatArray) -> FloatArray: ...
     def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray: ...
@@ -90,7 +90,7 @@ class Percent:
     pair: bool = False
     least: float = 0.0
 
-    def used(self, patterns: IntArray) -> BoolArray:
+    def mask_used(self, patterns: IntArray) -> BoolArray:
         return pairable(patterns)
 
     def features(self, patterns: IntArray, numbers: FloatArray) -> FloatArray:
@@ -136,7 +136,7 @@ class _SharesByUnit(ABC):
     pair: bool = False
     least: float = -1.0
 
-    def used(self, patterns: IntArray) -> BoolArray:
+    def mask_used(self, patterns: IntArray) -> BoolArray:
         labelled: BoolArray = patterns.sum(axis=1) >= 1
         return labelled
 
@@ -145,13 +145,13 @@ class _SharesByUnit(ABC):
         shares = patterns / np.maximum(m, 1)[:, None]
         return np.column_stack([_pair_agreement(patterns, self.weights), m >= 2, shares])
 
-    def _observed_and_shares(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _compute_observed_and_shares(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         shares = ratio(sums[:, 2:], sums[:, 2:].sum(axis=1, keepdims=True))
         return ratio(sums[:, 0], sums[:, 1]), shares
 
     def value(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
-        observed, _ = self._observed_and_shares(sums)
-        value: FloatArray = 1 - ratio(1 - observed, _no_noise(self.chance(sums, numbers)))
+        observed, _ = self._compute_observed_and_shares(sums)
+        value: FloatArray = 1 - ratio(1 - observed, _round_to_zero(self.chance(sums, numbers)))
         return value
 
     @abstractmethod
@@ -170,7 +170,7 @@ class Fleiss(_SharesByUnit):
     measure: str = "fleiss_kappa"
 
     def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
-        _, shares = self._observed_and_shares(sums)
+        _, shares = self._compute_observed_and_shares(sums)
         chance: FloatArray = 1 - (shares**2).sum(axis=1)
         return chance
 
@@ -188,7 +188,7 @@ class Gwet(_SharesByUnit):
     measure: str = "gwet_ac1"
 
     def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
-        _, shares = self._observed_and_shares(sums)
+        _, shares = self._compute_observed_and_shares(sums)
         q = len(numbers)
         # With a single label the formula divides by q - 1 = 0.
         if q < 2:
@@ -218,13 +218,13 @@ class Cohen:
     pair: bool = True
     least: float = -1.0
 
-    def used(self, patterns: IntArray) -> BoolArray:
+    def mask_used(self, patterns: IntArray) -> BoolArray:
         both: BoolArray = patterns.min(axis=1) >= 0
         return both
 
     def features(self, patterns: IntArray, numbers: FloatArray) -> FloatArray:
         q = len(numbers)
-        used = self.used(patterns)
+        used = self.mask_used(patterns)
         a, b = np.where(used[:, None], patterns, 0).T
         rows = np.column_stack([disagreement(q, self.weights)[a, b], np.eye(q)[a], np.eye(q)[b]])
         rows[~used] = 0
@@ -248,7 +248,7 @@ class Cohen:
         return ratio(((first @ disagreement(q, self.weights)) * second).sum(axis=1), n * n)
 
 
-def _no_noise(chance: FloatArray) -> FloatArray:
+def _round_to_zero(chance: FloatArray) -> FloatArray:
     """Set values below 1e-12 to zero."""
     # Shares that sum to one leave 1e-16 where the exact answer is zero.
     return np.where(np.abs(chance) < 1e-12, 0.0, chance)

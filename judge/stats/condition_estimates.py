@@ -98,7 +98,7 @@ def estimates(question_sums: Sums, limits: Limits, weights: IntArray | None = No
     # A question without a unit that counts is no question for the degrees of freedom.
     w = np.where(question_sums.units > 0, w, 0.0)
     n, rows = len(question_sums.agreement), question_sums.rows
-    total = _over_questions(w, rows)
+    total = _sum_questions(w, rows)
     questions = w.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = _statistics(total, question_sums.agreement)
@@ -186,11 +186,11 @@ def _effective(parts: FloatArray, w: FloatArray) -> FloatArray:
     """Return the effective number of questions over which a sum is spread, [studies, labels]: (sum x)^2 / sum
     x^2 (Kish 1965).
     """
-    total, squares = _over_questions(w, parts), _over_questions(w, parts**2)
+    total, squares = _sum_questions(w, parts), _sum_questions(w, parts**2)
     return np.where(squares > 0, total**2 / np.where(squares > 0, squares, 1.0), 0.0)
 
 
-def _over_questions(w: FloatArray, parts: FloatArray) -> FloatArray:
+def _sum_questions(w: FloatArray, parts: FloatArray) -> FloatArray:
     """Return sums over the questions, [studies, columns]. The questions have the weights w [studies,
     questions].
     """
@@ -243,7 +243,7 @@ def alt_state(question_sums: Sums, limits: Limits, weights: IntArray | None) -> 
 
     d, n = question_sums.apart, question_sums.apart_units
     # All sums are of whole numbers, so the order of addition does not matter.
-    total = partial(_over_questions, w)
+    total = partial(_sum_questions, w)
     units, there = total(n), total((n > 0).astype(np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = total(d) / units
@@ -257,13 +257,13 @@ def alt_state(question_sums: Sums, limits: Limits, weights: IntArray | None) -> 
     win = np.where(tested & (mean < limits.epsilon), stdtr(np.maximum(g - 1, 1), t), 1.0)
     lose = np.where(tested & (mean > limits.epsilon), stdtr(np.maximum(g - 1, 1), -t), 1.0)
     compared = tested.sum(axis=1)
-    wins, losses = _rejected(win, tested, limits.q), _rejected(lose, tested, limits.q)
+    wins, losses = _count_rejected(win, tested, limits.q), _count_rejected(lose, tested, limits.q)
     half = compared / 2
     state = np.where(wins >= half, HOLDS, np.where(losses >= half, FAILS, OPEN))
     return np.where(compared >= 3, state, np.where(few.sum(axis=1) >= 3, OPEN, HOLDS))
 
 
-def _rejected(p: FloatArray, tested: BoolArray, q: float) -> IntArray:
+def _count_rejected(p: FloatArray, tested: BoolArray, q: float) -> IntArray:
     """Return how many hypotheses Benjamini and Yekutieli's procedure rejects in each row."""
     k = p.shape[1]
     ranked = np.sort(np.where(tested, p, np.inf), axis=1)

@@ -85,15 +85,15 @@ def decide(of: Estimates, limits: Limits, confidence: FloatArray | None = None) 
     finds = means = None
     recall_states = precision_states = np.full((len(of.units), n), OPEN)
     if not of.alone:
-        finds = _together([of.interval(LABELS + i, sure) for i in range(n)])
-        means = _together([of.interval(LABELS + n + i, sure) for i in range(n)])
+        finds = _stack([of.interval(LABELS + i, sure) for i in range(n)])
+        means = _stack([of.interval(LABELS + n + i, sure) for i in range(n)])
         # The judge must give a label more often on units where an annotator gives it than on other units. Otherwise,
         # a judge that guesses would pass for a label that annotators rarely find themselves.
         units = np.maximum(of.units, 1)[:, None]
-        recall_states = _shown(
+        recall_states = _decide_labels(
             finds, of.by_label, of.judge_finds > np.round(of.judge_labels / units, DIGITS), limits
         )
-        precision_states = _shown(
+        precision_states = _decide_labels(
             means, of.judge_labels, of.judge_means > np.round(of.by_label / units, DIGITS), limits
         )
     # A declared label that nobody used is not part of the verdict.
@@ -115,12 +115,14 @@ def decide(of: Estimates, limits: Limits, confidence: FloatArray | None = None) 
     )
 
 
-def _together(intervals: list[IntervalArrays]) -> IntervalArrays:
+def _stack(intervals: list[IntervalArrays]) -> IntervalArrays:
     value, low, high = (np.stack(parts, axis=1) for parts in zip(*intervals, strict=True))
     return IntervalArrays(value, low, high)
 
 
-def _shown(difference: IntervalArrays, units: FloatArray, better: BoolArray, limits: Limits) -> IntArray:
+def _decide_labels(
+    difference: IntervalArrays, units: FloatArray, better: BoolArray, limits: Limits
+) -> IntArray:
     """Return HOLDS if the interval of a label is above the limit, FAILS if it is below, and OPEN otherwise."""
     counted = units >= FEWEST_OTHER - 1e-9
     with np.errstate(invalid="ignore"):

@@ -26,7 +26,7 @@ TOLERANCE = 1e-12
 ENOUGH_CALIBRATION = 100
 
 
-def few_questions(
+def note_few_questions(
     questions: IntArray, codes: IntArray, labels: Sequence[object] = (), alpha: float = 0.1
 ) -> tuple[str, ...]:
     """Return notes on calibration with fewer than ENOUGH_CALIBRATION questions: one note for each of the
@@ -87,12 +87,12 @@ def thresholds(
     """
     n_labels = probabilities.shape[1]
     if not by_class:
-        return np.full(n_labels, calibrated(probabilities, codes, score, alpha, convention))
+        return np.full(n_labels, calibrate_threshold(probabilities, codes, score, alpha, convention))
     if convention != "exact":
         raise BadInput(f"sets that are calibrated label by label need the convention exact, not {convention}")
     return np.array(
         [
-            calibrated(probabilities[codes == k], codes[codes == k], score, alpha)
+            calibrate_threshold(probabilities[codes == k], codes[codes == k], score, alpha)
             # Without calibration units, no threshold can guarantee a coverage, so the label is in every set.
             if (codes == k).any()
             else np.inf
@@ -101,7 +101,7 @@ def thresholds(
     )
 
 
-def calibrated(
+def calibrate_threshold(
     probabilities: FloatArray,
     codes: IntArray,
     score: Score = "lac",

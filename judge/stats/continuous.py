@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
-from judge.stats.alpha import halved, moment_disagreements
-from judge.stats.bootstrap import How, IntervalSettings
+from judge.stats.alpha import moment_disagreements, scale_down
+from judge.stats.bootstrap import IntervalOptions, IntervalSettings
 from judge.stats.coefficients import ratio
 from judge.stats.estimate import Estimate, about
 from judge.stats.patterns import Tally, n_present, tally_units, weighted_sums
@@ -22,7 +22,7 @@ def scores_alpha(
     clusters: ArrayLike | None = None,
     annotators: tuple[str, ...] | None = None,
     field: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> Measure:
     """Return Krippendorff's interval alpha of `scores` `[units, annotators]`, with nan for missing scores.
 
@@ -30,7 +30,7 @@ def scores_alpha(
     sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). `clusters` has one value per unit. For `how`,
     see `measures`. Raises BadInput unless `scores` is a two-dimensional table of finite numbers and nan.
     """
-    settings = IntervalSettings(**how)
+    settings = IntervalSettings(**options)
     table = numbers(scores, "scores", dimensions=2)
     groups, clustered = cluster_numbers(clusters, len(table))
     present = ~np.isnan(table)
@@ -38,7 +38,7 @@ def scores_alpha(
     used = m >= 2
     n_units = int(used.sum())
     present, m = present[used], m[used].astype(np.float64)
-    pairable = halved(table[used])
+    pairable = scale_down(table[used])
     # Alpha does not change under a shift, and small numbers keep the differences of squares exact. The
     # median, unlike the mean, stays small when a few lie far out.
     shift = float(np.median(pairable[present])) if n_units else 0.0
@@ -48,7 +48,7 @@ def scores_alpha(
     rows = np.column_stack([2 * (m * squares - s * s) / (m - 1), m, s, squares])
     sums = unit_sums(rows, groups[used], clustered)
     n_clusters = n_present(groups[used])
-    why = "all scores are equal, so agreement cannot be distinguished from chance"
+    reason = "all scores are equal, so agreement cannot be distinguished from chance"
     base = about("krippendorff_alpha", n_units, len(table), n_clusters, annotators, field)
 
     def value(drawn: FloatArray) -> FloatArray:
@@ -59,7 +59,7 @@ def scores_alpha(
         about=replace(base, level="interval"),
         tally=sums,
         value=value,
-        undefined=lambda: why if n_units else "no unit is scored by two annotators",
+        undefined=lambda: reason if n_units else "no unit is scored by two annotators",
         clustered=clustered,
     ).measure(settings)
 
@@ -72,7 +72,7 @@ def mean(
     field: str | None = None,
     annotators: tuple[str, ...] | None = None,
     weights: FloatArray | None = None,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> Measure:
     """Return the mean of one value per unit, with an interval by cluster. Pass nan for a unit without a
     value.
@@ -81,7 +81,7 @@ def mean(
     weights, one for each value. For `how`, see `measures`. Raises BadInput unless `values` is one row of
     finite numbers and nan.
     """
-    settings = IntervalSettings(**how)
+    settings = IntervalSettings(**options)
     row = numbers(values, "values", dimensions=1)
     groups, clustered = cluster_numbers(clusters, len(row))
     used = ~np.isnan(row)

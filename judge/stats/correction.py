@@ -37,7 +37,7 @@ class Corrected:
         return {**three, "lambda": self.lam}
 
 
-def corrected_mean(
+def correct_mean(
     judge: ArrayLike,
     human: ArrayLike,
     *,

@@ -13,15 +13,15 @@ from typing import Any, Unpack
 import numpy as np
 
 from judge.errors import BadInput
-from judge.notes import few
+from judge.notes import list_briefly
 from judge.stats import verdict_rows, verdict_text
 from judge.stats.alternative import FEWEST_FOR_T_TEST, AltTest, alt_test
-from judge.stats.bootstrap import How
+from judge.stats.bootstrap import IntervalOptions
 from judge.stats.condition_estimates import estimates
 from judge.stats.conditions import ConditionArrays, rule
-from judge.stats.looks import MOST_MISSING, PLACES, Draw, Looks, boundary, spent_at
+from judge.stats.looks import MOST_MISSING, PLACES, Draw, Looks, boundary, compute_spent
 from judge.stats.outlook import LookAhead, Outlook, outlook
-from judge.stats.pairwise import Copy, copied, identical
+from judge.stats.pairwise import Copy, find_copies, identical
 from judge.stats.ratings import FloatArray, Ratings
 from judge.stats.verdict_inputs import FAILS, FEWEST_QUESTIONS, HOLDS, Case, Limits, Regime, case
 from judge.stats.verdict_rows import Condition, Decision, LabelRow
@@ -87,7 +87,7 @@ def verdict(
     level: str = "nominal",
     field: str | None = None,
     power: float | None = 0.8,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> Verdict:
     """Decide whether a judge can be trusted, compared with `people`, or only with `reference` (one person,
     gold or decided).
@@ -101,7 +101,7 @@ def verdict(
     intervals. Above .95, (b) and (c) become stricter to the same extent. Raises BadInput if there is no
     annotator or reference to compare with, for unknown names, for limits out of range, and for interval=None.
     """
-    if how.get("interval", "bca") is None:
+    if options.get("interval", "bca") is None:
         raise BadInput("a verdict needs intervals, so interval must not be None")
     if not 0 <= epsilon <= 1 or not -1 <= margin <= 1 or not -1 <= threshold <= 1:
         raise BadInput("epsilon must be from 0 to 1, and the margin and the threshold from -1 to 1")
@@ -138,7 +138,9 @@ def verdict(
         estimates(sides(ratings.subset(mask)).sums, limits).information
         for mask in (draw.looks.masks if draw.looks and not draw.refused else ())
     ]
-    limits = limits.at(_confidence(draw, information, how.get("confidence", Limits.confidence)))
+    limits = limits.adjust_confidence(
+        _confidence(draw, information, options.get("confidence", Limits.confidence))
+    )
     outcome = rule(about_it.sums, limits)
     decision = DECISIONS[int(outcome.decision[0])]
     test = None
@@ -162,14 +164,14 @@ def verdict(
     # One duplicated annotator moves a good judge by -.11, so the user must learn of it.
     warnings = identical(table) if table is not None else ()
     voices = about_it.people or tuple(p for p in people if p == about_it.source)
-    copies = copied(used.select(voices), used.column(judge)) if voices else ()
+    copies = find_copies(used.select(voices), used.column(judge)) if voices else ()
     objection = ""
     # A draw in equal parts by the judge's label is not valid at 300 units: a judge at the margin was trusted in 4 to 22 %.
     if draw.refused:
         decision = "undecided"
         conditions = tuple(replace(c, state="not asked") for c in conditions)
         if used.weights is not None:
-            conditions, labels = verdict_rows.without_intervals(conditions, labels)
+            conditions, labels = verdict_rows.remove_intervals(conditions, labels)
     # An objection can only prevent trust: a judge that fails also fails with copied labels.
     elif decision != "do not trust":
         of_gold = None
@@ -203,7 +205,7 @@ def verdict(
         labels,
         about_it.people,
         about_it.source,
-        *((None, None) if objection else _more(ahead, outcome)),
+        *((None, None) if objection else _compute_more(ahead, outcome)),
         about_it,
         limits,
         draw,
@@ -233,9 +235,7 @@ def _objections(
     objection = ""
     if copies:
         added.append(verdict_rows.independence(copies, questions))
-        objection = (
-            f"the labels of {few([copy.person for copy in copies])} are nearly identical to the judge's"
-        )
+        objection = f"the labels of {list_briefly([copy.person for copy in copies])} are nearly identical to the judge's"
     if of_gold is not None:
         gold, against = of_gold
         if against.states["evidence"][0] == HOLDS and against.states["non_inferiority"][0] == FAILS:
@@ -271,7 +271,7 @@ def _ahead(draw: Draw, information: Sequence[FloatArray], of: Case) -> list[Look
 
     looks, done = draw.looks, len(information)
     if looks is None and of.sums.weighted:
-        looks = Looks((), (), PLACES, spent_at(PLACES, PLACES[-1]), 0)
+        looks = Looks((), (), PLACES, compute_spent(PLACES, PLACES[-1]), 0)
     if looks is None:
         return []
     now = looks.places[-1] if done else looks.size or of.n_units
@@ -288,7 +288,7 @@ def _ahead(draw: Draw, information: Sequence[FloatArray], of: Case) -> list[Look
     return to_come
 
 
-def _more(ahead: Outlook | None, outcome: ConditionArrays) -> tuple[int | None, int | None]:
+def _compute_more(ahead: Outlook | None, outcome: ConditionArrays) -> tuple[int | None, int | None]:
     if ahead is None:
         return None, None
     questions = int(outcome.of.questions[0])

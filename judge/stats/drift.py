@@ -83,7 +83,7 @@ def drift_power(
     for _ in range(studies):
         usual = random.integers(labels, size=units)
         later = usual.copy()
-        later[:n_changed] = _others(random, usual[:n_changed], labels)
+        later[:n_changed] = _draw_others(random, usual[:n_changed], labels)
         first = _replies(random, usual, opening, noise, labels)
         alarms += drift_p(first, _replies(random, later, replies, noise, labels)) <= LEVEL
     return alarms / studies
@@ -93,10 +93,10 @@ def _replies(
     random: np.random.Generator, usual: IntArray, replies: int, noise: float, labels: int
 ) -> IntArray:
     given = np.repeat(usual[:, None], replies, axis=1)
-    return np.where(random.random(given.shape) < noise, _others(random, given, labels), given)
+    return np.where(random.random(given.shape) < noise, _draw_others(random, given, labels), given)
 
 
-def _others(random: np.random.Generator, codes: IntArray, labels: int) -> IntArray:
+def _draw_others(random: np.random.Generator, codes: IntArray, labels: int) -> IntArray:
     """Return a random different label for each code."""
     return (codes + random.integers(1, labels, size=codes.shape)) % labels
 

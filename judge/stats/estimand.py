@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.stats.correction import Corrected, corrected_mean
+from judge.stats.correction import Corrected, correct_mean
 from judge.stats.prevalence import rogan_gladen
 from judge.stats.ratings import FloatArray, IntArray
 from judge.types import Measure
@@ -16,7 +16,7 @@ class Estimand:
     """A mean over units: for each unit, one value by the judge, one by human annotators (nan if missing), and
     the unit's question.
 
-    `weights`: how many units each labelled unit represents (see `corrected_mean`), or None for equal weights.
+    `weights`: how many units each labelled unit represents (see `correct_mean`), or None for equal weights.
     `rate`: the values are 0 and 1. `bounds`: the least and the greatest possible value. `refused`: the reason
     why the existing human labels give no value.
     """
@@ -45,9 +45,9 @@ class Estimand:
     def _sample(self) -> dict[str, Any]:
         return {"clusters": self.clusters, "weights": self.weights, "field": self.field}
 
-    def corrected(self, confidence: float = 0.95) -> Corrected:
+    def correct(self, confidence: float = 0.95) -> Corrected:
         """Return the judge-only, human-only and PPI++ estimates, with the weight of the judge."""
-        result = corrected_mean(
+        result = correct_mean(
             self.judge, self.human, bounds=self.bounds, confidence=confidence, **self._sample
         )
         if not self.refused:
@@ -55,7 +55,7 @@ class Estimand:
         human, ppi = (replace(measure, reason=self.refused) for measure in (result.human_only, result.ppi))
         return replace(result, human_only=human, ppi=ppi)
 
-    def by_rates(self, confidence: float = 0.95) -> Measure | None:
+    def correct_by_rates(self, confidence: float = 0.95) -> Measure | None:
         """Return Rogan and Gladen's estimate, or None if the values are not 0 and 1."""
         if not self.rate:
             return None

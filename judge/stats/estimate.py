@@ -60,21 +60,23 @@ class Estimate:
         if point is None:
             return replace(about, value=None, reason=self.undefined())
         if self.tally.effective is not None:
-            bounds = self._of_weighted(point, settings.confidence) if settings.interval is not None else None
+            bounds = (
+                self._compute_weighted_interval(point, settings.confidence)
+                if settings.interval is not None
+                else None
+            )
             note = Note("weighted", n_eff=self.tally.effective, interval=bounds is not None)
             low, high = bounds or (None, None)
             return replace(about, value=point, low=low, high=high, notes=(*self.notes, note))
         if settings.interval is None:
             return replace(about, value=point, notes=self.notes)
-        interval = self._bounded(
-            point, bootstrap(self.tally, self.value, settings, sums), settings.confidence
-        )
+        interval = self._bound(point, bootstrap(self.tally, self.value, settings, sums), settings.confidence)
         notes = (
             interval.notes + sample_notes(about.n_units, about.n_clusters or 0, self.clustered) + self.notes
         )
         return replace(about, value=point, low=interval.low, high=interval.high, notes=notes)
 
-    def _of_weighted(self, point: float, confidence: float) -> tuple[float, float] | None:
+    def _compute_weighted_interval(self, point: float, confidence: float) -> tuple[float, float] | None:
         """Return the jackknife interval for weighted units, by cluster, with Student's t; None if its
         coverage would be below .93.
         """
@@ -91,7 +93,7 @@ class Estimate:
         reach = float(stdtrit(self.tally.carrying - 1, 1 - (1 - confidence) / 2) * error)
         return max(self.least, point - reach), min(1.0, point + reach)
 
-    def _bounded(self, point: float, interval: Interval, confidence: float) -> Interval:
+    def _bound(self, point: float, interval: Interval, confidence: float) -> Interval:
         # Resamples of data without an error never contain one, so a bootstrap interval from five units would be [1, 1].
         # The exact binomial bound on the share of clusters with an error replaces it.
         if not self.trials or interval.low is None or interval.high is None:

@@ -82,7 +82,7 @@ class Draw:
         return self.looks.ahead[0] if self.looks is not None and self.looks.ahead else None
 
 
-def spent_at(places: Sequence[int], end: int) -> tuple[float, ...]:
+def compute_spent(places: Sequence[int], end: int) -> tuple[float, ...]:
     """Return the level that is spent up to each of these places in a sequence of at most `end` units."""
     share = dict(zip(PLACES, SPENT, strict=True))
     # No look follows the end of the sequence, so the whole level is spent there.
@@ -128,7 +128,7 @@ def boundary(information: FloatArray, spent: Sequence[float]) -> FloatArray:
             passing = (mass * ndtr((pull * nodes - middle[:, None]) / free)).sum(axis=1)
             low, high = np.where(passing > wanted, middle, low), np.where(passing > wanted, high, middle)
         limit, before = (low + high) / 2, now
-        density = _carried_on(nodes, mass, pull, free)
+        density = _make_density(nodes, mass, pull, free)
     return limit
 
 
@@ -137,7 +137,7 @@ def _normal(z: FloatArray) -> FloatArray:
     return value
 
 
-def _carried_on(
+def _make_density(
     nodes: FloatArray, mass: FloatArray, pull: FloatArray, free: FloatArray
 ) -> Callable[[FloatArray], FloatArray]:
     """Return the density of z at the next look, for studies that have not passed a look yet."""

@@ -12,8 +12,8 @@ from judge.errors import BadInput
 from judge.notes import Note
 from judge.plugins import find
 from judge.plugins import names as plugin_names
-from judge.stats.alpha import LEVELS, Alpha, halved, package_alpha
-from judge.stats.bootstrap import How, IntervalSettings, resample
+from judge.stats.alpha import LEVELS, Alpha, package_alpha, scale_down
+from judge.stats.bootstrap import IntervalOptions, IntervalSettings, resample
 from judge.stats.coefficients import Coefficient, Cohen, Fleiss, Gwet, Pabak, Percent, pairable
 from judge.stats.estimate import Estimate, about
 from judge.stats.patterns import Patterns, collapse, n_present, tally
@@ -82,7 +82,7 @@ RARE = 10
 MOST_ORDINAL_LABELS = 64
 
 
-def shown(name: str) -> str:
+def get_title(name: str) -> str:
     """Return a measure's title for the tables of a report: its entry in TITLES if it has one, otherwise its name."""
     key = next((key for key in METRICS if key == name or key.startswith(f"{name}:")), name)
     titles: Mapping[str, str] = getattr(METRICS.get(key), "TITLES", {})
@@ -102,7 +102,7 @@ def measures(
     level: str = "nominal",
     pairwise: bool = True,
     field: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> list[Measure]:
     """Return the agreement among all annotators in the table. Coefficients for two annotators are returned
     for every pair.
@@ -120,7 +120,7 @@ def measures(
     """
     if level not in LEVELS:
         raise BadInput(f"unknown level '{level}'; available: {', '.join(LEVELS)}")
-    settings = IntervalSettings(**how)
+    settings = IntervalSettings(**options)
     keys = [metric_key(name, level) for name in names or _USUAL[level]]
     estimates: list[Estimate] = []
     counts = collapse(ratings.counts) if any(not METRICS[key].pair for key in keys) else None
@@ -164,7 +164,7 @@ def estimate(
     """
     numbers = domain_numbers(coefficient, ratings)
     rows = patterns.rows
-    used = coefficient.used(rows)
+    used = coefficient.mask_used(rows)
     both = (used if coefficient.pair else pairable(rows))[patterns.of_unit]
     n_units = int(both.sum())
     n_clusters = n_present(ratings.clusters[both])
@@ -182,7 +182,7 @@ def estimate(
         about=replace(base, level=coefficient.level, weights=coefficient.weights),
         tally=sums,
         value=value,
-        undefined=lambda: _why_undefined(coefficient, ratings, n_units),
+        undefined=lambda: _explain_undefined(coefficient, ratings, n_units),
         clustered=ratings.clustered,
         trials=n_clusters,
         scale=scale,
@@ -198,7 +198,7 @@ def domain_numbers(coefficient: Coefficient, ratings: Ratings) -> FloatArray:
     if level in ("interval", "ratio"):
         numbers, used = ratings.numbers(level), ratings.counts[pairable(ratings.counts)].any(axis=0)
         # Labels without a pairable unit take part in no distance, so they must not set the scale.
-        return halved(np.where(used, numbers, float(numbers[used].min()) if used.any() else 0.0))
+        return scale_down(np.where(used, numbers, float(numbers[used].min()) if used.any() else 0.0))
     if level == "ordinal" and q > MOST_ORDINAL_LABELS:
         raise BadInput(
             f"ordinal alpha supports at most {MOST_ORDINAL_LABELS} labels, not {q}: use the level interval"
@@ -222,7 +222,7 @@ def finish(estimates: Sequence[Estimate], settings: IntervalSettings) -> list[Me
     return [item.measure(settings, drawn.get(i)) for i, item in enumerate(estimates)]
 
 
-def _why_undefined(coefficient: Coefficient, ratings: Ratings, n_units: int) -> str:
+def _explain_undefined(coefficient: Coefficient, ratings: Ratings, n_units: int) -> str:
     names = ratings.annotators
     if not ratings.n_units:
         return "there are no units"

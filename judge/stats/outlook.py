@@ -104,16 +104,16 @@ def outlook(
         return decided.crossing(curve, chance)
 
     if looks:
-        curve = decided.at_looks(looks, questions, seed)
+        curve = decided.compute_chances(looks, questions, seed)
     else:
         curve = []
         for times in TIMES:
             more = max(1, ceil(questions * (times - 1)))
             if curve and more * units / questions > MOST_UNITS:
                 break
-            curve.append(decided.at(more))
+            curve.append(decided.compute_chance(more))
     first, half, most = map(smallest, (power, 0.5, 0.9))
-    why = ""
+    reason = ""
     if first is None:
         last = curve[-1]
         # The remaining looks can be at units that are already drawn and wait for labels.
@@ -122,7 +122,7 @@ def outlook(
             if last.more_units > 0
             else "the units that are already drawn"
         )
-        why = f"{which} have a chance of only {last.decided:.0%}"
+        reason = f"{which} have a chance of only {last.decided:.0%}"
     return Outlook(
         power,
         tuple(curve),
@@ -130,7 +130,7 @@ def outlook(
         first.more_units if first else None,
         half.more_units if half else None,
         most.more_units if most else None,
-        why,
+        reason,
     )
 
 
@@ -144,14 +144,14 @@ class _Grown:
     limits: Limits
     units_per_question: float
 
-    def at(self, more: int) -> Chance:
+    def compute_chance(self, more: int) -> Chance:
         """Return the probabilities with `more` additional questions."""
         # Seeded by the number of questions: each point of the curve is the same however the search reaches it.
         drawn = np.random.default_rng(more).multinomial(more, self.truths)
         decision = _decide(self.pilot, self.limits, self.count + drawn)
         return _chance(more, max(1, round(more * self.units_per_question)), decision)
 
-    def at_looks(self, looks: Sequence[LookAhead], questions: int, seed: int) -> list[Chance]:
+    def compute_chances(self, looks: Sequence[LookAhead], questions: int, seed: int) -> list[Chance]:
         """Return the probability of a decision up to each look, following the same studies as they grow."""
         rng = np.random.default_rng(seed + 1)
         drawn, before = np.zeros(self.truths.shape, dtype=np.int64), 0
@@ -161,7 +161,7 @@ class _Grown:
             more = max(before, round(questions * look.growth))
             drawn = drawn + rng.multinomial(more - before, self.truths)
             before = more
-            now = _decide(self.pilot, self.limits.at(look.confidence), self.count + drawn)
+            now = _decide(self.pilot, self.limits.adjust_confidence(look.confidence), self.count + drawn)
             decision = np.where(decision == UNDECIDED, now, decision)
             curve.append(_chance(more, look.more_units, decision))
         return curve
@@ -176,7 +176,7 @@ class _Grown:
             return None
         fewest, below = curve[over], curve[over - 1].more_clusters if over else 0
         while fewest.more_clusters - below > 1:
-            middle = self.at((fewest.more_clusters + below) // 2)
+            middle = self.compute_chance((fewest.more_clusters + below) // 2)
             if middle.decided >= power - 1e-9:
                 fewest = middle
             else:

@@ -16,7 +16,7 @@ import numpy as np
 
 from judge.errors import BadInput
 from judge.notes import Note
-from judge.stats.bootstrap import How, IntervalSettings, sample_notes
+from judge.stats.bootstrap import IntervalOptions, IntervalSettings, sample_notes
 from judge.stats.coefficients import disagreement
 from judge.stats.estimate import about
 from judge.stats.metrics import METRICS, domain_numbers, metric_key
@@ -141,7 +141,7 @@ def compare(
     *,
     level: str = "nominal",
     field: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> list[Comparison]:
     """Compare each pair of annotators by agreement with the reference, on the units that all annotators and
     the reference labelled.
@@ -152,7 +152,7 @@ def compare(
     units. Raises BadInput for other measures, for fewer than two annotators, and for names that are not in
     the table.
     """
-    settings = IntervalSettings(**how)
+    settings = IntervalSettings(**options)
     key = metric_key(name, level)
     if not key.startswith(("percent", "cohen_kappa", "krippendorff_alpha")):
         raise BadInput(
@@ -200,10 +200,10 @@ def compare(
             else (*notes, *sample_notes(table.n_units, n, table.clustered)),
         )
         comparisons.append(Comparison(first, second, measure, test.p))
-    return _adjusted(comparisons)
+    return _adjust(comparisons)
 
 
-def _adjusted(comparisons: list[Comparison]) -> list[Comparison]:
+def _adjust(comparisons: list[Comparison]) -> list[Comparison]:
     known = [c.p_value for c in comparisons if c.p_value is not None]
     adjusted = iter(holm(known).tolist())
     return [c if c.p_value is None else replace(c, adjusted=next(adjusted)) for c in comparisons]

@@ -85,7 +85,7 @@ class Copy:
     apart: int
 
 
-def copied(people: Ratings, labels: IntArray) -> tuple[Copy, ...]:
+def find_copies(people: Ratings, labels: IntArray) -> tuple[Copy, ...]:
     """Return the annotators whose labels are nearly identical to the judge's, so that they cannot serve as a
     check on it. `labels` [units] are the judge's codes.
 

@@ -111,14 +111,14 @@ def tally_units(features: FloatArray, of_unit: IntArray, clusters: IntArray) -> 
         rows = np.empty((n, features.shape[1]))
         for j in range(features.shape[1]):
             rows[:, j] = np.bincount(clusters, weights=features[of_unit, j], minlength=n)
-    return of_clusters(rows, clusters)
+    return sum_by_cluster(rows, clusters)
 
 
 def weighted_sums(rows: FloatArray, clusters: IntArray, weights: FloatArray) -> Tally:
     """Return the Tally of rows [U, p], each of which belongs to one unit with a design weight [U]."""
     if not len(rows):
         return Tally(np.zeros((0, rows.shape[1])), np.zeros(0, dtype=np.int64), b"")
-    sums = of_clusters(
+    sums = sum_by_cluster(
         np.stack([np.bincount(clusters, weights * column) for column in rows.T], axis=1), clusters
     )
     by_question = effective_size(np.bincount(clusters, weights).astype(np.float64))
@@ -126,7 +126,7 @@ def weighted_sums(rows: FloatArray, clusters: IntArray, weights: FloatArray) -> 
     return replace(sums, key=key, effective=effective_size(weights), carrying=by_question)
 
 
-def of_clusters(rows: FloatArray, clusters: IntArray) -> Tally:
+def sum_by_cluster(rows: FloatArray, clusters: IntArray) -> Tally:
     """Return sums by cluster number as a Tally that leaves out unused cluster numbers. `clusters` [U] are the
     units' cluster numbers.
     """

@@ -77,7 +77,7 @@ def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal"
         )
     patterns = collapse(ratings.codes if coefficient.pair else ratings.counts)
     values = domain_numbers(coefficient, ratings)
-    used = coefficient.used(patterns.rows)
+    used = coefficient.mask_used(patterns.rows)
     rows = coefficient.features(patterns.rows, values)[used]
     count = patterns.count[used]
     n = int(count.sum())
@@ -241,7 +241,7 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
 
     clusters = missing(0, 0, 0.0, fewest)
     more = missing(design.n_clusters, design.n_units, _pilot_effect(design), fewest)
-    return SampleSize(m, clusters, clusters * m, more, more * m, effect, _few(design, more))
+    return SampleSize(m, clusters, clusters * m, more, more * m, effect, _note_few(design, more))
 
 
 def _pilot_effect(design: Design) -> float:
@@ -252,7 +252,7 @@ def _pilot_effect(design: Design) -> float:
     return 1 + (per_pilot - 1) * design.icc
 
 
-def _few(design: Design, more: int) -> tuple[str, ...]:
+def _note_few(design: Design, more: int) -> tuple[str, ...]:
     notes = []
     if 0 < design.n_clusters < FEW_CLUSTERS:
         notes.append(Note("small_pilot", n=design.n_clusters, least=FEW_CLUSTERS))

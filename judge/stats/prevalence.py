@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
 from judge.notes import Note
-from judge.stats.bootstrap import FEW_UNITS, How, IntervalSettings
+from judge.stats.bootstrap import FEW_UNITS, IntervalOptions, IntervalSettings
 from judge.stats.coefficients import ratio
 from judge.stats.continuous import cluster_numbers, numbers
 from judge.stats.correction import design_weights, effective_share
@@ -27,7 +27,7 @@ def rogan_gladen(
     clusters: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     field: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> Measure:
     """Return a rate corrected for the judge's sensitivity and specificity: (p + spec - 1) / (sens + spec - 1).
 
@@ -41,7 +41,7 @@ def rogan_gladen(
     `judge` and `human` are 0, 1 or nan. Raises BadInput for other values. For `how`, see `measures`; only
     `interval` (None for no interval) and `confidence` are used.
     """
-    settings = IntervalSettings(**how)
+    settings = IntervalSettings(**options)
     f, y = numbers(judge, "judge", dimensions=1), numbers(human, "human", dimensions=1)
     if f.shape != y.shape:
         raise BadInput(f"there are {len(f)} judge values, but {len(y)} human values")
@@ -67,7 +67,7 @@ def rogan_gladen(
     if not judged.all():
         notes.append(Note("left_out", n=int((~judged).sum())))
     if not np.isfinite(raw):
-        return replace(base, reason=_why_no_rate(total), notes=tuple(notes))
+        return replace(base, reason=_explain_no_rate(total), notes=tuple(notes))
     base = replace(base, value=min(1.0, max(0.0, raw)), notes=tuple(notes))
     if settings.interval is None:
         return base
@@ -117,7 +117,7 @@ def _rogan_gladen(sums: FloatArray) -> FloatArray:
     return ratio(ratio(positive, n) + specificity - 1, sensitivity + specificity - 1)
 
 
-def _why_no_rate(total: FloatArray) -> str:
+def _explain_no_rate(total: FloatArray) -> str:
     n, _, ones, _, zeros, _ = total
     if not n:
         return "the judge labelled no unit"

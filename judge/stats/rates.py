@@ -61,7 +61,7 @@ def nearest(verdict: Verdict) -> World | None:
     kappa = KAPPA[-1]
     if verdict.regime == "people":
         agree = next(c.value for c in verdict.conditions if c.name == "people_agree")
-        kappa = _below(KAPPA, agree if agree is not None else 0.0)
+        kappa = _find_step(KAPPA, agree if agree is not None else 0.0)
     counts = verdict.of.sums.shares[0].sum(axis=0)
     # A declared label that nobody uses does not count, as in the simulation.
     counts = counts[counts > 0]
@@ -70,10 +70,10 @@ def nearest(verdict: Verdict) -> World | None:
     rare_enough = [minority for minority in MINORITY if rarest(labels, minority) <= share + 1e-9]
     return World(
         labels,
-        int(_below(PEOPLE, people)),
+        int(_find_step(PEOPLE, people)),
         kappa,
         max(rare_enough, default=MINORITY[0]),
-        int(_below(UNITS, units)),
+        int(_find_step(UNITS, units)),
         1 if units == questions else 5,
     )
 
@@ -85,7 +85,7 @@ def rarest(labels: int, minority: float) -> float:
     return min(minority, (1 - minority) / (labels - 1))
 
 
-def like_this(verdict: Verdict) -> str:
+def describe_rates(verdict: Verdict) -> str:
     """Return a sentence with the error rates of the cell that is most like the study; empty if there is none."""
     cell = nearest(verdict)
     if cell is None or cell not in table():
@@ -104,6 +104,6 @@ def like_this(verdict: Verdict) -> str:
     )
 
 
-def _below(steps: tuple[float, ...], value: float) -> float:
+def _find_step(steps: tuple[float, ...], value: float) -> float:
     """Return the largest step that is not above the value, or the first step if all are above it."""
     return max((step for step in steps if step <= value + 1e-9), default=steps[0])

@@ -30,7 +30,7 @@ class Ratings:
     Build a table with `from_rows` or `from_codes`, which validate their input.
 
     `weights[u]` is the design weight of unit `u`, if units were drawn with unequal probabilities; only
-    proportions matter. None means equal weights. The method `weighted` adds weights.
+    proportions matter. None means equal weights. The method `with_weights` adds weights.
     """
 
     codes: IntArray
@@ -134,7 +134,7 @@ class Ratings:
         clustered = len(distinct) < len(codes)
         return cls(codes, domain, annotators, units, numbered.astype(np.int64), clustered, weights)
 
-    def weighted(self, weights: FloatArray) -> Ratings:
+    def with_weights(self, weights: FloatArray) -> Ratings:
         """Return the table with a weight for each unit. Raises BadInput if the number of weights is wrong, or
         a weight is not above 0.
         """

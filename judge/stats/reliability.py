@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
-from judge.stats.bootstrap import How, IntervalSettings
+from judge.stats.bootstrap import IntervalOptions, IntervalSettings
 from judge.stats.continuous import cluster_numbers, mean, numbers
 from judge.stats.estimate import Estimate, about
 from judge.stats.patterns import n_present, tally_units, weighted_sums
@@ -55,7 +55,7 @@ def calibration(
     clusters: ArrayLike | None = None,
     field: str | None = None,
     weights: FloatArray | None = None,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> Calibration:
     """Measure the calibration of `probabilities` `[units, labels]` against true `codes` `[units]`, -1 for unknown.
 
@@ -66,13 +66,13 @@ def calibration(
     same bias. `weights` [units] are design weights; with weights, no measure has an interval. Raises BadInput
     for rows that do not sum to 1 within 1e-3, codes out of range, or bins < 1.
     """
-    p, y = checked(probabilities, codes)
+    p, y = check_probabilities(probabilities, codes)
     if bins < 1:
         raise BadInput(f"calibration needs at least one bin, not {bins}")
     if weights is not None:
         # No interval for a weighted calibration error has been validated (benchmarks/weighted.py).
-        how["interval"] = None
-    settings = IntervalSettings(**how)
+        options["interval"] = None
+    settings = IntervalSettings(**options)
     groups, clustered = cluster_numbers(clusters, len(p))
     used = _usable(p, y)
     p_used, y_used, groups_used = p[used], y[used], groups[used]
@@ -82,7 +82,9 @@ def calibration(
     correct = (top == y_used).astype(np.float64)
     # A confidence of exactly 0.3 belongs to the bin (0.2, 0.3], and 0.3 * 10 is above 3 in floats.
     which = np.clip(np.ceil(confidence * bins - 1e-9).astype(np.int64) - 1, 0, bins - 1)
-    rows = np.hstack([_in_bin(which, bins, of_unit) for of_unit in (np.ones(n), confidence, correct)])
+    rows = np.hstack(
+        [_spread_over_bins(which, bins, of_unit) for of_unit in (np.ones(n), confidence, correct)]
+    )
     sums = (
         tally_units(rows, np.arange(n), groups_used)
         if weights is None
@@ -106,7 +108,7 @@ def calibration(
     brier[used] = ((p_used - np.eye(p.shape[1])[y_used]) ** 2).sum(axis=1)
     true = p_used[np.arange(n), y_used]
     loss[used] = -np.log(np.where(true > 0, true, np.nan))
-    log_loss = mean(loss, measure="log_loss", clusters=clusters, field=field, weights=weights, **how)
+    log_loss = mean(loss, measure="log_loss", clusters=clusters, field=field, weights=weights, **options)
     impossible = int((true <= 0).sum())
     if impossible:
         reason = f"the true label has probability 0 on {impossible} units, so the log loss is infinite"
@@ -115,21 +117,21 @@ def calibration(
         tuple(_bin(i, bins, total, int((which == i).sum())) for i in range(bins)),
         ece,
         log_loss,
-        lambda: mean(brier, measure="brier", clusters=clusters, field=field, weights=weights, **how),
+        lambda: mean(brier, measure="brier", clusters=clusters, field=field, weights=weights, **options),
     )
 
 
 def temperature(
     probabilities: ArrayLike, codes: ArrayLike, weights: FloatArray | None = None
 ) -> tuple[float | None, str | None]:
-    """Return the temperature T that maximises the likelihood of `scaled(probabilities, T)`, and a reason if
+    """Return the temperature T that maximises the likelihood of `scale(probabilities, T)`, and a reason if
     there is no such T.
 
     Minimises the log loss of softmax(ln p / T) (Guo et al. 2017, section 4.2); T > 1 means overconfident. T
     is None if there is no minimum between 1/1000 and 1000, i.e. if every true label is the most probable
     label, or if the probabilities carry no information. `weights` [units] are design weights.
     """
-    p, y = checked(probabilities, codes)
+    p, y = check_probabilities(probabilities, codes)
     used = _usable(p, y)
     w = None if weights is None else weights[used]
     p, y = p[used], y[used]
@@ -157,7 +159,7 @@ def temperature(
     return float(np.exp(-(low + high) / 2)), None
 
 
-def scaled(probabilities: ArrayLike, temperature: float) -> FloatArray:
+def scale(probabilities: ArrayLike, temperature: float) -> FloatArray:
     """Return softmax(ln p / T) row by row. Raises BadInput unless T > 0."""
     if not temperature > 0:
         raise BadInput(f"the temperature must be above 0, not {temperature}")
@@ -177,7 +179,7 @@ def softmax(logits: FloatArray) -> FloatArray:
     return np.asarray(weights / across(np.add, weights)[:, None])
 
 
-def checked(probabilities: ArrayLike, codes: ArrayLike) -> tuple[FloatArray, IntArray]:
+def check_probabilities(probabilities: ArrayLike, codes: ArrayLike) -> tuple[FloatArray, IntArray]:
     """Return probabilities `[units, labels]` and codes `[units]`. Raises BadInput for anything else."""
     p = numbers(probabilities, "probabilities", dimensions=2)
     y = np.asarray(codes)
@@ -191,7 +193,7 @@ def checked(probabilities: ArrayLike, codes: ArrayLike) -> tuple[FloatArray, Int
     return p, y.astype(np.int64)
 
 
-def _in_bin(which: IntArray, bins: int, values: FloatArray) -> FloatArray:
+def _spread_over_bins(which: IntArray, bins: int, values: FloatArray) -> FloatArray:
     """Return an array [units, bins] with the value of each unit in the column of its bin, and 0 in the other
     columns.
     """

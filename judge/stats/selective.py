@@ -152,7 +152,7 @@ def disagreement_p(wrong: BoolArray, clusters: IntArray, a: float) -> float:
     return float(min(1.0, np.exp(-logsumexp(capital, b=_STAKES))))
 
 
-def reached_by(sure: FloatArray, path: Sequence[float]) -> IntArray:
+def find_accepting_step(sure: FloatArray, path: Sequence[float]) -> IntArray:
     """Return the first step of the path that accepts each unit; len(path) for a unit without a confidence (nan)."""
     # The thresholds decrease, so this finds the first one that is not above the confidence.
     at = np.searchsorted(-np.asarray(path), -np.where(np.isnan(sure), -np.inf, sure), side="left")

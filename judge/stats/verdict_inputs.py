@@ -45,7 +45,7 @@ class Limits:
     # With a 95 % interval, judges that answer at random show skill in more than 1 % of studies.
     skill_confidence: float = 0.99
 
-    def at(self, confidence: float) -> Limits:
+    def adjust_confidence(self, confidence: float) -> Limits:
         """Return the limits with another confidence for (a), (d) and (e). If this confidence is stricter, (b)
         and (c) become stricter to the same extent.
         """
@@ -227,8 +227,8 @@ def case(
     source: str | None = None
     regime: Regime = "people"
     if together < FEWEST_QUESTIONS:
-        candidate = _alone(ratings, judge, people, reference)
-        if len(people) < 2 or _shared(ratings, judge, candidate) >= FEWEST_QUESTIONS:
+        candidate = _find_single_source(ratings, judge, people, reference)
+        if len(people) < 2 or _count_shared(ratings, judge, candidate) >= FEWEST_QUESTIONS:
             regime, source = "threshold", candidate
     columns = [source] if source is not None else list(people)
     agreement, distance = _weights(ratings, name, level)
@@ -255,7 +255,7 @@ def case(
     )
 
 
-def _shared(ratings: Ratings, *names: str) -> int:
+def _count_shared(ratings: Ratings, *names: str) -> int:
     """Return the number of questions with a unit that all of these annotators labelled; 0 if one of them
     labelled nothing.
     """
@@ -265,10 +265,12 @@ def _shared(ratings: Ratings, *names: str) -> int:
     return n_present(ratings.clusters[both])
 
 
-def _alone(ratings: Ratings, judge: str, people: Sequence[str], reference: str | None) -> str:
+def _find_single_source(ratings: Ratings, judge: str, people: Sequence[str], reference: str | None) -> str:
     """Return the single source of labels: the only person if that person labelled enough, otherwise the reference."""
-    if reference is None or (len(people) == 1 and _shared(ratings, judge, people[0]) >= FEWEST_QUESTIONS):
-        return max(people, key=lambda person: _shared(ratings, judge, person))
+    if reference is None or (
+        len(people) == 1 and _count_shared(ratings, judge, people[0]) >= FEWEST_QUESTIONS
+    ):
+        return max(people, key=lambda person: _count_shared(ratings, judge, person))
     return reference
 
 

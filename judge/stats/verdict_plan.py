@@ -57,9 +57,9 @@ def plan_of(computed: Verdict, power: float) -> VerdictPlan:
         f"the chance of a decision, for or against, is then {100 * power:g} %; "
         f"plans of up to {MOST_UNITS:,} units are considered",
     )
-    why = ahead.why
+    reason = ahead.why
     if not ahead.curve and computed.more_units is not None:
-        why = f"there are too few questions for a plan: label {FEWEST_FOR_T_TEST} questions and plan again"
+        reason = f"there are too few questions for a plan: label {FEWEST_FOR_T_TEST} questions and plan again"
     return VerdictPlan(
         computed,
         power,
@@ -69,7 +69,7 @@ def plan_of(computed: Verdict, power: float) -> VerdictPlan:
         ahead.half,
         ahead.most,
         ahead.curve,
-        why,
+        reason,
         assumed,
     )
 

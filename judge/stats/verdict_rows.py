@@ -93,51 +93,56 @@ def _span(interval: IntervalArrays, most: float = 1.0) -> str:
 
 
 def conditions(
-    of: Case, outcome: ConditionArrays, limits: Limits, test: AltTest | None, table: Ratings | None
+    case: Case, outcome: ConditionArrays, limits: Limits, test: AltTest | None, table: Ratings | None
 ) -> tuple[Condition, ...]:
     """Return each condition with its interval; `table` has the people's labels, and `test` is the alt-test of
     the study.
     """
-    n, g = of.n_units, int(outcome.of.questions[0])
+    n, g = case.n_units, int(outcome.of.questions[0])
     states = {name: STATES[int(state[0])] for name, state in outcome.states.items()}
     usual, other = limits.confidence, float(outcome.of.other[0])
 
     def condition(
-        name: str, interval: IntervalArrays | None, limit: float, confidence: float, why: str, state: str = ""
+        name: str,
+        interval: IntervalArrays | None,
+        limit: float,
+        confidence: float,
+        reason: str,
+        state: str = "",
     ) -> Condition:
         numbers = _numbers(interval, 2.0 if interval is outcome.difference else 1.0)
-        return Condition(name, states[state or name], *numbers, limit, confidence, n, g, why)
+        return Condition(name, states[state or name], *numbers, limit, confidence, n, g, reason)
 
-    why = (
+    reason = (
         f"{g:,} questions and {other:.4g} units with a label other than the most common label; "
         f"both numbers must be at least {FEWEST_QUESTIONS}"
         + ("; the judge gives only one label" if bool(outcome.of.one_label[0]) else "")
     )
-    evidence = Condition("evidence", states["evidence"], other, None, None, FEWEST_OTHER, None, n, g, why)
-    why = (
+    evidence = Condition("evidence", states["evidence"], other, None, None, FEWEST_OTHER, None, n, g, reason)
+    reason = (
         f"the {100 * limits.skill_confidence:g} % interval of the judge's agreement, {_span(outcome.skill)}, "
         "compared with 0, the value for guessing"
     )
-    skill = condition("skill", outcome.skill, 0.0, limits.skill_confidence, why)
-    if of.regime == "threshold":
-        why = (
-            f"the judge's chance-corrected agreement with '{of.source}' is {_span(outcome.agreement)}, "
+    skill = condition("skill", outcome.skill, 0.0, limits.skill_confidence, reason)
+    if case.regime == "threshold":
+        reason = (
+            f"the judge's chance-corrected agreement with '{case.source}' is {_span(outcome.agreement)}, "
             f"and the threshold is {limits.threshold:g}"
         )
-        first = condition("threshold", outcome.agreement, limits.threshold, usual, why, "non_inferiority")
+        first = condition("threshold", outcome.agreement, limits.threshold, usual, reason, "non_inferiority")
         return evidence, first, skill
     assert outcome.difference is not None and outcome.ceiling is not None
-    why = (
+    reason = (
         f"the judge's agreement with people, {_span(outcome.agreement)}, minus their agreement with each other, "
         f"{_span(outcome.ceiling)}, is {_span(outcome.difference, 2.0)}, and the margin is {limits.margin:g}"
     )
-    first = condition("non_inferiority", outcome.difference, limits.margin, usual, why)
+    first = condition("non_inferiority", outcome.difference, limits.margin, usual, reason)
     alone = lone(table, limits.ceiling) if table is not None else ()
     names = " and ".join([*([", ".join(alone[:-1])] if alone[1:] else []), *alone[-1:]])
     who = f"; {names} agree{'s' if len(alone) == 1 else ''} with nobody" if alone else ""
-    why = f"people's agreement with each other is {_span(outcome.ceiling)}, and must be above {limits.ceiling:g}{who}"
-    agree = condition("people_agree", outcome.ceiling, limits.ceiling, usual, why)
-    return evidence, first, skill, _alt_condition(of, states["alt_test"], limits, test, n, g), agree
+    reason = f"people's agreement with each other is {_span(outcome.ceiling)}, and must be above {limits.ceiling:g}{who}"
+    agree = condition("people_agree", outcome.ceiling, limits.ceiling, usual, reason)
+    return evidence, first, skill, _alt_condition(case, states["alt_test"], limits, test, n, g), agree
 
 
 def independence(copies: Sequence[Copy], questions: int) -> Condition:
@@ -148,46 +153,50 @@ def independence(copies: Sequence[Copy], questions: int) -> Condition:
         f"{copy.person} differs from the judge on {copy.apart:,} of {copy.units:,} units" for copy in copies
     )
     n = max(copy.units for copy in copies)
-    why = f"independent labels rarely agree this often: {who}"
-    return Condition("independence", "open", None, None, None, 1.0, None, n, questions, why)
+    reason = f"independent labels rarely agree this often: {who}"
+    return Condition("independence", "open", None, None, None, 1.0, None, n, questions, reason)
 
 
 def gold_agrees(gold: ConditionArrays, name: str, limits: Limits) -> Condition:
     """Return the condition on gold labels that people contradict, because the judge and people may share an error."""
     n, g = round(float(gold.of.units[0])), int(gold.of.questions[0])
-    why = f"people's agreement with '{name}' is {_span(gold.agreement)}"
+    reason = f"people's agreement with '{name}' is {_span(gold.agreement)}"
     limit = limits.threshold
     if gold.difference is not None and gold.ceiling is not None:
         limit = limits.margin
-        why += f", and with each other {_span(gold.ceiling)}: the difference, {_span(gold.difference, 2.0)}, is below {limit:g}"
+        reason += f", and with each other {_span(gold.ceiling)}: the difference, {_span(gold.difference, 2.0)}, is below {limit:g}"
     else:
-        why += f", below {limit:g}"
+        reason += f", below {limit:g}"
     numbers = _numbers(gold.difference or gold.agreement, 2.0)
     return Condition(
-        "gold", "open", *numbers, limit, limits.confidence, n, g, f"{why}; find out who is right"
+        "gold", "open", *numbers, limit, limits.confidence, n, g, f"{reason}; find out who is right"
     )
 
 
-def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None, n: int, g: int) -> Condition:
+def _alt_condition(
+    case: Case, state: State, limits: Limits, test: AltTest | None, n: int, g: int
+) -> Condition:
     if test is None or len(test.compared) < 3:
-        why = "the alt-test needs three people who share ten questions with the judge and with other people"
-        return Condition("alt_test", "not asked", None, None, None, limits.epsilon, None, n, g, why)
+        reason = (
+            "the alt-test needs three people who share ten questions with the judge and with other people"
+        )
+        return Condition("alt_test", "not asked", None, None, None, limits.epsilon, None, n, g, reason)
     sure = [row for row in test.compared if row.n_clusters >= FEWEST_FOR_T_TEST]
     lost, won = sum(row.lost for row in sure), sum(row.won for row in sure)
-    why = f"the alt-test at epsilon {limits.epsilon:g}"
+    reason = f"the alt-test at epsilon {limits.epsilon:g}"
     left = len(test.compared) - len(sure)
     if not sure:
-        why += (
+        reason += (
             f" tests none of the {left} people, because each shares fewer than {FEWEST_FOR_T_TEST} questions "
             "with the judge and with other people"
         )
     else:
-        why += (
+        reason += (
             f": the judge wins against {won} of {len(sure)} people and loses to {lost} by more than epsilon"
         )
         if left:
-            why += f" ({left} more people are not tested, because they share fewer than {FEWEST_FOR_T_TEST} questions)"
-    return Condition("alt_test", state, test.winning_rate, None, None, 0.5, None, n, g, why)
+            reason += f" ({left} more people are not tested, because they share fewer than {FEWEST_FOR_T_TEST} questions)"
+    return Condition("alt_test", state, test.winning_rate, None, None, 0.5, None, n, g, reason)
 
 
 def labels(ratings: Ratings, outcome: ConditionArrays, limits: Limits) -> tuple[LabelRow, ...]:
@@ -205,11 +214,11 @@ def labels(ratings: Ratings, outcome: ConditionArrays, limits: Limits) -> tuple[
             n, state = float(units[0, i]), _SHOWN[int(states[0, i])]
             # A difference of two shares is in -1..1, even if the t interval is wider.
             value, low, high = (_number(np.clip(x, -1.0, 1.0), i) for x in difference)
-            why = ""
+            reason = ""
             if state == "not shown":
-                why = _not_shown(direction, n, float(difference.low[0, i]), limits)
+                reason = _describe_not_shown(direction, n, float(difference.low[0, i]), limits)
             numbers = round(n, 6), _number(judge, i), people, value, low, high
-            rows.append(LabelRow(label, direction, state, *numbers, why))
+            rows.append(LabelRow(label, direction, state, *numbers, reason))
     return tuple(rows)
 
 
@@ -218,7 +227,7 @@ def _number(values: FloatArray, i: int) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _not_shown(direction: Direction, n: float, low: float, limits: Limits) -> str:
+def _describe_not_shown(direction: Direction, n: float, low: float, limits: Limits) -> str:
     if n < 1e-9:
         return f"{'no person' if direction == 'finds' else 'the judge never'} gave the label"
     if n < FEWEST_OTHER - 1e-9:
@@ -234,7 +243,7 @@ def units_text(n: float) -> str:
     return f"{whole:,} unit" if whole == 1 else f"{whole:,} units"
 
 
-def without_intervals(
+def remove_intervals(
     conditions: Sequence[Condition], labels: Sequence[LabelRow]
 ) -> tuple[tuple[Condition, ...], tuple[LabelRow, ...]]:
     """Return the rows without intervals, because jackknife intervals are too narrow under unequal
@@ -248,7 +257,7 @@ def without_intervals(
 
 def measures(
     judge: str,
-    of: Case,
+    case: Case,
     outcome: ConditionArrays,
     limits: Limits,
     name: str,
@@ -258,14 +267,14 @@ def measures(
     """Return (a), or the agreement with the single source, followed by the agreements from which it is
     computed.
     """
-    n, g = of.n_units, int(outcome.of.questions[0])
-    who = (judge, of.source) if of.source is not None else (judge, *of.people)
+    n, g = case.n_units, int(outcome.of.questions[0])
+    who = (judge, case.source) if case.source is not None else (judge, *case.people)
     weights = name.partition(":")[2] or None
 
     def measure(kind: str, interval: IntervalArrays | None, names: tuple[str, ...]) -> Measure:
         value, low, high = _numbers(interval, 2.0 if interval is outcome.difference else 1.0)
         base = replace(
-            about(kind, n, of.n_asked, g, names, field),
+            about(kind, n, case.n_asked, g, names, field),
             level=level,
             weights=weights if weights in ("linear", "quadratic") else None,
             confidence=limits.confidence,
@@ -277,14 +286,14 @@ def measures(
                 else "there is only one label, so chance agreement is complete"
             )
             return replace(base, reason=reason)
-        if of.sums.weighted:
-            return replace(base, value=value, notes=(Note("weighted", n_eff=of.n_effective),))
+        if case.sums.weighted:
+            return replace(base, value=value, notes=(Note("weighted", n_eff=case.n_effective),))
         return replace(base, value=value, low=low, high=high, notes=(Note("jackknife"),))
 
-    if of.regime == "threshold":
+    if case.regime == "threshold":
         return (measure("cohen_kappa", outcome.agreement, who),)
     return (
         measure("pooled_kappa_difference", outcome.difference, who),
         measure("pooled_kappa", outcome.agreement, who),
-        measure("pooled_kappa", outcome.ceiling, of.people),
+        measure("pooled_kappa", outcome.ceiling, case.people),
     )

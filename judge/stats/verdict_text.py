@@ -9,7 +9,7 @@ from judge.stats.verdict_rows import Condition, Decision, LabelRow, units_text
 UNKNOWN_CEILING = "a comparison with a threshold; how well people would agree is unknown"
 
 
-def by_state(rows: Sequence[LabelRow]) -> dict[str, list[str]]:
+def group_by_state(rows: Sequence[LabelRow]) -> dict[str, list[str]]:
     """Return the labels that are shown in both directions, the labels missed in either direction, and the
     remaining labels.
     """
@@ -94,16 +94,16 @@ def because(
     return "; ".join(telling)
 
 
-def rule(of: Case, limits: Limits) -> str:
+def rule(case: Case, limits: Limits) -> str:
     """Return the rule in words; docs/verdict.md explains it in detail."""
     sure = f"{100 * limits.confidence:.4g} %"
     evidence = (
         f"The verdict is undecided with fewer than {FEWEST_QUESTIONS} questions, or fewer than {FEWEST_OTHER} units with a "
         f"label other than the most common label. A judge that gives only one label is not trusted. "
     )
-    if of.regime == "threshold":
+    if case.regime == "threshold":
         return (
-            f"There is one source of labels ('{of.source}'). {evidence}The judge is trusted if the {sure} interval of its "
+            f"There is one source of labels ('{case.source}'). {evidence}The judge is trusted if the {sure} interval of its "
             f"chance-corrected agreement with this source is above {limits.threshold:g}, and not trusted if the interval is "
             f"below it. Otherwise the verdict is undecided. This is {UNKNOWN_CEILING}."
         )
@@ -114,7 +114,7 @@ def rule(of: Case, limits: Limits) -> str:
         else ""
     )
     return (
-        f"The judge is compared with {len(of.people)} people. {evidence}It is trusted if two {sure} intervals are high "
+        f"The judge is compared with {len(case.people)} people. {evidence}It is trusted if two {sure} intervals are high "
         f"enough: (a) that of its chance-corrected agreement with people minus their agreement with each other is above "
         f"{limits.margin:g}, and (e) that of people's agreement with each other is above {limits.ceiling:g}. Trust applies to "
         f"the labels for which (d) the judge's recall and precision are less than {-limits.label_margin:g} below those of "

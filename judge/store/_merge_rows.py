@@ -43,7 +43,7 @@ def tables(conn: Connection, schema: str) -> list[str]:
 
 
 @contextmanager
-def without_triggers(conn: Connection) -> Iterator[None]:
+def suspend_triggers(conn: Connection) -> Iterator[None]:
     """Drop the triggers, and create them again at the end.
 
     The triggers check each new row. Rows that are copied from a study were already checked when they were
@@ -78,16 +78,16 @@ def add_texts(conn: Connection) -> Iterator[str]:
     """
     for name in BY_CONTENT:
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
-    yield from _keyed(conn, "items")
+    yield from _build_keys(conn, "items")
     yield from _passages(conn)
     for name in ("answers", "nuggets", "units", "tasks", "rankings"):
-        yield from _keyed(conn, name)
+        yield from _build_keys(conn, name)
     # One study may have the nuggets of a question, and another study answers to it.
     add_nugget_units(conn)
     yield from _people(conn)
 
 
-def _keyed(conn: Connection, table: str) -> Iterator[str]:
+def _build_keys(conn: Connection, table: str) -> Iterator[str]:
     key, same = TEXTS[table]
     yield from _differing(conn, table, key, same)
     conn.execute(_insert_new(conn, table, key, columns_of(conn, table)))
@@ -102,7 +102,7 @@ def _differing(conn: Connection, table: str, key: Sequence[str], same: Sequence[
         values = row[len(key) :]
         column, position = next((c, n) for n, c in enumerate(same) if values[2 * n] != values[2 * n + 1])
         row_key = "/".join(map(str, row[: len(key)]))
-        yield f"{table} '{row_key}': {column} is {_short(values[2 * position + 1])} in one study and {_short(values[2 * position])} in another"
+        yield f"{table} '{row_key}': {column} is {_shorten(values[2 * position + 1])} in one study and {_shorten(values[2 * position])} in another"
 
 
 def _insert_new(conn: Connection, table: str, key: Sequence[str], columns: Sequence[str]) -> str:
@@ -182,7 +182,7 @@ def add_labels(conn: Connection) -> Iterator[str]:
                 f"JOIN main.{table} AS m ON {on} WHERE m.value <> s.value"
             )
             for unit, name, annotator, value, other in conn.execute(query):
-                yield f"the label '{name}' of '{unit}' by {annotator} is {_short(value)} in one study and {_short(other)} in another"
+                yield f"the label '{name}' of '{unit}' by {annotator} is {_shorten(value)} in one study and {_shorten(other)} in another"
         columns = ", ".join(columns_of(conn, table))
         conn.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM {source}")
     # If one of the studies has later recorded how the labels of an import were made, the merged study uses
@@ -217,7 +217,7 @@ def add_splits(conn: Connection) -> Iterator[str]:
     looks = conn.execute("SELECT * FROM src.split_looks ORDER BY task_id, at, look").fetchall()
     # If both studies have the same look, it is kept once, because one of the studies is a copy of the other.
     for task, _, purpose, run_ids, *rest in looks:
-        mapped = _mapped(conn, "?1")
+        mapped = _build_id_map(conn, "?1")
         runs = conn.execute(f"SELECT {mapped}", [run_ids]).fetchone()[0]
         conn.execute(
             "INSERT INTO main.split_looks SELECT ?1, 1 + coalesce(max(look), 0), ?2, ?3, ?4, ?5, ?6 "
@@ -241,7 +241,7 @@ def add_others(conn: Connection) -> Iterator[str]:
         counted = [r[1] for r in info if r[5] and len(key) == 1 and r[2].upper() == "INTEGER"]
         columns = [row[1] for row in info if row[1] not in counted]
         texts = {row[1] for row in info if row[2].upper() == "TEXT"}
-        expressions = {c: _mapped(conn, f"s.{c}") if c in texts else f"s.{c}" for c in columns}
+        expressions = {c: _build_id_map(conn, f"s.{c}") if c in texts else f"s.{c}" for c in columns}
         if table == "batches":
             expressions["options"] = _with_family(conn, expressions["options"])
         compared = _unique(conn, table) or columns if counted else key
@@ -299,7 +299,7 @@ def _unique(conn: Connection, table: str) -> list[str]:
     return []
 
 
-def _mapped(conn: Connection, sql: str) -> str:
+def _build_id_map(conn: Connection, sql: str) -> str:
     """Return SQL that replaces the ids of joined runs in a text. An id has 26 characters, so it does not
     match other text by chance.
     """
@@ -310,6 +310,6 @@ def _mapped(conn: Connection, sql: str) -> str:
     return sql
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = " ".join(str(value).split())
     return f"'{text}'" if len(text) <= SHOWN else f"'{text[: SHOWN - 1]}…'"

@@ -160,18 +160,18 @@ def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:
         "INSERT OR IGNORE INTO temp.theirs SELECT r.new, s.unit_id, s.repeat FROM src.judgements AS s "
         f"JOIN temp.run_map AS r ON r.old = s.run_id WHERE NOT EXISTS ({ours})"
     )
-    yield from _both(conn, twice)
+    yield from _resolve_both(conn, twice)
     theirs = "JOIN temp.theirs AS t ON t.run_id = r.new AND t.unit_id = s.unit_id AND t.repeat = s.repeat"
-    conn.execute(f"INSERT OR IGNORE {_of_mapped(conn, 'judgements', run_id='r.new')} {theirs}")
-    conn.execute(f"INSERT OR REPLACE {_of_mapped(conn, LABELS, annotator_id='r.new')} {theirs}")
+    conn.execute(f"INSERT OR IGNORE {_build_insert(conn, 'judgements', run_id='r.new')} {theirs}")
+    conn.execute(f"INSERT OR REPLACE {_build_insert(conn, LABELS, annotator_id='r.new')} {theirs}")
     conn.execute(
-        f"INSERT {_of_mapped(conn, 'requests', 'LEFT', run_id='coalesce(r.new, s.run_id)')} WHERE true "
+        f"INSERT {_build_insert(conn, 'requests', 'LEFT', run_id='coalesce(r.new, s.run_id)')} WHERE true "
         "ON CONFLICT (request_sha) DO UPDATE SET run_id = excluded.run_id, unit_id = excluded.unit_id "
         "WHERE requests.unit_id IS NULL AND excluded.unit_id IS NOT NULL"
     )
 
 
-def _of_mapped(conn: Connection, table: str, join: str = "", **run: str) -> str:
+def _build_insert(conn: Connection, table: str, join: str = "", **run: str) -> str:
     """Return an INSERT statement for a table's rows from `src`. The column that contains the run's id gets
     the new id.
     """
@@ -184,7 +184,7 @@ def _of_mapped(conn: Connection, table: str, join: str = "", **run: str) -> str:
     )
 
 
-def _both(conn: Connection, twice: Counter[str]) -> Iterator[str]:
+def _resolve_both(conn: Connection, twice: Counter[str]) -> Iterator[str]:
     """Merge the units of a run for which the two studies have different attempts."""
     same = " AND ".join(f"m.{c} IS s.{c}" for c in ("status", "reply", "judged_at", "request_sha"))
     same_unit = "m.run_id = r.new AND m.unit_id = s.unit_id AND m.repeat = s.repeat"
@@ -199,12 +199,14 @@ def _both(conn: Connection, twice: Counter[str]) -> Iterator[str]:
     conn.execute("DROP TABLE IF EXISTS temp.met")
     conn.execute(f"CREATE TEMP TABLE met AS {query}")
     for old, run, unit, repeat in conn.execute("SELECT * FROM temp.met"):
-        conflict = _settle(conn, old, run, unit, repeat, twice)
+        conflict = _merge_attempts(conn, old, run, unit, repeat, twice)
         if conflict is not None:
             yield conflict
 
 
-def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice: Counter[str]) -> str | None:
+def _merge_attempts(
+    conn: Connection, old: str, run: str, unit: str, repeat: int, twice: Counter[str]
+) -> str | None:
     """Merge the attempts of a unit. Return a conflict message if both studies have a label and the labels differ."""
     ours, theirs = _attempts(conn, "main", run, unit, repeat), _attempts(conn, "src", old, unit, repeat)
     in_ours = {_fingerprint(a) for a in ours}

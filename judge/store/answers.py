@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from judge.commands import command
 from judge.errors import BadInput
 from judge.store import label_rows
-from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at, check_storable
+from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, check_storable, error_at
 from judge.store.inputs import marked, passages
 from judge.store.nuggets import add_nugget_units
 from judge.store.study import Store, content_sha, dumps
@@ -61,24 +61,24 @@ class AnswerAdder(Adder[AnswerRow]):
         check_storable(answer, where)
         if "\0" in answer.text:
             # SQLite's text functions end at a NUL, so the rest would be invisible to every query.
-            raise at(where, "contains a NUL character, which is not allowed", "text")
+            raise error_at(where, "contains a NUL character, which is not allowed", "text")
         for name in ("system", "condition"):
             value = getattr(answer, name)
             # An answer id is item@system@condition, and #s1 or #c1 follows for its parts.
             if not value.strip() or "@" in value or "#" in value:
-                raise at(
+                raise error_at(
                     where,
                     f"'{value}' must be a name without '@' and '#', which separate the parts of an id",
                     name,
                 )
             if value != value.strip() or any(mark in value for mark in "\n\r\t"):
-                raise at(
+                raise error_at(
                     where,
                     f"{value!r} must not start or end with spaces, or contain a tab or a line break",
                     name,
                 )
         if answer.system == ALL:
-            raise at(
+            raise error_at(
                 where,
                 f"'{ALL}' is reserved and means every system; give this system another name "
                 f"with {self._ways}",
@@ -87,15 +87,15 @@ class AnswerAdder(Adder[AnswerRow]):
         item_id, question_id = self._item(answer.item, where)
         answer_id = f"{item_id}@{answer.system}@{answer.condition}"
         citable, context = self._context(item_id, answer.context, where)
-        in_text = citable.in_text(answer.text)[0]
-        cited = in_text if answer.cited is None else self._cited(citable, answer.cited, "cited", where)
+        in_text = citable.find_in_text(answer.text)[0]
+        cited = in_text if answer.cited is None else self._check_cited(citable, answer.cited, "cited", where)
         # Stored answers are never replaced: a judgement belongs to the text that the judge saw.
         # The fields that a prompt or a score can read; `meta` is excluded, because neither reads it.
         sha = content_sha([answer.text, cited, context, [claim.text for claim in answer.claims]])
         new = self._is_new(answer_id, sha, answer, where)
         labelled: list[tuple[str, Vote]] = [(answer_id, v) for v in answer.votes]
         labelled += [(f"{answer_id}#c{n}", v) for n, claim in enumerate(answer.claims) for v in claim.votes]
-        labels = self.votes.new(labelled, where)
+        labels = self.votes.select_new(labelled, where)
         if new:
             values = [answer.text, dumps(cited), None if context is None else dumps(context)]
             self.conn.execute(
@@ -132,11 +132,11 @@ class AnswerAdder(Adder[AnswerRow]):
         rows = [f for f in rows if f[0] == name] or rows
         if not rows:
             place = f"data set '{self.dataset}'" if self.dataset else "the study"
-            raise at(
+            raise error_at(
                 where, f"no item '{name}' in {place}; to list the items: {command('judge items show')}", "id"
             )
         if len(rows) > 1:
-            raise at(where, f"several data sets have an item '{name}'; choose one with --dataset", "id")
+            raise error_at(where, f"several data sets have an item '{name}'; choose one with --dataset", "id")
         return rows[0][0], rows[0][1]
 
     def _context(
@@ -150,7 +150,7 @@ class AnswerAdder(Adder[AnswerRow]):
             # A retriever over the whole corpus may have given passages of other items.
             passage = of_item.find(name) or self._anywhere(name)
             if passage is None:
-                raise at(
+                raise error_at(
                     where,
                     f"'{item_id}' has no passage '{name}', and '{name}' is not the full id of "
                     "another passage",
@@ -163,13 +163,13 @@ class AnswerAdder(Adder[AnswerRow]):
         row = self.conn.execute("SELECT passage_id FROM passages WHERE passage_id = ?", [name]).fetchone()
         return None if row is None else str(row[0])
 
-    def _cited(self, citable: Citable, names: Sequence[str], field: str, where: Where) -> list[str]:
+    def _check_cited(self, citable: Citable, names: Sequence[str], field: str, where: Where) -> list[str]:
         cited_ids: dict[str, None] = {}
         for name in names:
             passage = citable.find(name)
             if passage is None:
                 citable_names = ", ".join(sorted(citable.known)[:8]) or "none"
-                raise at(
+                raise error_at(
                     where,
                     f"cites '{name}', but the item has no such passage; its passages are: {citable_names}",
                     field,
@@ -184,7 +184,7 @@ class AnswerAdder(Adder[AnswerRow]):
         if stored is None:
             unit = self.conn.execute("SELECT kind FROM units WHERE unit_id = ?", [answer_id]).fetchone()
             if unit is not None:
-                raise at(
+                raise error_at(
                     where,
                     f"the answer would have the id '{answer_id}', which already belongs to a {unit[0]}; "
                     "give the system another name",
@@ -193,7 +193,7 @@ class AnswerAdder(Adder[AnswerRow]):
             return True
         if stored[0] != sha:
             place = "this import" if stored[1] == self.import_id else "the study"
-            raise at(
+            raise error_at(
                 where,
                 f"{place} already has a different answer of '{answer.system}' to this item under the "
                 f"condition '{answer.condition}', and stored answers are never replaced; give the new "
@@ -215,7 +215,7 @@ class AnswerAdder(Adder[AnswerRow]):
         unit(answer_id, "answer", None)
         for n, (start, end) in enumerate(sentences(answer.text) if answer.prose else ()):
             # By sentence, because a citation supports the sentence that it follows and not the whole answer.
-            cited, unknown = citable.in_text(answer.text[start:end])
+            cited, unknown = citable.find_in_text(answer.text[start:end])
             span: dict[str, object] = {"n": n, "start": start, "end": end, "cited": cited}
             if unknown:
                 span["unknown"] = unknown
@@ -302,7 +302,7 @@ class Citable:
             return self._in_context[int(bare) - 1]
         return name if name in self._ids else None
 
-    def in_text(self, text: str) -> tuple[list[str], list[str]]:
+    def find_in_text(self, text: str) -> tuple[list[str], list[str]]:
         """Return (passages cited in a text, citation markers that match no passage). Both lists are in order
         and without duplicates.
         """

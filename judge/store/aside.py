@@ -31,7 +31,7 @@ class Aside:
         self.lost: OSError | None = None
         self._file: IO[bytes] | None = None
 
-    def put(self, entries: Iterable[Entry]) -> None:
+    def write(self, entries: Iterable[Entry]) -> None:
         """Write the entries, and flush them to disk."""
         lines = [json.dumps(asdict(entry), ensure_ascii=False) + "\n" for entry in entries]
         try:
@@ -90,7 +90,7 @@ def _entries(path: Path, file: IO[bytes]) -> list[Entry]:
     entries = []
     for number, line in enumerate(file, 1):
         if not line.endswith(b"\n"):
-            # The run was killed while it wrote this line: `put` had not returned.
+            # The run was killed while it wrote this line: `write` had not returned.
             break
         try:
             entries.append(adapter.validate_json(line))

@@ -2,7 +2,7 @@
 
 `runs.derived_from` stores a `Derivation`, and the table `fitted_on` lists the questions whose labels the run
 was fitted on. If a question has a `fold`, it was labelled by a fit on the other folds only (cross-fitting),
-so its labels are unbiased. If it has no fold, it was used in the fit itself. `seen` returns the units of such
+so its labels are unbiased. If it has no fold, it was used in the fit itself. `read_seen_units` returns the units of such
 questions, and `judge.labels.scope.read_panel` excludes them from all scores.
 """
 
@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from judge.prompts.load import Task
 from judge.store import label_rows
-from judge.store.runs import begin_run, begun, identity, keep_task
-from judge.store.study import Store, dumps, insert_rows, now
+from judge.store.runs import begin_run, find_begun, identity, keep_task
+from judge.store.study import Store, dumps, get_time, insert_rows
 from judge.types import Json, Status, attributes
 
 
@@ -93,7 +93,7 @@ class FieldLabels:
     derived_from: str | None = None
 
 
-def stored(conn: sqlite3.Connection, run_id: str) -> dict[str, Json] | None:
+def read_derivation(conn: sqlite3.Connection, run_id: str) -> dict[str, Json] | None:
     """Return how a run was derived. Return None for an imported run or a run with model calls."""
     row = conn.execute("SELECT derived_from FROM runs WHERE run_id = ?", [run_id]).fetchone()
     return None if row is None or row[0] is None else dict(json.loads(row[0]))
@@ -105,14 +105,14 @@ def sources(conn: sqlite3.Connection, run_id: str) -> list[str]:
     If the run is not derived, return the run itself. The cost of a derived judge is the sum of the costs of
     these runs.
     """
-    derivation = stored(conn, run_id)
+    derivation = read_derivation(conn, run_id)
     if derivation is None:
         return [run_id]
     # Two parents may have the same source, whose cost must be counted only once.
     return list(dict.fromkeys(s for parent in derivation["parents"] for s in sources(conn, parent["run"])))
 
 
-def seen(conn: sqlite3.Connection, run_id: str) -> set[str]:
+def read_seen_units(conn: sqlite3.Connection, run_id: str) -> set[str]:
     """Return the units whose labels by this run are biased, because the run was fitted on labels of their
     questions.
     """
@@ -153,9 +153,9 @@ def keep(
     parents = [p.run_id for p in derivation.parents]
     all_options = {**options, "derived": {**recorded, "parents": parents, "result": result}}
     with _quick(store) as conn:
-        if earlier := begun(conn, task.name, model, [identity(all_options)]):
+        if earlier := find_begun(conn, task.name, model, [identity(all_options)]):
             return earlier[0].run_id, True
-        fitted = _inherited(conn, derivation)
+        fitted = _combine_folds(conn, derivation)
         if fitted and derivation.fitted is None:
             stored_derivation["inherited"] = {
                 "questions": len(fitted),
@@ -184,7 +184,7 @@ def _marks(values: Collection[object]) -> str:
     return ",".join(f"?{i + 3}" for i in range(len(values)))
 
 
-def _inherited(conn: sqlite3.Connection, derivation: Derivation) -> dict[str, int | None]:
+def _combine_folds(conn: sqlite3.Connection, derivation: Derivation) -> dict[str, int | None]:
     """Return the folds of the run, combined with the folds of its parents.
 
     If one of these runs was fitted directly on a question, this question gets no fold, because its labels are
@@ -231,10 +231,10 @@ def _add_judgements(
     name = "count_judgement"
     [trigger] = conn.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchone()
     conn.execute(f"DROP TRIGGER {name}")
-    stamp = now()
+    stamp = get_time()
     for label_field in fields:
         label_rows.judge_labelled(conn, run_id, label_field, str(Status.OK), stamp)
-    rows = [(run_id, unit, 0, 1, str(status), why, stamp) for unit, (status, why) in missing.items()]
+    rows = [(run_id, unit, 0, 1, str(status), reason, stamp) for unit, (status, reason) in missing.items()]
     insert_rows(conn, _JUDGEMENTS, rows)
     counts = Counter({str(Status.OK): n - len(missing)}) + Counter(
         str(status) for status, _ in missing.values()

@@ -24,7 +24,7 @@ from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.store import label_rows
 from judge.store.study import Store
-from judge.text import folded
+from judge.text import normalise
 from judge.types import Json
 
 FIELD = "distractor_check"
@@ -82,16 +82,16 @@ class DistractorItem:
             return False
         return None if len(made) < slots or None in labels else True
 
-    def chosen(self, slots: int, reading: Reading) -> int | None:
+    def find_valid(self, slots: int, reading: Reading) -> int | None:
         """Return the number of the first valid iteration, or None."""
         tries = range(1, len(self.iterations) + 1)
         return next((n for n in tries if self.valid(n, slots, reading)), None)
 
-    def tried(self, slots: int, reading: Reading, iterations: int) -> list[tuple[int, bool | None]]:
+    def list_tried(self, slots: int, reading: Reading, iterations: int) -> list[tuple[int, bool | None]]:
         """Return (iteration, whether it is valid) for each iteration up to the first valid one. If none is
         valid, all `iterations` are returned.
         """
-        last = self.chosen(slots, reading) or iterations
+        last = self.find_valid(slots, reading) or iterations
         return [(n, self.valid(n, slots, reading)) for n in range(1, last + 1)]
 
     @property
@@ -146,10 +146,10 @@ def _question(
 ) -> DistractorItem:
     iterations = []
     for n in range(1, max(made, default=0) + 1):
-        right = {folded(t) for t in (*answers, *options.values())}
+        right = {normalise(t) for t in (*answers, *options.values())}
         iteration = []
         for d in sorted(made.get(n, ()), key=lambda d: d.slot):
-            option = folded(d.text)
+            option = normalise(d.text)
             usable = bool(option) and option not in right and not gives_away(d, answers)
             # Unusable distractors are included, because the next distractor must not repeat them either.
             right.add(option)
@@ -174,7 +174,7 @@ def _words(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def only_system(store: Store, system: str | None) -> str:
+def get_only_system(store: Store, system: str | None) -> str:
     """Return the system that made the study's distractors. Raises UsageError if there is no such system or
     more than one.
     """
@@ -212,7 +212,7 @@ def choice_rows(
         draw.shuffle(texts)
         options = {letter: " ".join(text.split()) for letter, (text, _) in zip(LETTERS, texts, strict=False)}
         letter_of = {d.answer_id: letter for letter, (_, d) in zip(LETTERS, texts, strict=False) if d}
-        passages = _stored_passages(store, item) + [
+        passages = _read_passages(store, item) + [
             {
                 "text": d.document,
                 "made_up": True,
@@ -264,7 +264,7 @@ def urag_document(choices: Sequence[Mapping[str, Any]], seed: int) -> dict[str, 
     return {"name": "distractors", "version": "1", **splits}
 
 
-def _stored_passages(store: Store, item: str) -> list[dict[str, Json]]:
+def _read_passages(store: Store, item: str) -> list[dict[str, Json]]:
     query = "SELECT text, title, date, source FROM passages WHERE item_id = ? ORDER BY position"
     return [
         {k: v for k, v in zip(("text", "title", "date", "source"), row, strict=True) if v is not None}

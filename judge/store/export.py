@@ -9,7 +9,7 @@ from judge.prompts.load import Task, find_tasks, load_task, parse_task
 from judge.store import label_rows
 from judge.store.derived import folds
 from judge.store.listing import dicts
-from judge.store.runs import tried
+from judge.store.runs import read_tried
 from judge.store.study import Store
 from judge.types import Json
 
@@ -20,7 +20,7 @@ _STORED = (
     "input_tokens", "output_tokens", "latency", "resolved_model", "system_fingerprint", "request_sha", "judged_at", "cost_usd",
 )  # fmt: skip
 COLUMNS = ("run", "task", "model", *_STORED, "rationale")
-"""The columns of a row that `judged` yields, without `labels` and `distributions`."""
+"""The columns of a row that `read_judged` yields, without `labels` and `distributions`."""
 FITTED = "fitted_on"
 """An additional column for a run that was fitted on labels. It says whether the run was fitted on the row's
 question.
@@ -63,10 +63,10 @@ def find_run(store: Store, name: str) -> dict[str, Json]:
 
     `last` means the newest run. Raises UsageError if no run matches, or if several runs match.
     """
-    return _with_counts(store, named_run(store, name))
+    return _with_counts(store, find_named_run(store, name))
 
 
-def named_run(store: Store, name: str) -> dict[str, Json]:
+def find_named_run(store: Store, name: str) -> dict[str, Json]:
     """Find a run like `find_run`, but do not count its judgements, which takes one second per million.
 
     JSON columns are not decoded.
@@ -74,7 +74,7 @@ def named_run(store: Store, name: str) -> dict[str, Json]:
     rows = list(dicts(store.conn, f"SELECT * FROM runs {_OLDEST}", []))
     # `judge drift` and `judge improve` also make runs of the model. A user who names the model means the run
     # that they made themselves.
-    only_tried = tried(store.conn)
+    only_tried = read_tried(store.conn)
     chosen = [r for r in rows if r["run_id"] not in only_tried] or rows
     if name == "last" and chosen:
         return chosen[-1]
@@ -93,7 +93,7 @@ def named_run(store: Store, name: str) -> dict[str, Json]:
     return matches[0]
 
 
-def stored_task(store: Store, name: str) -> Task:
+def read_stored_task(store: Store, name: str) -> Task:
     """Return the task as stored in the study, even if its file has changed or is missing."""
     row = store.conn.execute("SELECT template FROM tasks WHERE task = ?", [name]).fetchone()
     if row is None:
@@ -101,7 +101,7 @@ def stored_task(store: Store, name: str) -> Task:
     return parse_task(row[0], f"{name}.md")
 
 
-def known_task(store: Store, name: str, folder: Path | None = None) -> Task:
+def find_task(store: Store, name: str, folder: Path | None = None) -> Task:
     """Return the task that a command names. It is loaded from the folder if one is given; otherwise, the
     version in the study is used.
 
@@ -114,7 +114,7 @@ def known_task(store: Store, name: str, folder: Path | None = None) -> Task:
         row = store.conn.execute(
             "SELECT task FROM tasks WHERE task = ?1 OR task_id = ?1 ORDER BY version DESC LIMIT 1", [name]
         ).fetchone()
-    return load_task(name, folder) if row is None else stored_task(store, row[0])
+    return load_task(name, folder) if row is None else read_stored_task(store, row[0])
 
 
 def newer_version(name: str, task: Task) -> str | None:
@@ -130,7 +130,7 @@ def newer_version(name: str, task: Task) -> str | None:
     return f"note: {task.name} is used, because the study already has labels or runs of it; to use the newer {newest.name}, type its full name"
 
 
-def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:
+def read_judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:
     """Yield one row for each judged unit and repeat, in study order, with status, labels, distributions and
     raw reply.
 

@@ -13,7 +13,7 @@ from ulid import ULID
 from judge.errors import BadInput
 from judge.files import stop
 from judge.store import label_rows, label_sources
-from judge.store.study import Store, dumps, now
+from judge.store.study import Store, dumps, get_time
 from judge.types import AnnotatorKind, Json, Vote, Where
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ def add_rows(
                 dumps(dict(info.files)),
                 dumps(dict(info.maps)),
                 dumps({k: dict(v) for k, v in info.label_maps.items()}),
-                now(),
+                get_time(),
             ],
         )
         for row in rows:
@@ -123,7 +123,7 @@ class Votes:
         self._source = source
         self._annotators: dict[str, str] = {}
 
-    def new(
+    def select_new(
         self, votes: list[tuple[str, Vote]], where: Where, unlabelled: Container[str] = ()
     ) -> dict[tuple[str, str, str], Vote]:
         """Return the votes that are not stored yet. Raises BadInput if an annotator has two different labels
@@ -142,7 +142,7 @@ class Votes:
                 new[key] = vote
             # Neither label replaces the other: which one is right is not for an import to decide.
             elif known != vote.value:
-                raise at(
+                raise error_at(
                     where,
                     f"{vote.annotator} has labelled '{unit_id}' as {vote.value!r} here, but as {known!r} earlier",
                     vote.field,
@@ -157,7 +157,7 @@ class Votes:
         else:
             # The same person may have labelled the unit in a batch: that is another source, and no conflict
             # of this file.
-            value = label_sources.of_items(self.conn, unit_id, field_name, annotator)
+            value = label_sources.read_item_vote(self.conn, unit_id, field_name, annotator)
         return None if value is None else str(value)
 
     def _check(self, vote: Vote, where: Where) -> None:
@@ -170,7 +170,7 @@ class Votes:
                 return
             self._annotators[vote.annotator] = row[0]
         if self._annotators[vote.annotator] != str(vote.kind):
-            raise at(
+            raise error_at(
                 where,
                 f"the study already has an annotator '{vote.annotator}' of another kind "
                 f"({self._annotators[vote.annotator]}, not {vote.kind}); use a different name",
@@ -178,7 +178,7 @@ class Votes:
             )
 
     def insert(self, votes: Mapping[tuple[str, str, str], Vote]) -> None:
-        """Store these votes, which `new` has returned."""
+        """Store these votes, which `select_new` has returned."""
         for vote in votes.values():
             if vote.annotator not in self._annotators:
                 self.conn.execute(
@@ -202,14 +202,14 @@ def check_storable(row: object, where: Where) -> None:
     try:
         _CHECK.encode(row).encode()
     except UnicodeEncodeError as e:
-        raise at(
+        raise error_at(
             where,
             "contains an incomplete character (a lone surrogate), which cannot be stored; correct the "
             "file's encoding",
             "",
         ) from e
     except (ValueError, TypeError) as e:
-        raise at(where, f"cannot be stored as JSON: {e}", "") from e
+        raise error_at(where, f"cannot be stored as JSON: {e}", "") from e
 
 
 def _parts(value: object) -> dict[str, Json]:
@@ -221,6 +221,6 @@ def _parts(value: object) -> dict[str, Json]:
 _CHECK = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_parts)
 
 
-def at(where: Where, reason: str, field_name: str) -> BadInput:
+def error_at(where: Where, reason: str, field_name: str) -> BadInput:
     """Return a BadInput that names the row's file and line."""
     return BadInput(reason, path=where.path, line=where.line, field=field_name)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.store import label_rows
-from judge.store.label_rows import quoted
+from judge.store.label_rows import quote
 from judge.types import GOLD, Json
 
 _SHORT_ID = re.compile(r"[A-Za-z0-9_.-]{1,24}")
@@ -25,11 +25,11 @@ def column(task: Task, name: str) -> str:
     if name in task.gold_inputs:
         return gold_value(task.gold_inputs[name])
     if name == "relevant_passages" and task.spec.relevant is not None:
-        values = ", ".join(quoted(v) for v in task.spec.relevant.values)
+        values = ", ".join(quote(v) for v in task.spec.relevant.values)
         return (
             "(SELECT nullif(json_group_array(q.passage_id), '[]') FROM (SELECT r.passage_id FROM passages AS r "
             f"JOIN {label_rows.FIRST} ON l.unit_id = r.passage_id AND l.annotator_id = '{GOLD}' "
-            f"AND l.field = {quoted(task.spec.relevant.field)} AND l.value IN ({values}) "
+            f"AND l.field = {quote(task.spec.relevant.field)} AND l.value IN ({values}) "
             "WHERE r.item_id = t.item_id ORDER BY r.position) AS q)"
         )
     if name == "option_probabilities":
@@ -49,7 +49,7 @@ def gold_value(field: str) -> str:
     # There are two look-ups by primary key, because a single one with ORDER BY over `t` is an error in SQLite
     # 3.40.
     both = [
-        label_rows.single_label(quoted(GOLD), quoted(field), f"t.{name}") for name in ("unit_id", "item_id")
+        label_rows.single_label(quote(GOLD), quote(field), f"t.{name}") for name in ("unit_id", "item_id")
     ]
     return f"coalesce({', '.join(both)})"
 
@@ -96,13 +96,13 @@ def marked(ids: Sequence[str], item_of: Mapping[str, str]) -> dict[str, str]:
     """
     # If the data set has markers, annotators and systems see these, so that the citations in answers match
     # them.
-    source_ids = [name for pid in ids if (name := own_name(pid, item_of[pid])) is not None]
+    source_ids = [name for pid in ids if (name := get_citable_name(pid, item_of[pid])) is not None]
     # If two passages had the same marker, a citation would be ambiguous.
     usable = len(set(source_ids)) == len(ids)
     return dict(zip(source_ids if usable else [str(n) for n in range(1, len(ids) + 1)], ids, strict=True))
 
 
-def own_name(passage_id: str, item_id: str) -> str | None:
+def get_citable_name(passage_id: str, item_id: str) -> str | None:
     """Return a passage's source id if it is a short word that an answer could cite, otherwise None.
 
     A hash is excluded, because it was created by adjudge, so no answer cites it.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from judge.errors import BadInput
 from judge.files import stop
 from judge.store.answers import AnswerAdder
-from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at, check_storable
+from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, check_storable, error_at
 from judge.store.study import Store, content_sha, dumps
 from judge.store.tool_scores import ToolScores
 from judge.types import AnswerRow, Item, Passage, Row, Where
@@ -101,7 +101,7 @@ class _ItemAdder(Adder[Row]):
         item, where = row.item, row.where
         check_storable(item, where)
         if item.polarity not in (None, "original", "counter"):
-            raise at(where, f"'{item.polarity}' must be original or counter", "polarity")
+            raise error_at(where, f"'{item.polarity}' must be original or counter", "polarity")
         passages = [(passage_id(item, p), p, passage_sha(p)) for p in item.passages]
         units = self._units([item.item_id, *(pid for pid, _, _ in passages)])
         new_item = self._is_new("item", item.item_id, item.item_id, item_sha(item), units, where)
@@ -110,13 +110,15 @@ class _ItemAdder(Adder[Row]):
             # The same passage twice in a row is one passage.
             if pid in new:
                 if new[pid][1] != sha:
-                    raise at(where, f"two passages of this row have the id '{passage.source_id}'", "passages")
+                    raise error_at(
+                        where, f"two passages of this row have the id '{passage.source_id}'", "passages"
+                    )
             elif self._is_new("passage", pid, item.item_id, sha, units, where):
                 new[pid] = passage, sha
         votes = [(item.item_id, v) for v in item.votes]
         votes += [(pid, v) for pid, p, _ in passages for v in p.votes]
         # Before anything is written, because two labels that differ make the row bad.
-        labels = self.votes.new(votes, where, unlabelled=[*new, item.item_id] if new_item else new)
+        labels = self.votes.select_new(votes, where, unlabelled=[*new, item.item_id] if new_item else new)
         self.datasets.add(item.dataset)
         if new_item:
             self._insert_item(item)
@@ -159,7 +161,7 @@ class _ItemAdder(Adder[Row]):
         if unit is None:
             return True
         if unit != (kind, item_id):
-            raise at(
+            raise error_at(
                 where,
                 f"the id '{unit_id}' of this {kind} already belongs to a {unit[0]} of '{unit[1]}', because "
                 "the parts of an id are joined with '/'; give one of them another id",
@@ -169,7 +171,7 @@ class _ItemAdder(Adder[Row]):
             f"SELECT content_sha FROM {kind}s WHERE {kind}_id = ?", [unit_id]
         ).fetchone()
         if stored[0] != sha:
-            raise at(
+            raise error_at(
                 where,
                 f"'{unit_id}' is in the study with different content, and stored rows are never replaced; "
                 "import the changed row under a new id, or as part of another data set (--dataset)",

@@ -103,7 +103,7 @@ def begin(store: Store, job: Job) -> None:
         conn.execute(f"INSERT INTO jobs ({_JOB}) VALUES ({','.join('?' * len(row))})", [*row.values()])
 
 
-def new_id() -> str:
+def make_id() -> str:
     """Return an id for a new job. Ids sort by creation time."""
     return str(ULID())
 
@@ -145,7 +145,7 @@ def _seen_from(study: Path, folder: Path) -> str:
     return os.path.relpath(folder.resolve(), study.resolve().parent)
 
 
-def rebased(folder: str, study: Path, other: Path) -> str:
+def rebase(folder: str, study: Path, other: Path) -> str:
     """Convert a stored folder path, which is relative to `study`, to a path relative to a study in another
     location.
     """
@@ -193,7 +193,7 @@ def files(store: Store, job_id: str) -> list[JobFile]:
     return [JobFile(*row) for row in store.conn.execute(query, [job_id])]
 
 
-def known_batches(store: Store) -> set[str]:
+def read_known_batches(store: Store) -> set[str]:
     """Return the ids, at their vendors, of all batches in the study."""
     query = "SELECT batch_id FROM job_parts WHERE batch_id IS NOT NULL"
     return {row[0] for row in store.conn.execute(query)}
@@ -235,7 +235,7 @@ def open_units(conn: sqlite3.Connection, job_id: str, part: int) -> list[str]:
     return [row[0] for row in conn.execute(query, [job_id, part])]
 
 
-def reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
+def find_reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
     """Return the subset of these requests that open jobs have reserved."""
     marks = ",".join("?" * len(shas))
     query = (
@@ -245,7 +245,7 @@ def reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
     return {row[0] for row in conn.execute(query, shas)}
 
 
-def in_job(
+def find_in_job(
     conn: sqlite3.Connection, job_id: str, shas: Sequence[str], state: str = "open"
 ) -> dict[str, tuple[str, int]]:
     """Find these requests in a job, if they have the given state. Return {request: (custom id of its line,
@@ -284,9 +284,7 @@ def records(conn: sqlite3.Connection, shas: Iterable[str]) -> dict[str, RequestR
     return {row[0]: RequestRecord(*row) for row in conn.execute(query, hashes)}
 
 
-def judged_attempts(
-    conn: sqlite3.Connection, run_id: str, units: Iterable[str]
-) -> dict[tuple[str, int], int]:
+def read_attempts(conn: sqlite3.Connection, run_id: str, units: Iterable[str]) -> dict[tuple[str, int], int]:
     """Return {(unit, repeat): number of its newest attempt in the run}. Units without an attempt are omitted."""
     unit_ids = list(units)
     query = (
@@ -324,6 +322,6 @@ def finish(conn: sqlite3.Connection, job_id: str) -> bool:
     return waits is None
 
 
-def answered_by(conn: sqlite3.Connection, job_ids: Sequence[str], shas: Sequence[str]) -> set[str]:
+def find_answered(conn: sqlite3.Connection, job_ids: Sequence[str], shas: Sequence[str]) -> set[str]:
     """Return the subset of these requests that these jobs have answered."""
-    return {sha for job in job_ids for sha in in_job(conn, job, shas, "answered")}
+    return {sha for job in job_ids for sha in find_in_job(conn, job, shas, "answered")}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from judge.store import label_rows
-from judge.store.study import dumps, insert_rows, now
+from judge.store.study import dumps, get_time, insert_rows
 from judge.types import Answered, Json, Judgement, LabelDistribution, Status
 
 
@@ -38,7 +38,7 @@ class Known:
     system_fingerprint: str | None = None
 
 
-def known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
+def find_known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
     """Return the subset of these requests that were sent before."""
     marks = ",".join("?" * len(shas))
     query = f"SELECT request_sha FROM requests WHERE request_sha IN ({marks})"
@@ -69,7 +69,7 @@ def find_known(
     # With a higher limit, the same request may get a complete reply.
     if status == Status.TRUNCATED and limit > (cut_at or 0):
         return None
-    rows = label_rows.of_judgement(conn, *of_unit)
+    rows = label_rows.make_label_rows(conn, *of_unit)
     labels = tuple(Answered(field, value, _distribution(d, outside), why) for field, value, d, why in rows)
     given = labels if status == Status.OK else ()
     return Known(Status(status), reason, reply, resolved_model, given, fingerprint)
@@ -97,10 +97,12 @@ def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set
 
     `seen` collects the prompts that are already stored, so that each prompt is hashed and inserted only once.
     """
-    stamp = now()
+    stamp = get_time()
     _add_prompts(conn, (e.request for e in entries if e.request), seen)
     insert_rows(
-        conn, _REQUESTS, [_request_row(e.request, _of_unit(e)) for e in entries if e.request and not e.reused]
+        conn,
+        _REQUESTS,
+        [_request_row(e.request, _get_unit_columns(e)) for e in entries if e.request and not e.reused],
     )
     insert_rows(conn, _JUDGEMENTS, [_judgement_row(e, stamp) for e in entries])
     insert_rows(conn, label_rows.JUDGED, list(_label_rows(e.judgement for e in entries)))
@@ -129,7 +131,7 @@ _REQUESTS = (
 _JUDGEMENTS = "INSERT INTO judgements VALUES ?"
 
 
-def _of_unit(entry: Entry) -> tuple[str | None, str | None]:
+def _get_unit_columns(entry: Entry) -> tuple[str | None, str | None]:
     # A failed request has no reply that an identical request could reuse.
     j = entry.judgement
     return (None, None) if j.status is Status.FAILED else (j.run_id, j.unit_id)
@@ -177,8 +179,8 @@ def _label_rows(judgements: Iterable[Judgement]) -> Iterator[tuple[Json, ...]]:
         for a in j.labels:
             d = a.distribution
             stored = None if d is None else dumps({**d.probabilities, "unassigned": d.unassigned})
-            value, why = _storable(a.value), _storable(a.rationale)
-            yield (j.unit_id, a.field, j.run_id, j.repeat, value, stored, why, a.derived_from)
+            value, reason = _storable(a.value), _storable(a.rationale)
+            yield (j.unit_id, a.field, j.run_id, j.repeat, value, stored, reason, a.derived_from)
 
 
 def _storable(text: str | None) -> str | None:

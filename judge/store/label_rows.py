@@ -49,11 +49,11 @@ def single_label(annotator: str, field: str, unit: str, column: str = "value") -
 
 def units_of_gold(field: str, value: str | None = None) -> str:
     """Return a query for the units with a gold label for a field, optionally only those with this value."""
-    only_value = "" if value is None else f" AND value = {quoted(value)}"
-    return f"SELECT unit_id FROM labels WHERE annotator_id = '{GOLD}' AND field = {quoted(field)}{only_value}"
+    only_value = "" if value is None else f" AND value = {quote(value)}"
+    return f"SELECT unit_id FROM labels WHERE annotator_id = '{GOLD}' AND field = {quote(field)}{only_value}"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return a string as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
@@ -84,7 +84,7 @@ def add_column(
     # There may be millions of values, so they are filtered only if some of them are missing.
     if None in values:
         rows = (row for row in rows if row[1] is not None)
-    shared = f"{quoted(field)}, {quoted(run)}, {'NULL' if derived_from is None else quoted(derived_from)}"
+    shared = f"{quote(field)}, {quote(run)}, {'NULL' if derived_from is None else quote(derived_from)}"
     conn.executemany(
         "INSERT INTO labels (field, annotator_id, derived_from, unit_id, value, distribution) "
         f"VALUES ({shared}, ?, ?, ?)",
@@ -109,12 +109,12 @@ def add_gold(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: s
     conn.executemany(
         # The source is part of the row, so that changes to another source never affect this row.
         "INSERT OR IGNORE INTO labels (unit_id, field, annotator_id, value, rationale, sources) "
-        f"VALUES (?, ?, ?, ?, ?, json_array({quoted(source)}))",
+        f"VALUES (?, ?, ?, ?, ?, json_array({quote(source)}))",
         rows,
     )
 
 
-def of_judgement(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> list[tuple[Json, ...]]:
+def make_label_rows(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> list[tuple[Json, ...]]:
     """Return (field, value, distribution, rationale) for each label of a reply, without derived labels."""
     query = (
         f"SELECT field, value, distribution, rationale FROM labels AS l WHERE {OF_UNIT.format(run='?', unit='?')} "
@@ -138,7 +138,7 @@ def with_replies(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
     )
 
 
-def without_judgement(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
+def find_without_judgement(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
     """Return (unit, field, value) for those labels of a run that have no successful judgement."""
     return conn.execute(
         "SELECT l.unit_id, l.field, l.value FROM labels AS l WHERE l.annotator_id = ?1 AND NOT EXISTS (SELECT 1 "

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from judge.errors import UsageError
-from judge.store.study import now
+from judge.store.study import get_time
 from judge.types import Json
 
 Keep = Literal["earliest", "latest"]
@@ -76,10 +76,13 @@ def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: 
     labelling is unknown.
     """
     # Data files do not contain the time of a vote, so `earliest` and `latest` compare the time of the import.
-    stored = now()
+    stored = get_time()
     add_imported(
         conn,
-        [(u, f, who, "first", 0, value, why, None, source, None, stored) for u, f, who, value, why in rows],
+        [
+            (u, f, who, "first", 0, value, reason, None, source, None, stored)
+            for u, f, who, value, reason in rows
+        ],
     )
 
 
@@ -96,7 +99,9 @@ def clear(
     )
 
 
-def said(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int) -> list[SourceLabel]:
+def read_labels(
+    conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int
+) -> list[SourceLabel]:
     """Return the labels of a person for a field of a unit, one per source, earliest first.
 
     Revised labels, and labels that a lead has rejected, are omitted.
@@ -107,7 +112,7 @@ def said(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat
     return sorted((SourceLabel(*row) for row in rows), key=lambda label: (label.at, label.source))
 
 
-def of_items(conn: sqlite3.Connection, unit: str, field: str, annotator: str) -> str | None:
+def read_item_vote(conn: sqlite3.Connection, unit: str, field: str, annotator: str) -> str | None:
     """Return the vote that was imported with items, or None.
 
     In a study created by adjudge 0.2.0, such votes are stored together with all other labels.
@@ -133,7 +138,7 @@ def conflicts(conn: sqlite3.Connection, fields: Iterable[str] | None = None) -> 
     in_conflict = {(who, field, unit, repeat) for who, field, unit, repeat, _ in rows}
     selected = None if fields is None else set(fields)
     return [
-        Conflict(who, field, unit, repeat, said(conn, unit, field, who, repeat))
+        Conflict(who, field, unit, repeat, read_labels(conn, unit, field, who, repeat))
         for who, field, unit, repeat, source_field in rows
         if (selected is None or field in selected) and (who, source_field, unit, repeat) not in in_conflict
     ]
@@ -148,7 +153,7 @@ def resolve(
     """
     # Only the labels of these people are derived again, because a study may have millions of other labels.
     people = set()
-    n, at = 0, now()
+    n, at = 0, get_time()
     for conflict in conflicts_to_resolve:
         value = keep(conflict)
         kept = next(s.source for s in conflict.said if s.value == value)
@@ -162,7 +167,7 @@ def resolve(
     return n
 
 
-def by_time(keep: Keep) -> Callable[[Conflict], str]:
+def pick_by_time(keep: Keep) -> Callable[[Conflict], str]:
     """Return a function that picks the earliest or latest value of a conflict.
 
     For a label without a time, the time at which it was stored is used.
@@ -170,7 +175,7 @@ def by_time(keep: Keep) -> Callable[[Conflict], str]:
     return lambda conflict: (conflict.said[0] if keep == "earliest" else conflict.said[-1]).value
 
 
-def by_value(value: str) -> Callable[[Conflict], str]:
+def pick_by_value(value: str) -> Callable[[Conflict], str]:
     """Return a function that picks this value. The function raises UsageError if no source has the value."""
 
     def keep(conflict: Conflict) -> str:

@@ -30,13 +30,13 @@ def is_locked(path: Path) -> bool:
 
 
 @contextmanager
-def only_here(path: Path, busy: str) -> Iterator[None]:
+def lock_file(path: Path, busy: str) -> Iterator[None]:
     """Lock this file for one process. The operating system releases the lock if the process dies.
 
     Raises StudyError, with the message `busy`, if another process holds the lock.
     """
     try:
-        file = _locked(path)
+        file = _lock(path)
     except BlockingIOError as e:
         raise StudyError(busy) from e
     except OSError as e:
@@ -44,13 +44,13 @@ def only_here(path: Path, busy: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # The file is deleted while it is locked. `_locked` recognises a file that was deleted between open
+        # The file is deleted while it is locked. `_lock` recognises a file that was deleted between open
         # and lock.
         path.unlink(missing_ok=True)
         os.close(file)
 
 
-def _locked(path: Path) -> int:
+def _lock(path: Path) -> int:
     """Lock the file for this process and return its descriptor.
 
     Raises BlockingIOError if another process holds the lock.

@@ -19,9 +19,9 @@ from judge.errors import BadInput, StudyError, UsageError, WriteFailed
 from judge.store import _merge_rows as rows
 from judge.store import _merge_runs as runs
 from judge.store import label_sources
-from judge.store.jobs import rebased
-from judge.store.locks import only_here
-from judge.store.study import Store, explained
+from judge.store.jobs import rebase
+from judge.store.locks import lock_file
+from judge.store.study import Store, explain_errors
 from judge.types import Json
 
 COUNTED = ("items", "passages", "answers", "units", "tasks", "judgements", "batches")
@@ -61,11 +61,11 @@ def merge(paths: Sequence[Path], into: Path, *, same_model: bool = False) -> Mer
         Store.open(path, create=False).close()
     busy = f"--into {into}: another process is merging into this file; wait until it has finished, or choose another file"
     # Two merges into the same file would write the same partial file.
-    with only_here(into.with_name(into.name + ".lock"), busy):
-        return _merged(paths, into, same_model)
+    with lock_file(into.with_name(into.name + ".lock"), busy):
+        return _merge(paths, into, same_model)
 
 
-def _merged(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
+def _merge(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
     partial = into.with_name(into.name + ".part")
     _remove(partial)
     done = Merged(str(into))
@@ -110,7 +110,7 @@ def _check(paths: Sequence[Path], into: Path) -> None:
 
 def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -> None:
     conn = store.conn
-    with explained(store.path):
+    with explain_errors(store.path):
         # Nobody reads this file before it is complete, and an incomplete file is deleted, so safe settings
         # would only cost time.
         conn.execute("PRAGMA foreign_keys = OFF")
@@ -118,12 +118,12 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
         conn.execute("PRAGMA journal_mode = OFF")
         conn.execute("PRAGMA cache_size = -64000")
         folders: dict[str, str] = {}
-        with rows.without_triggers(conn):
+        with rows.suspend_triggers(conn):
             for number, path in enumerate(paths):
-                with _attached(store, path):
+                with _attach(store, path):
                     _add(store, path, [str(p) for p in paths[:number]], done, same_model)
                     for job, folder in conn.execute("SELECT job_id, folder FROM src.jobs"):
-                        folders.setdefault(job, rebased(folder, path, store.path))
+                        folders.setdefault(job, rebase(folder, path, store.path))
             if not done.conflicts:
                 # The folders are set after all studies are copied, because copies of a job in several places
                 # must get the same folder.
@@ -145,8 +145,8 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
 
 
 @contextmanager
-def _attached(store: Store, path: Path) -> Iterator[None]:
-    with explained(path):
+def _attach(store: Store, path: Path) -> Iterator[None]:
+    with explain_errors(path):
         store.conn.execute("ATTACH ? AS src", [str(path)])
         try:
             # All reads are in one transaction, so that a study is read as of one moment even if a run is

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
-from judge.store.export import known_task
-from judge.store.imports import Adder, at, check_storable
+from judge.store.export import find_task
+from judge.store.imports import Adder, check_storable, error_at
 from judge.store.rankings import Ids
 from judge.store.runs import add_imported
 from judge.store.study import Store
@@ -66,7 +66,7 @@ class NuggetAdder(Adder[NuggetRow]):
         super().__init__(store.conn)
         self._files = files
         self._ids, self._assigner = Ids(store, dataset), assigner
-        self._task = known_task(store, TASK)
+        self._task = find_task(store, TASK)
         self._assigned: dict[str, tuple[str, Where]] = {}
 
     def add(self, row: NuggetRow) -> None:
@@ -75,14 +75,14 @@ class NuggetAdder(Adder[NuggetRow]):
         try:
             item = self._ids.item(row.item)
         except BadInput as error:
-            raise at(row.where, error.reason, "id") from None
+            raise error_at(row.where, error.reason, "id") from None
         if row.importance not in IMPORTANCE:
-            raise at(row.where, f"'{row.importance}' must be vital or okay", "importance")
+            raise error_at(row.where, f"'{row.importance}' must be vital or okay", "importance")
         query = "SELECT n, importance FROM nuggets WHERE item_id = ? AND text = ?"
         number, importance = self.conn.execute(query, [item, row.text]).fetchone() or (None, None)
         if importance not in (None, row.importance):
             problem = f"this nugget of '{row.item}' is {importance} in the study, but {row.importance} here"
-            raise at(row.where, problem, "importance")
+            raise error_at(row.where, problem, "importance")
         if number is None:
             number = self._next(item, row)
         assigned = self._assignment(item, number, row)
@@ -110,7 +110,7 @@ class NuggetAdder(Adder[NuggetRow]):
             # If an item had nuggets from two imports, they would be scored as one set, although nobody has
             # created this set.
             problem = f"'{row.item}' already has nuggets in the study, to which no further nuggets can be added; import the nuggets into another study"
-            raise at(row.where, problem, "nugget")
+            raise error_at(row.where, problem, "nugget")
         return int(count)
 
     def _assignment(self, item: str, number: int, row: NuggetRow) -> str | None:
@@ -122,9 +122,11 @@ class NuggetAdder(Adder[NuggetRow]):
         labels = self._task.domain(self._task.spec.questions[0].field)
         if row.assignment not in (*labels, FAILED):
             problem = f"'{row.assignment}' must be one of {', '.join(labels)}"
-            raise at(row.where, problem, "assignment")
+            raise error_at(row.where, problem, "assignment")
         if row.system is None:
-            raise at(row.where, "the assignment does not name the system that gave the answer", "system")
+            raise error_at(
+                row.where, "the assignment does not name the system that gave the answer", "system"
+            )
         if not (self._assigner.judge or self._assigner.annotator):
             raise UsageError(
                 f"{row.where.path} has assignments; pass --judge MODEL or --annotator PERSON to say who made them"
@@ -135,7 +137,7 @@ class NuggetAdder(Adder[NuggetRow]):
             problem = (
                 f"the text to which this assignment belongs differs from the stored answer by '{row.system}'"
             )
-            raise at(row.where, problem, "answer_text")
+            raise error_at(row.where, problem, "answer_text")
         if not text.strip(_BLANK):
             return None
         unit = f"{answer_id}#n{number}"
@@ -144,7 +146,7 @@ class NuggetAdder(Adder[NuggetRow]):
             problem = (
                 f"this nugget already has an assignment for '{row.system}': {before} on line {where.line}"
             )
-            raise at(row.where, problem, "assignment")
+            raise error_at(row.where, problem, "assignment")
         return unit
 
     def _answer(self, item: str, row: NuggetRow) -> tuple[str, str]:
@@ -159,13 +161,13 @@ class NuggetAdder(Adder[NuggetRow]):
             return "", ""
         if not answers:
             first = command("judge systems import", "ANSWERS")
-            raise at(
+            raise error_at(
                 row.where,
                 f"'{row.system}' has no answer to '{row.item}'; import answers first: {first}",
                 "system",
             )
         if len(answers) > 1:
-            raise at(
+            raise error_at(
                 row.where,
                 f"'{row.system}' has several answers to '{row.item}'; choose one with --condition",
                 "system",
@@ -183,7 +185,7 @@ class NuggetAdder(Adder[NuggetRow]):
         for unit, (label, where) in self._assigned.items():
             # A missing label has a status only for a judge, not for a person.
             if label != FAILED:
-                new = self.votes.new([(unit, Vote(field, label, name, kind))], where)
+                new = self.votes.select_new([(unit, Vote(field, label, name, kind))], where)
                 self.votes.insert(new)
                 self.counts["unchanged"] += not new
 

@@ -13,9 +13,9 @@ def origin(run: Mapping[str, Json]) -> str | None:
 
     `run` needs `provider` and `derived_from`, as JSON text or decoded.
     """
-    provider, derived = _loaded(run["provider"]), _loaded(run["derived_from"])
+    provider, derived = _load(run["provider"]), _load(run["derived_from"])
     if derived:
-        return _made(derived)
+        return _describe_making(derived)
     if "imported" not in provider:
         return None
     day = provider["imported"][:10]
@@ -35,7 +35,7 @@ def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str
         "OR provider LIKE '%\"imported\"%'"
     ).fetchall()
     texts = {
-        run: (origin({"provider": p, "derived_from": d}) or "") + _stale(conn, _loaded(d), started)
+        run: (origin({"provider": p, "derived_from": d}) or "") + _stale(conn, _load(d), started)
         for run, p, d, started in rows
         if run in run_ids
     }
@@ -64,14 +64,14 @@ _N_ATTEMPTED = f"""
 """Counts the units for which a run has a label in a field, or a status that replaces the label."""
 
 
-def _loaded(value: Json) -> Mapping[str, Json]:
+def _load(value: Json) -> Mapping[str, Json]:
     loaded = json.loads(value) if isinstance(value, str) else value
     return loaded or {}
 
 
-def _made(derived: Mapping[str, Json]) -> str:
+def _describe_making(derived: Mapping[str, Json]) -> str:
     names = [parent["run"] for parent in derived["parents"]]
-    parameters = ", ".join(f"{name} {_short(value)}" for name, value in derived["parameters"].items())
+    parameters = ", ".join(f"{name} {_shorten(value)}" for name, value in derived["parameters"].items())
     text = f"{derived['kind']} ({derived['method']}) without a call from {' and '.join(names)}"
     text += f"; {parameters}" if parameters else ""
     fitted = derived["fitted"]
@@ -79,21 +79,21 @@ def _made(derived: Mapping[str, Json]) -> str:
         parents = derived.get("inherited")
         if parents is None:
             return f"{text}; fitted on no labels"
-        return f"{text}; made of runs that were fitted on labels in {parents['questions']:,} questions, {_how(parents)}"
-    how = _how(fitted)
+        return f"{text}; made of runs that were fitted on labels in {parents['questions']:,} questions, {_describe_method(parents)}"
+    how = _describe_method(fitted)
     return (
         f"{text}; fitted on {fitted['units']:,} labels of '{fitted['reference']}' in {fitted['questions']:,} "
         f"questions (sha256 {fitted['sha256'][:12]}), {how}"
     )
 
 
-def _how(fitted: Mapping[str, Json]) -> str:
+def _describe_method(fitted: Mapping[str, Json]) -> str:
     return "cross-fitted by question" if fitted["cross_fitted"] else "on questions that no number here uses"
 
 
-def _short(value: Json) -> str:
+def _shorten(value: Json) -> str:
     if isinstance(value, Mapping):
-        return " ".join(f"{name}={_short(entry)}" for name, entry in value.items())
+        return " ".join(f"{name}={_shorten(entry)}" for name, entry in value.items())
     if isinstance(value, list):
-        return "/".join(_short(entry) for entry in value) if len(value) <= 12 else f"({len(value)} values)"
+        return "/".join(_shorten(entry) for entry in value) if len(value) <= 12 else f"({len(value)} values)"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -107,7 +107,7 @@ def datasets(store: Store) -> list[str]:
     return sorted(str(row[0]) for row in store.conn.execute(query))
 
 
-def checked(store: Store, dataset: str | None = None) -> list[Checked]:
+def read_checked(store: Store, dataset: str | None = None) -> list[Checked]:
     """Return all pairs with their human votes (blind labels), in import order.
 
     Raises NothingToScore if the data set has no pairs.

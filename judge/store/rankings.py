@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
-from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at
+from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, error_at
 from judge.store.listing import dataset_names, dicts
 from judge.store.study import Store, dumps
 from judge.types import Json, Where
@@ -52,7 +52,7 @@ class _RankingAdder(Adder[Ranked]):
         stored = self.conn.execute(query, [row.name, row.stage, row.item_id]).fetchall()
         if stored:
             if [tuple(f) for f in stored] != [tuple(p) for p in row.passages]:
-                raise at(
+                raise error_at(
                     row.where,
                     f"the study has a different list of '{row.name}' at stage '{row.stage}' for "
                     f"'{row.item_id}', and stored lists are never replaced; give this ranking another name "
@@ -160,7 +160,7 @@ def choose(store: Store, name: str | None, stage: str | None) -> tuple[str, str]
     rankings = [(r["name"], r["stage"]) for r in list_rankings(store)]
     fit = [(n, s) for n, s in rankings if name in (None, n) and stage in (None, s)]
     if len(fit) != 1:
-        listed = ", ".join(f"{n} ({s})" for n, s in rankings) or f"none; {no_rankings()}"
+        listed = ", ".join(f"{n} ({s})" for n, s in rankings) or f"none; {describe_ranking_commands()}"
         problem = "several rankings fit" if fit else "no ranking fits"
         raise UsageError(f"{problem}: choose with --ranking and --stage; available: {listed}")
     return fit[0]
@@ -237,7 +237,7 @@ class _CopyAdder(Adder[tuple[str, str]]):
         self.datasets.add(item_id.partition(":")[0])
 
 
-def no_rankings() -> str:
+def describe_ranking_commands() -> str:
     """Return a text for messages that names the commands to create or import a ranking."""
     bm25, imported = command("judge retrieve"), command("judge systems import FILE --stage retrieve")
     return f"{bm25} creates a ranking with BM25, and {imported} imports your own ranking"

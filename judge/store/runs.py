@@ -11,7 +11,7 @@ from ulid import ULID
 from judge.errors import TaskError
 from judge.prompts.load import Task
 from judge.store.judgements import Entry, add_judgements
-from judge.store.study import Store, canonical, content_sha, dumps, now
+from judge.store.study import Store, canonical, content_sha, dumps, get_time
 from judge.types import Json, Judgement
 
 
@@ -122,7 +122,7 @@ class KnownServer:
         if not isinstance(entry, dict):
             return None
         at, concurrency, learnt_at = entry.get("at"), entry.get("concurrency"), entry.get("learnt_at", "")
-        if not (isinstance(at, str) and isinstance(learnt_at, str)) or at > now():
+        if not (isinstance(at, str) and isinstance(learnt_at, str)) or at > get_time():
             return None
         # `isinstance` would also accept booleans.
         if type(concurrency) is not int or concurrency < 1:
@@ -136,7 +136,7 @@ class KnownServer:
         return (today - KNOWN_FOR).isoformat() < self.learnt_at <= today.isoformat()
 
 
-def known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[str, KnownServer]:
+def read_known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[str, KnownServer]:
     """Return {address: server} for all servers that were used by any run with the same vendor and model as in
     these facts.
     """
@@ -153,7 +153,7 @@ def known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[s
     return newest
 
 
-def begun(conn: sqlite3.Connection, task: str, model: str, identities: Collection[str]) -> list[Begun]:
+def find_begun(conn: sqlite3.Connection, task: str, model: str, identities: Collection[str]) -> list[Begun]:
     """Return the runs with this task, this model, and one of these identities, newest first."""
     marks = ",".join("?" * len(identities))
     query = (
@@ -164,7 +164,7 @@ def begun(conn: sqlite3.Connection, task: str, model: str, identities: Collectio
     return [Begun(run_id, json.loads(o), json.loads(p), resolved) for run_id, o, p, resolved in rows]
 
 
-def reported_models(conn: sqlite3.Connection, run_id: str) -> set[str]:
+def read_reported_models(conn: sqlite3.Connection, run_id: str) -> set[str]:
     """Return the model names that servers reported in this run's replies."""
     query = "SELECT DISTINCT resolved_model FROM judgements WHERE run_id = ? AND resolved_model IS NOT NULL"
     return {row[0] for row in conn.execute(query, [run_id])}
@@ -186,7 +186,7 @@ def start_run(
     run_identity = identity(options)
     with store.transaction() as conn:
         keep_task(conn, task)
-        if run_id is None and (earlier := begun(conn, task.name, model, [run_identity])):
+        if run_id is None and (earlier := find_begun(conn, task.name, model, [run_identity])):
             run_id = earlier[0].run_id
         if run_id is not None:
             # The run is resumed, so it must not be shown as finished until it ends again.
@@ -209,7 +209,7 @@ def mark_added(store: Store, run_id: str) -> None:
         conn.execute(query, [run_id])
 
 
-def unparsed_sample(conn: sqlite3.Connection, run_id: str) -> str | None:
+def read_unparsed_sample(conn: sqlite3.Connection, run_id: str) -> str | None:
     """Return the text of a reply that could not be parsed, or None if the run has no such reply."""
     query = (
         "SELECT reply FROM latest_judgements WHERE run_id = ? AND status = 'unparsed' AND reply <> '' "
@@ -219,7 +219,7 @@ def unparsed_sample(conn: sqlite3.Connection, run_id: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-def tried(conn: sqlite3.Connection) -> set[str]:
+def read_tried(conn: sqlite3.Connection) -> set[str]:
     """Return the ids of the runs that a search has started."""
     return {
         run
@@ -244,7 +244,7 @@ def add_run(
     `fitted` are units whose questions the judge was fitted on. Returns (the run's id, whether the study
     already has a run with this task, model and identity). A stored run is not changed.
     """
-    if earlier := begun(conn, task.name, model, [identity(options)]):
+    if earlier := find_begun(conn, task.name, model, [identity(options)]):
         return earlier[0].run_id, True
     keep_task(conn, task)
     run_id = begin_run(conn, task, model, options, provider)
@@ -272,7 +272,7 @@ def add_imported(
     """
     # The time and the files are not part of the run's identity, so that the same outputs from a copy of the
     # file are the same run.
-    origin = {"imported": now(), "files": dict(files)}
+    origin = {"imported": get_time(), "files": dict(files)}
     options = {IMPORTED: content_sha(sorted(content))}
     return add_run(conn, task, model, options, origin, judgements)[1]
 
@@ -299,7 +299,7 @@ def begin_run(
             model,
             canonical(dict(options)),
             dumps(dict(provider)),
-            now(),
+            get_time(),
             identity(options),
             REQUEST_VERSION,
         ],
@@ -353,7 +353,7 @@ def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
         conn.execute("UPDATE runs SET provider = ? WHERE run_id = ?", [dumps(facts), run_id])
 
 
-def used(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
+def read_use(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
     """Return the tokens and US dollars that all invocations of a run used.
 
     These are the sums over its judgements and start-up probes. If more was charged, because some calls were
@@ -371,7 +371,7 @@ def used(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
     return max(tokens, charged.get("tokens") or 0), max(cost, charged.get("cost_usd") or 0.0)
 
 
-def charged(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> dict[str, Json]:
+def add_charge(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> dict[str, Json]:
     """Return the new value of the fact `SPENT`: the amount that was charged before, plus the amount for this
     invocation.
     """
@@ -390,5 +390,5 @@ def close_run(store: Store, run_id: str, *, finished: bool) -> None:
             "UPDATE runs SET finished = ?1, resolved_model = (SELECT resolved_model FROM judgements WHERE "
             "run_id = ?2 AND resolved_model IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1) "
             "WHERE run_id = ?2",
-            [now() if finished else None, run_id],
+            [get_time() if finished else None, run_id],
         )

@@ -12,7 +12,7 @@ from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.prompts.spec import Example
 from judge.store.inputs import column, decode, gold_value
-from judge.store.label_rows import quoted
+from judge.store.label_rows import quote
 from judge.store.study import Store, dumps
 from judge.types import Status, Unit
 
@@ -57,10 +57,10 @@ def select_all(store: Store, task: Task) -> None:
     conn = store.conn
     _keep_inputs(conn, Selection())
     _drop_selection(conn)
-    conn.execute(f"CREATE TEMP VIEW selection AS SELECT t.n AS place, t.n FROM {_all_of(task)}")
+    conn.execute(f"CREATE TEMP VIEW selection AS SELECT t.n AS place, t.n FROM {_build_query(task)}")
 
 
-def most(store: Store) -> int:
+def get_upper_bound(store: Store) -> int:
     """Return an upper bound on the number of units of any selection."""
     return int(store.conn.execute("SELECT coalesce(max(rowid), 0) FROM units").fetchone()[0])
 
@@ -69,7 +69,7 @@ def count_all(store: Store, task: Task) -> tuple[int, int]:
     """Return (number of units that `select_all` selects, number of units of the same kind that it does not
     select). This reads all units.
     """
-    fit = store.conn.execute(f"SELECT count(*) FROM {_all_of(task)}").fetchone()[0]
+    fit = store.conn.execute(f"SELECT count(*) FROM {_build_query(task)}").fetchone()[0]
     of_kind = store.conn.execute("SELECT count(*) FROM units WHERE kind = ?", [task.spec.unit]).fetchone()[0]
     return fit, of_kind - fit
 
@@ -81,12 +81,12 @@ NEWEST = 50
 def suits_newest(store: Store, task: Task) -> bool:
     """Return whether the task can show at least one of the newest units of its kind."""
     newest = "SELECT rowid FROM units WHERE kind = ? ORDER BY rowid DESC LIMIT ?"
-    query = f"SELECT 1 FROM {_all_of(task)} AND t.n IN ({newest}) LIMIT 1"
+    query = f"SELECT 1 FROM {_build_query(task)} AND t.n IN ({newest}) LIMIT 1"
     return store.conn.execute(query, [task.spec.unit, NEWEST]).fetchone() is not None
 
 
-def _all_of(task: Task) -> str:
-    return f"unit_texts AS t WHERE t.kind = {quoted(task.spec.unit)} AND {_usable(task, Selection())}"
+def _build_query(task: Task) -> str:
+    return f"unit_texts AS t WHERE t.kind = {quote(task.spec.unit)} AND {_usable(task, Selection())}"
 
 
 def choose(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
@@ -105,7 +105,7 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
     """
     conn = store.conn
     offer_shuffle(conn)
-    condition, usable = _where(selection), _usable(task, selection)
+    condition, usable = _build_condition(selection), _usable(task, selection)
     order = (
         "n" if selection.sample_seed is None else f"adjudge_shuffle({int(selection.sample_seed)}, unit_id)"
     )
@@ -140,7 +140,7 @@ def check_any(store: Store, task: Task, selection: Selection) -> None:
     """
     conn = store.conn
     _keep_inputs(conn, selection)
-    query = f"SELECT 1 FROM unit_texts AS t WHERE kind = ? AND {_usable(task, selection)} AND {_where(selection)} LIMIT 1"
+    query = f"SELECT 1 FROM unit_texts AS t WHERE kind = ? AND {_usable(task, selection)} AND {_build_condition(selection)} LIMIT 1"
     with _condition_explained(conn, selection):
         first = conn.execute(query, [task.spec.unit]).fetchone()
     if first is None:
@@ -150,7 +150,7 @@ def check_any(store: Store, task: Task, selection: Selection) -> None:
         )
 
 
-def _where(selection: Selection) -> str:
+def _build_condition(selection: Selection) -> str:
     # The line break ends a possible SQL comment (`--`) at the end of the condition.
     return f"({selection.where}\n)" if selection.where else "1"
 
@@ -174,20 +174,20 @@ def _drop_selection(conn: sqlite3.Connection) -> None:
 def _usable(task: Task, selection: Selection) -> str:
     """Return an SQL condition for units that can be shown: a unit has all inputs and is not an example in the task."""
     # The prompt already contains the answer to an example.
-    examples = [quoted(e.item_id) for e in task.spec.examples if e.item_id]
+    examples = [quote(e.item_id) for e in task.spec.examples if e.item_id]
     return " AND ".join(
         [_present(task, name, selection) for name in task.required_inputs]
         + ([] if selection.contexts is None else ["t.item_id IN (SELECT item_id FROM temp.contexts)"])
         + [f"t.item_id NOT IN ({','.join(examples)})"]
-        + [_other_text(task, example) for example in task.spec.examples]
+        + [_build_text_condition(task, example) for example in task.spec.examples]
     )
 
 
-def _other_text(task: Task, example: Example) -> str:
+def _build_text_condition(task: Task, example: Example) -> str:
     """Return an SQL condition for units whose inputs differ from those of an example."""
     # Texts are compared in addition to ids, because the study may have the example's item under another id.
     inputs = example.inputs.items()
-    same = [f"{column(task, name)} IS {quoted(value)}" for name, value in inputs if isinstance(value, str)]
+    same = [f"{column(task, name)} IS {quote(value)}" for name, value in inputs if isinstance(value, str)]
     return f"NOT ({' AND '.join(same)})" if len(same) == len(example.inputs) else "1"
 
 
@@ -247,7 +247,7 @@ def _shuffle(seed: int, unit_id: str) -> bytes:
     return hashlib.sha256(f"{seed}:{unit_id}".encode()).digest()[:8]
 
 
-def selected_units(store: Store) -> list[str]:
+def list_selected(store: Store) -> list[str]:
     """Return the ids of the selected units, in order."""
     query = "SELECT u.unit_id FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n ORDER BY s.place"
     return [str(row[0]) for row in store.conn.execute(query)]
@@ -259,7 +259,7 @@ _LATEST = """
 """
 
 
-def selected_statuses(store: Store, run_id: str, repeat: int = 0) -> Counter[str]:
+def count_statuses(store: Store, run_id: str, repeat: int = 0) -> Counter[str]:
     """Count the selected units by status; units without a judgement count as `pending`."""
     query = f"""
         SELECT coalesce(({_LATEST.format(column="status")}), 'pending') AS status, count(*)
@@ -335,7 +335,7 @@ def _store_retries(conn: sqlite3.Connection, run_id: str, repeat: int, statuses:
         SELECT s.place, s.n, j.attempt
         FROM judgements AS j CROSS JOIN units AS u ON u.unit_id = j.unit_id JOIN temp.selection AS s ON s.n = u.rowid
         WHERE j.run_id = :run AND j.repeat = :repeat AND j.status <> 'ok'
-        AND j.status IN ({",".join(quoted(s) for s in sorted(statuses))})
+        AND j.status IN ({",".join(quote(s) for s in sorted(statuses))})
         AND j.attempt = ({_LATEST.format(column="attempt")})
         """,
         {"run": run_id, "repeat": repeat},

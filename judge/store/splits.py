@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
 from judge.errors import UsageError
-from judge.store.study import Store, dumps, now
+from judge.store.study import Store, dumps, get_time
 
 if TYPE_CHECKING:
     from judge.prompts.load import Task
@@ -66,7 +66,7 @@ def level_of(look: int) -> float:
     return float(LEVEL / 2**look)
 
 
-def drawn(store: Store, task_id: str) -> Drawn | None:
+def read_split(store: Store, task_id: str) -> Drawn | None:
     """Return a task's split, or None if it has not been drawn."""
     row = store.conn.execute("SELECT * FROM splits WHERE task_id = ?", [task_id]).fetchone()
     if row is None:
@@ -86,7 +86,7 @@ def home(store: Store, task: Task) -> str:
     if task.task_id in split_tasks:
         return task.task_id
     for candidate in split_tasks:
-        split = drawn(store, candidate)
+        split = read_split(store, candidate)
         if split is None or split.field not in task.fields:
             continue
         if sorted(_task(store, candidate).domain(split.field)) == sorted(task.domain(split.field)):
@@ -119,7 +119,7 @@ def questions(store: Store, task_id: str) -> dict[str, str]:
     )
     if not part_by_question or not store.conn.execute(later, [task_id]).fetchone()[0]:
         return part_by_question
-    group = _together(store, _task(store, task_id))
+    group = _group_questions(store, _task(store, task_id))
     part_of: dict[str, str] = {}
     for name, part in part_by_question.items():
         name_of_group = group.get(name, name)
@@ -136,11 +136,11 @@ def _words(question: str | None, claim: str | None) -> str:
 
     Case, spaces, Unicode form and invisible characters are ignored.
     """
-    texts = ["" if text is None else _plain(text) for text in (question, claim)]
+    texts = ["" if text is None else _normalise(text) for text in (question, claim)]
     return "\0".join(texts) if any(texts) else ""
 
 
-def _plain(text: str) -> str:
+def _normalise(text: str) -> str:
     if not text.isascii():
         # The text is normalised twice, because case folding can change a normalised text into one that is not
         # normalised.
@@ -165,7 +165,7 @@ _LABELS = " (labels "
 """Separates the purpose of a look from the hash of its question in the log."""
 
 
-def looked(store: Store, task_id: str) -> str:
+def describe_looks(store: Store, task_id: str) -> str:
     """Return the end of a sentence for reports that says how often the test has been looked at."""
     n = len(looks(store, task_id))
     times = "never been looked at" if not n else f"been looked at {n} time{'s' if n > 1 else ''}"
@@ -209,7 +209,7 @@ def look(
             if same and earlier.question == question:
                 return earlier
         number = len(past) + 1
-        logged = Look(number, purpose, tuple(runs), reference, level_of(number), now(), question)
+        logged = Look(number, purpose, tuple(runs), reference, level_of(number), get_time(), question)
         conn.execute(
             "INSERT INTO split_looks VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
@@ -220,19 +220,19 @@ def look(
     return logged
 
 
-def closed(store: Store, task_id: str, run: str) -> set[str]:
+def read_closed_units(store: Store, task_id: str, run: str) -> set[str]:
     """Return the units in the sealed test. Return no units if the test was already opened for this run."""
-    sealed = closed_questions(store, task_id, run)
+    sealed = read_closed_questions(store, task_id, run)
     if not sealed:
         return set()
     rows = store.conn.execute("SELECT unit_id, question_id FROM units")
     return {unit for unit, question in rows if question in sealed}
 
 
-def closed_questions(store: Store, task_id: str, run: str) -> set[str]:
+def read_closed_questions(store: Store, task_id: str, run: str) -> set[str]:
     """Return the questions in the sealed test. Return no questions if the test was already opened for this run."""
     # If the test was opened for a run, the run's labels need no longer be hidden.
-    if drawn(store, task_id) is None or any(run in each.runs for each in looks(store, task_id)):
+    if read_split(store, task_id) is None or any(run in each.runs for each in looks(store, task_id)):
         return set()
     return {question for question, part in questions(store, task_id).items() if part == "test"}
 
@@ -251,11 +251,11 @@ def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
     after its first question. If A shares a text with B, and B shares a text with C, all three are one group.
     """
     query = "SELECT question_id, count(*) FROM units WHERE kind = ? GROUP BY 1 ORDER BY 1"
-    group = _together(store, task)
+    group = _group_questions(store, task)
     return {q: (group.get(q, q), n) for q, n in store.conn.execute(query, [task.spec.unit])}
 
 
-def _together(store: Store, task: Task) -> dict[str, str]:
+def _group_questions(store: Store, task: Task) -> dict[str, str]:
     """Return {question: the first question in its group}."""
     # A judge that is not shown the claim cannot recognise it.
     columns = {"question", "claim"} & set(task.input_names) or {"question", "claim"}

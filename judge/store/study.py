@@ -18,7 +18,7 @@ from judge import migrations
 from judge.commands import command
 from judge.errors import StudyError, WriteFailed
 from judge.store import schema
-from judge.store.locks import is_locked, only_here
+from judge.store.locks import is_locked, lock_file
 from judge.types import Json
 
 MOST_AT_ONCE = 32
@@ -30,7 +30,7 @@ LOOK_SECONDS = 0.02
 _log = logging.getLogger(__name__)
 
 
-def now() -> str:
+def get_time() -> str:
     """Return the current time in the stored format: UTC, ISO 8601, milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -88,7 +88,7 @@ class Store:
         # SQLite reports a missing folder only as "unable to open database file".
         if not path.parent.is_dir():
             raise StudyError(f"{path}: the folder {path.parent} does not exist")
-        with explained(path):
+        with explain_errors(path):
             conn = _connect(path) if create or _is_writable(path) else _connect_read_only(path)
             try:
                 _prepare(conn, path)
@@ -102,7 +102,7 @@ class Store:
 
         The new connection does not check for migrations.
         """
-        with explained(self.path):
+        with explain_errors(self.path):
             return Store(_connect(self.path), self.path)
 
     @contextmanager
@@ -119,7 +119,7 @@ class Store:
             busy
             or f"{self.path}: another process is running {activity}; wait until it has finished, or stop it"
         )
-        with only_here(self._lock_path(activity), busy):
+        with lock_file(self._lock_path(activity), busy):
             yield
 
     def is_running(self, activity: str) -> bool:
@@ -160,7 +160,7 @@ class Store:
         """Run a write transaction, which is either committed or rolled back as a whole. Raises WriteFailed if
         the disk is full or no longer available, and StudyError for other SQLite errors.
         """
-        with explained(self.path):
+        with explain_errors(self.path):
             # IMMEDIATE acquires the write lock now. A deferred transaction acquires it at the first write; if
             # another process has written since the first read, it fails immediately with "database is
             # locked", whatever the busy time-out.
@@ -243,7 +243,7 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
     # time.
     tables = [row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     # This is checked first, so that a database of another program does not get our tables.
-    if tables and not migrations.applied(conn):
+    if tables and not migrations.list_applied(conn):
         raise StudyError(
             f"{path}: this is an SQLite file, but not a study (it has a table '{tables[0]}'); name another file with -d"
         )
@@ -294,7 +294,7 @@ def _switch_to_wal(conn: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain_errors(path: Path) -> Iterator[None]:
     """Translate SQLite's errors: raise WriteFailed if the disk is full or no longer available, and StudyError
     for all other errors.
     """

@@ -8,7 +8,7 @@ from typing import Any
 
 from judge.errors import StudyError
 from judge.store import selection
-from judge.store.export import named_run, stored_task
+from judge.store.export import find_named_run, read_stored_task
 from judge.store.runs import SELECTED
 from judge.store.study import Store
 from judge.types import Json, Status, attributes
@@ -69,7 +69,7 @@ class Watched:
         # The device and inode of the opened file are stored, so that a different file with the same name is
         # noticed.
         self._file = store.path.stat()
-        run = named_run(store, name)
+        run = find_named_run(store, name)
         self._run, self._task, self._model = str(run["run_id"]), str(run["task"]), str(run["model"])
         self._units: int | None = None
         self._counted = False
@@ -103,26 +103,26 @@ class Watched:
         # A trigger maintains these counts, so that millions of judgements need not be read at every look.
         by_status = dict(conn.execute(counts, [self._run]).fetchall())
         ended = {name: int(by_status.get(name, 0)) for name in STATUSES}
-        cost = self._summed_up(sum(ended.values()), ending=state != "running")
+        cost = self._sum_up(sum(ended.values()), ending=state != "running")
         failures = list(self._failures())
         return RunStanding(
-            self._run, self._task, self._model, state, self._selected(facts), ended, cost, failures
+            self._run, self._task, self._model, state, self._count_selected(facts), ended, cost, failures
         )
 
-    def _selected(self, facts: dict[str, Any]) -> int | None:
+    def _count_selected(self, facts: dict[str, Any]) -> int | None:
         if facts.get(SELECTED) is not None:
             return int(facts[SELECTED])
         if SELECTED in facts and not self._counted:
             # A run over all units of a very large study does not count them at its start, so they are counted
             # here once.
             self._counted = True
-            task = stored_task(self._store, self._task)
+            task = read_stored_task(self._store, self._task)
             query = "SELECT 1 + coalesce(max(repeat), 0) FROM run_counts WHERE run_id = ?"
             repeats = self._store.conn.execute(query, [self._run]).fetchone()[0]
             self._units = selection.count_all(self._store, task)[0] * int(repeats)
         return self._units
 
-    def _summed_up(self, judged: int, ending: bool) -> float | None:
+    def _sum_up(self, judged: int, ending: bool) -> float | None:
         if judged <= SUMMED or ending or not self._summed:
             self._summed = True
             query = "SELECT sum(cost) FROM judgements WHERE run_id = ?"

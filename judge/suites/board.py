@@ -17,19 +17,19 @@ import pandas as pd
 
 from judge.errors import UsageError
 from judge.labels.reference import ReferenceLabels
-from judge.run_options import in_words
+from judge.run_options import describe
 from judge.scores.published import Published
-from judge.scores.score import Score, by_stratum, measured_all
-from judge.stats.bootstrap import How
+from judge.scores.score import Score, measure_all, split_by_stratum
+from judge.stats.bootstrap import IntervalOptions
 from judge.stats.multiple import holm
 from judge.stats.paired import Paired, paired_difference, pseudo_values
 from judge.store.study import Store
-from judge.suites.correction import Correction, corrected
+from judge.suites.correction import Correction, correct
 from judge.suites.paper import Paper, ScoreRequest
 from judge.suites.paper_study import PaperStudy
 from judge.suites.reading import Lacking
-from judge.suites.result import ALL, Result, printed_of, scores_of, strata
-from judge.suites.shared_rows import by_question, items_of, shared_scores
+from judge.suites.result import ALL, Result, list_printed, scores_of, strata
+from judge.suites.shared_rows import items_of, score_shared, sum_by_question
 from judge.suites.steps import Incomplete
 from judge.types import Json, Measure, attributes
 
@@ -137,7 +137,7 @@ def board(
     judges: str | None = None,
     by: str | None = None,
     reference: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> Board:
     """Compute a paper's scores for each contender and compare the contenders.
 
@@ -172,23 +172,25 @@ def board(
         # Strata are of questions, which all contenders share, so one reading is enough.
         of = strata(first, by)
         for name, scores in scores_of_name.items():
-            for stratum, some in by_stratum(scores, of).items():
+            for stratum, some in split_by_stratum(scores, of).items():
                 # A contender without units in a stratum is missing here, and `_rows` names it.
                 groups.setdefault(stratum, {})[name] = some
     item_of = items_of(store)
     rows = [
-        row for stratum, each in groups.items() for row in _rows(paper, stratum, each, names, item_of, how)
+        row
+        for stratum, each in groups.items()
+        for row in _rows(paper, stratum, each, names, item_of, options)
     ]
     measures = {row.measure for row in rows}
-    confidence = how.get("confidence", 0.95)
+    confidence = options.get("confidence", 0.95)
     corrections = {
-        name: corrected(study, scores_of_name[name], reference_labels, confidence)
+        name: correct(study, scores_of_name[name], reference_labels, confidence)
         for name, study in studies.items()
         if reference_labels is not None
     }
     # Judges of one system all estimate one value, so their corrected values are no ranking of judges.
     if corrections and axis == "system":
-        rows = [_by_corrected(row, corrections) for row in rows]
+        rows = [_mark_best_corrected(row, corrections) for row in rows]
     return Board(
         paper,
         axis,
@@ -209,14 +211,14 @@ def board(
                 for text in (*study.notes, *_describe_runs(study))
             ),
         ],
-        printed_of(paper, measures),
+        list_printed(paper, measures),
         corrections,
         confidence,
         list(dict.fromkeys(gap for study in studies.values() for gap in study.lacking)),
     )
 
 
-def corrected_value(corrections: Mapping[str, Correction], row: BoardRow, name: str) -> Measure | None:
+def get_corrected_value(corrections: Mapping[str, Correction], row: BoardRow, name: str) -> Measure | None:
     """Return a contender's value on its own rows, corrected with human labels.
 
     Return None for a value in a stratum and for a measure without a correction.
@@ -229,13 +231,13 @@ def corrected_value(corrections: Mapping[str, Correction], row: BoardRow, name: 
     return None if ppi.value is None else ppi
 
 
-def _by_corrected(row: BoardRow, corrections: Mapping[str, Correction]) -> BoardRow:
+def _mark_best_corrected(row: BoardRow, corrections: Mapping[str, Correction]) -> BoardRow:
     """Return the row with its marks set from the corrected values; return it unchanged if a contender lacks such a value.
 
     A contender is tied with the best if their intervals overlap. Intervals that do not overlap are conservative evidence of
     a difference.
     """
-    values = [corrected_value(corrections, row, cell.contender) for cell in row.cells]
+    values = [get_corrected_value(corrections, row, cell.contender) for cell in row.cells]
     known = [m for m in values if m is not None and m.value is not None]
     if not row.better or len(known) < len(values):
         return row
@@ -252,7 +254,7 @@ def _by_corrected(row: BoardRow, corrections: Mapping[str, Correction]) -> Board
     return replace(row, cells=cells, by_corrected=True)
 
 
-def of_one(result: Result, confidence: float) -> Board:
+def make_single(result: Result, confidence: float) -> Board:
     """Return the score of one system, or of one judge, as a board with one contender and no comparison."""
     name = (
         result.system or ", ".join(dict.fromkeys(str(run["model"]) for run in result.runs)) or result.dataset
@@ -310,13 +312,13 @@ def _describe_runs(study: PaperStudy) -> list[str]:
         n = sum(run_read.counts.values())
         lines.append(
             f"run {run_read.run.run_id}: {run_read.run.task} by {run_read.run.model}, "
-            f"{'imported' if run_read.run.imported else in_words(run_read.run.settings)}, {n} units"
+            f"{'imported' if run_read.run.imported else describe(run_read.run.settings)}, {n} units"
         )
-    others = study.judges.others()
+    others = study.judges.list_others()
     return [*lines, *([f"runs not read: {', '.join(others)}"] if others else [])]
 
 
-def all_systems(store: Store, paper: Paper, request: ScoreRequest) -> list[str]:
+def list_systems(store: Store, paper: Paper, request: ScoreRequest) -> list[str]:
     """List every system that this paper can score in the data set, in order of appearance.
 
     These are the systems with answers, and the systems of runs that generated answers. Raises UsageError if there are none.
@@ -344,7 +346,7 @@ def _rows(
     each: Mapping[str, Sequence[Score]],
     names: Sequence[str],
     item_of: pd.Series,
-    how: How,
+    options: IntervalOptions,
 ) -> list[BoardRow]:
     """Return the rows of a stratum, one per measure.
 
@@ -354,40 +356,40 @@ def _rows(
     wanted = list(dict.fromkeys(m for of_name in of.values() for m in of_name))
     # If one contender has no value at all, no rows are shared, so the measure counts as missing.
     lacking = {m: [name for name in names if m not in of[name] or not of[name][m].used.any()] for m in wanted}
-    scores = {m: _all_of(m, [of[name].get(m) for name in names]) for m in wanted}
+    scores = {m: _list_scores(m, [of[name].get(m) for name in names]) for m in wanted}
     own_scores = [score for m in wanted for score in scores[m]]
-    on_shared_rows = [score for m in wanted for score in shared_scores(scores[m], item_of)]
-    on_own_rows = measured_all(own_scores, **how)
-    shared = measured_all(on_shared_rows, **how)
+    on_shared_rows = [score for m in wanted for score in score_shared(scores[m], item_of)]
+    on_own_rows = measure_all(own_scores, **options)
+    shared = measure_all(on_shared_rows, **options)
     rows = []
     for n, measure in enumerate(wanted):
         part = slice(n * len(names), (n + 1) * len(names))
         cells = [Cell(name, s, o) for name, s, o in zip(names, shared[part], on_own_rows[part], strict=True)]
         better = paper.better(measure)
         if lacking[measure]:
-            why = f"no rows are shared: the measure has no value for {', '.join(lacking[measure])}"
+            reason = f"no rows are shared: the measure has no value for {', '.join(lacking[measure])}"
             # If no contender has a value, the measure's own reason is more useful than a list of all names.
             nobody = len(lacking[measure]) == len(names)
             cells = [
-                replace(c, shared=replace(c.shared, reason=(nobody and c.own_rows.reason) or why))
+                replace(c, shared=replace(c.shared, reason=(nobody and c.own_rows.reason) or reason))
                 for c in cells
             ]
         # A measure without a better side has no best, so nothing is tested.
         elif better:
-            cells = _marked(cells, on_shared_rows[part], better, how.get("confidence", 0.95))
+            cells = _mark_cells(cells, on_shared_rows[part], better, options.get("confidence", 0.95))
         rows.append(BoardRow(stratum, measure, better, cells))
     return rows
 
 
-def _all_of(measure: str, given: Sequence[Score | None]) -> list[Score]:
+def _list_scores(measure: str, given: Sequence[Score | None]) -> list[Score]:
     """Return one score per contender. A contender without the measure gets a score without units."""
     there = next(score for score in given if score is not None)
     # Every contender needs a cell in every row.
-    none = there.where(np.zeros(len(there.units), dtype=bool))
+    none = there.restrict(np.zeros(len(there.units), dtype=bool))
     return [none if score is None else score for score in given]
 
 
-def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confidence: float) -> list[Cell]:
+def _mark_cells(cells: Sequence[Cell], scores: Sequence[Score], better: int, confidence: float) -> list[Cell]:
     """Mark the best cell, and mark the others as tied or worse.
 
     Each of the others is tested against the best, and the p values are adjusted by Holm's method.
@@ -399,7 +401,7 @@ def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confide
     firsts = [n for n, value in enumerate(values) if value >= top - _EQUAL]
     # Of several equally good contenders, the others are always tested against the same one, whatever the order of names.
     best = min(firsts, key=lambda n: cells[n].contender)
-    sums = by_question(scores)
+    sums = sum_by_question(scores)
     pseudo = [pseudo_values(s, score.value) for s, score in zip(sums, scores, strict=True)]
     tests = [
         None

@@ -14,7 +14,7 @@ from judge.console import csv_cell
 from judge.files import format_of
 from judge.resources import page, text_page
 from judge.scores.published import Published
-from judge.suites.board import ALPHA, Board, BoardRow, Cell, corrected_value
+from judge.suites.board import ALPHA, Board, BoardRow, Cell, get_corrected_value
 from judge.suites.paper import KnownAs
 from judge.suites.result import is_of
 from judge.types import Measure
@@ -83,9 +83,9 @@ def counts(cell: Cell) -> str:
     return f"n {cell.shared.n_units} of {cell.own_rows.n_units}"
 
 
-def corrected(board: Board, row: BoardRow, cell: Cell) -> Measure | None:
-    """Return the contender's value on its own rows, corrected with human labels (see `corrected_value`)."""
-    return corrected_value(board.corrections, row, cell.contender)
+def get_corrected(board: Board, row: BoardRow, cell: Cell) -> Measure | None:
+    """Return the contender's value on its own rows, corrected with human labels (see `get_corrected_value`)."""
+    return get_corrected_value(board.corrections, row, cell.contender)
 
 
 def legend(board: Board) -> list[str]:
@@ -154,7 +154,7 @@ def _several(names: Sequence[str]) -> str:
     return f"{', '.join(names[:2])} and {len(names) - 2} other measures"
 
 
-def compared(board: Board) -> list[BoardRow]:
+def list_compared(board: Board) -> list[BoardRow]:
     """Return the columns in which at least one contender is tested against the best."""
     return [row for row in columns_of(board) if any(cell.p_holm is not None for cell in row.cells)]
 
@@ -167,14 +167,14 @@ def difference(cell: Cell) -> str:
     return f"{a.difference:+.3f}" + ("" if a.low is None else f" ({a.low:+.3f} … {a.high:+.3f})")
 
 
-def known(board: Board) -> list[tuple[str, KnownAs]]:
+def list_known_names(board: Board) -> list[tuple[str, KnownAs]]:
     """Return the measures that are also known by another name, each with that name."""
     every = board.paper.known
     names = dict.fromkeys(row.measure for row in board.rows if row.measure in every)
     return [(board.paper.readable(name), every[name]) for name in names]
 
 
-def printed(board: Board) -> list[tuple[str, list[float | None], str, str]]:
+def list_printed(board: Board) -> list[tuple[str, list[float | None], str, str]]:
     """Return the results that papers published: (system, value of each column, annotator, source)."""
     rows: dict[tuple[str, str, str], list[Published]] = {}
     for p in board.published:
@@ -207,7 +207,7 @@ def cells_of(board: Board) -> Iterator[list[Any]]:
     """Yield the values of COLUMNS for each stratum, measure and contender. An undefined value is None."""
     for row in board.rows:
         for cell in row.cells:
-            a, ppi = cell.against, corrected(board, row, cell)
+            a, ppi = cell.against, get_corrected(board, row, cell)
             values: list[Any] = [
                 row.stratum, row.measure, {1: "greater", -1: "smaller", 0: ""}[row.better], cell.contender,
                 cell.shared.value, cell.shared.low, cell.shared.high, cell.shared.n_units, cell.shared.n_clusters,
@@ -227,16 +227,16 @@ def as_markdown(board: Board) -> str:
         board=board,
         columns=columns,
         heads=[head(board, c) for c in columns],
-        printed=printed(board),
+        printed=list_printed(board),
         legend=legend(board),
         readings=_readings(board),
         # Digits, points and signs need no escape, and an escaped minus would be read as two signs.
         number=lambda value: Markup(number(value)),
         span=lambda measure: Markup(span(measure)),
         counts=counts,
-        corrected=corrected,
-        compared=compared(board),
-        known=known(board),
+        corrected=get_corrected,
+        compared=list_compared(board),
+        known=list_known_names(board),
         p_value=p_value,
         difference=lambda cell: Markup(difference(cell)),
     )
@@ -256,9 +256,9 @@ def as_latex(board: Board) -> str:
     parts = []
     for at in range(0, len(columns), MOST_MEASURES):
         here = slice(at, at + MOST_MEASURES)
-        others = [(system, values[here], by) for system, values, by, _ in printed(board)]
+        others = [(system, values[here], by) for system, values, by, _ in list_printed(board)]
         parts.append((columns[here], [row for row in others if any(v is not None for v in row[1])]))
-    tested = compared(board)
+    tested = list_compared(board)
     people = dict.fromkeys(c.reference for c in board.corrections.values())
     texts = [
         *legend(board)[:2],
@@ -271,12 +271,12 @@ def as_latex(board: Board) -> str:
         board=board,
         parts=parts,
         caption=". ".join(sentences) + ".",
-        stacked=lambda row: Markup(_stacked(head(board, row))),
+        stacked=lambda row: Markup(_break_lines(head(board, row))),
         number=number,
-        corrected=corrected,
+        corrected=get_corrected,
         tests=[tested[at : at + MOST_MEASURES] for at in range(0, len(tested), MOST_MEASURES)],
         p_value=p_value,
-        known=known(board),
+        known=list_known_names(board),
     )
 
 
@@ -289,7 +289,7 @@ def latex(text: str) -> str:
     return "".join(out)
 
 
-def _stacked(text: str) -> str:
+def _break_lines(text: str) -> str:
     """Break a long name into lines, between words or before a bracket or `@`, to keep its column narrow."""
     lines = [""]
     for part in re.split(r"(?<=[ ])|(?=[@\[])", text):
@@ -318,7 +318,7 @@ def as_html(board: Board) -> str:
         "board.html",
         board=board,
         columns=columns_of(board),
-        printed=printed(board),
+        printed=list_printed(board),
         axis=axis,
         step=STEP,
         legend=legend(board),
@@ -326,21 +326,21 @@ def as_html(board: Board) -> str:
         # The arrow stays beside the last word.
         heads=[re.sub(r" (?=[↑↓])", "\u00a0", head(board, c)) for c in columns_of(board)],
         titles=[head(board, c) for c in columns_of(board)],
-        compared=compared(board),
-        known=known(board),
+        compared=list_compared(board),
+        known=list_known_names(board),
         number=number,
         span=span,
-        corrected=corrected,
+        corrected=get_corrected,
         counts=counts,
         marks=MARKS,
         p_value=p_value,
-        short=_short,
+        short=_shorten,
         left=LEFT,
         width=WIDTH,
     )
 
 
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     return name if len(name) <= 22 else name[:21] + "…"
 
 

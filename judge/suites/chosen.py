@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.errors import UsageError
-from judge.run_options import OF_LABELS, REPORTED, of_stored, settings_of
-from judge.store.export import named_run
+from judge.run_options import OF_LABELS, REPORTED, from_stored, settings_of
+from judge.store.export import find_named_run
 from judge.store.runs import ADDED, IMPORTED, TRIED
 from judge.store.study import Store
 from judge.types import Json
@@ -83,7 +83,7 @@ class Run:
         For a task without labels, options that have no effect on it are not compared. The answer mode is compared as it was
         resolved when the run started (`auto` is never stored).
         """
-        _, options = of_stored(self.model, self.options)
+        _, options = from_stored(self.model, self.options)
         for name, value in settings.items():
             if name in REPORTED:
                 same = self.options.get(name) == value
@@ -100,7 +100,7 @@ class Run:
         return True
 
 
-def all_runs(store: Store) -> list[Run]:
+def list_runs(store: Store) -> list[Run]:
     """List all runs, newest first."""
     query = """
         SELECT r.run_id, r.task, t.task_id, r.model, r.options,
@@ -120,18 +120,20 @@ def judges(store: Store, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[s
 
     Raises UsageError for a name that is neither a model nor a run.
     """
-    runs = all_runs(store) if names else []
+    runs = list_runs(store) if names else []
     known = {run.model for run in runs}
     # A model without a run is recognised by the slash in its name. The score then lists the runs that are needed.
     models = tuple(name for name in names if name in known or "/" in name)
     others = [name for name in names if name not in models]
-    return models, tuple(run.run_id for run in named(store, others, runs))
+    return models, tuple(run.run_id for run in find_named(store, others, runs))
 
 
-def named(store: Store, names: Sequence[str], runs: Sequence[Run]) -> list[Run]:
+def find_named(store: Store, names: Sequence[str], runs: Sequence[Run]) -> list[Run]:
     """Return the runs that `--run` names, in order. Raises UsageError if a name matches no run or several runs."""
     by_id = {run.run_id: run for run in runs}
-    return [by_id.get(name) or by_id[str(named_run(store, name)["run_id"])] for name in dict.fromkeys(names)]
+    return [
+        by_id.get(name) or by_id[str(find_named_run(store, name)["run_id"])] for name in dict.fromkeys(names)
+    ]
 
 
 def candidates(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from judge.commands import command
 from judge.errors import NothingToScore, UsageError
-from judge.store.label_rows import quoted
+from judge.store.label_rows import quote
 from judge.store.study import Store
 from judge.suites.paper import RANKING, Option, Paper, Part
 from judge.suites.steps import Step
@@ -34,7 +34,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     pairs = _pairs(study)
     entries = answers = None
     if study.part("retrieval"):
-        entries = _listed(study, pairs)
+        entries = _list_documents(study, pairs)
     if study.part("answers"):
         answers = _answers(study)
     study.check()
@@ -66,7 +66,7 @@ def _pairs(study: PaperStudy) -> pd.DataFrame:
 
     from judge.store import pairs as stored
 
-    checked = stored.checked(study.store, study.dataset)
+    checked = stored.read_checked(study.store, study.dataset)
     items = study.rows.items.set_index("item_id")["question_id"]
     checked = [p for p in checked if p.original_id in items.index and p.counter_id in items.index]
     if not checked:
@@ -95,7 +95,7 @@ def _pairs(study: PaperStudy) -> pd.DataFrame:
     return table
 
 
-def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
+def _list_documents(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
     """Return a table of the first k passages of each list: claim_id, stage, rank, document, label, status."""
     import pandas as pd
 
@@ -107,7 +107,7 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
     if name is None:
         return None
     depth = study.numbers("k")[0]
-    within = f"r.stage IN ({', '.join(map(quoted, STAGES))}) AND r.rank <= {depth}"
+    within = f"r.stage IN ({', '.join(map(quote, STAGES))}) AND r.rank <= {depth}"
     query = (
         # Documents are compared by their text, because the two claims have copies of a passage under different ids.
         # If an item has several passages with the same text, only one of them is used, so that each rank has one row.
@@ -125,10 +125,10 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
     for stage in _stages(entries):
         alone = entries[(entries["stage"] == stage) & entries["own"].isna()]
         if len(alone):
-            why = f"{len(alone)} passages in the ranking '{name}' ({stage}) belong to other items and are not yet units of their claims"
+            reason = f"{len(alone)} passages in the ranking '{name}' ({stage}) belong to other items and are not yet units of their claims"
             # A passage that belongs to another item was judged with that item's claim, so it needs a unit with this claim.
-            study.need(Step("attach", why, ranking=(name, stage), k=depth, dataset=study.dataset))
-    only = f"passage_id IN (SELECT o.passage_id {LISTED} WHERE r.name = {quoted(name)} AND {within})"
+            study.need(Step("attach", reason, ranking=(name, stage), k=depth, dataset=study.dataset))
+    only = f"passage_id IN (SELECT o.passage_id {LISTED} WHERE r.name = {quote(name)} AND {within})"
     stances = study.labels("stance", only=only, columns="passage_id", together="item_id")
     by_passage = stances.set_index("passage_id")
     entries["label"] = by_passage["label"].reindex(entries["own"]).to_numpy(dtype=object)
@@ -148,7 +148,7 @@ def _ranking(study: PaperStudy) -> str | None:
         raise UsageError(
             f"the data set '{study.dataset}' has no ranking '{wanted}'; available: {', '.join(there) or 'none'}"
         )
-    fit = [wanted] if wanted else study.own_rankings(there)
+    fit = [wanted] if wanted else study.list_rankings(there)
     if len(fit) > 1:
         raise UsageError(
             f"there are several rankings: choose one with --ranking; available: {', '.join(there)}"
@@ -171,7 +171,7 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
     from judge.scores.score import NOT_JUDGED
     from judge.suites.paper_study import FAILURES
 
-    of, made = _whose(study)
+    of, made = _find_system(study)
     table = study.rows.items[["item_id"]].rename(columns={"item_id": "claim_id"})
     judged = study.labels("confirmation", of).set_index("item_id")
     there = study.rows.answers(of, "answer").set_index("item_id")["answer"]
@@ -199,7 +199,7 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
     return table
 
 
-def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
+def _find_system(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
     """Return the system whose answers are scored, and its generated answers (None if its answers were imported)."""
     from judge.suites.queries import System
 
@@ -208,21 +208,21 @@ def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
         run = [
             r for r in study.judges.runs if r.serves({"context": system.condition, "system": system.system})
         ]
-        return system, study.generated("claim_answer", system.condition) if run and _plain(
+        return system, study.read_generated("claim_answer", system.condition) if run and _is_plain(
             system.condition
         ) else None
-    made = study.generated("claim_answer", "none")
+    made = study.read_generated("claim_answer", "none")
     if made is None:
         study.check()
         raise NothingToScore(
-            f"'{study.tested()}' has no answers in '{study.dataset}': "
-            + study.import_words("FILE", "--system", study.tested())
+            f"'{study.get_tested()}' has no answers in '{study.dataset}': "
+            + study.import_words("FILE", "--system", study.get_tested())
         )
-    study.whose = System(study.tested(), "none")
+    study.whose = System(study.get_tested(), "none")
     return study.whose, made
 
 
-def _plain(condition: str) -> bool:
+def _is_plain(condition: str) -> bool:
     """Return whether the condition can be passed as --context. The passages of a ranking (top:5:name:stage) cannot."""
     return not condition.startswith("top:")
 

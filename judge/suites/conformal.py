@@ -50,7 +50,9 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     study.check()
     names, truth, field = _truth(study, task, letters)
     sealed = (
-        splits.closed(study.store, splits.home(study.store, study.loaded(task)), run.run_id) if run else set()
+        splits.read_closed_units(study.store, splits.home(study.store, study.load_task(task)), run.run_id)
+        if run
+        else set()
     )
     # Labels of a sealed test may only be used after a look is logged, and this score does not log a look.
     if out := sealed & truth.keys():
@@ -66,20 +68,20 @@ def compute_scores(study: PaperStudy) -> list[Score]:
             f"no unit of {task} has a label of '{field}' by '{study.option('reference')}', and conformal sets need true labels "
             "(import gold labels, or choose human labels with --reference)"
         )
-    labelled_choices = all_choices.where(known)
+    labelled_choices = all_choices.restrict(known)
     mask = halves(study, labelled_choices, None)
-    cal, test = labelled_choices.where(mask), labelled_choices.where(~mask)
+    cal, test = labelled_choices.restrict(mask), labelled_choices.restrict(~mask)
     by_class = study.option("thresholds") == "label"
     scores = urag.scores(cal, test, alpha=alpha, by_class=by_class)
     if study.part("classes"):
         brief = [s for s in scores if s.measure in ("accuracy", "coverage", "set_size")]
         for letter, some in urag.per_class(brief, test).items():
-            scores += [s.named(f"{s.measure}[{letter}]") for s in some]
+            scores += [s.rename(f"{s.measure}[{letter}]") for s in some]
     made = urag.sets(cal, test, alpha=alpha, by_class=by_class)
     # The coverage guarantee does not hold for the units that the threshold was calibrated on.
     calibrating = set(cal.units.ids)
     apart: BoolArray = np.asarray(~all_choices.units.ids.isin(calibrating), dtype=bool)
-    rest = all_choices.where(apart)
+    rest = all_choices.restrict(apart)
     _ambiguous(study, rest, made, table.set_index("name")["label"])
     return scores
 
@@ -89,7 +91,7 @@ def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, 
     from judge.labels.reference import ReferenceLabels
     from judge.suites.frames import frame
 
-    loaded = study.loaded(task)
+    loaded = study.load_task(task)
     field = loaded.spec.questions[0].field
     units = frame(
         study.store.conn,
@@ -114,7 +116,7 @@ def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -
     from judge.stats.conformal import members
 
     has: BoolArray = np.asarray(~np.isnan(rest.probabilities).any(axis=1), dtype=bool)
-    some = rest.where(has)
+    some = rest.restrict(has)
     sets = members(some.probabilities, made.limits_lac, "lac", "exact")
     # An empty set is also ambiguous, because no label is likely enough.
     unsure = sets.sum(axis=1) != 1

@@ -88,7 +88,7 @@ class Contest:
         """The number of shared units, on which all results are computed."""
         return self.table.n_units
 
-    def shown(self, duel: Duel) -> bool:
+    def is_shown(self, duel: Duel) -> bool:
         """Return whether the difference is significant: its adjusted p value is at most the level."""
         return duel.kappa.adjusted is not None and duel.kappa.adjusted <= self.level
 
@@ -169,7 +169,7 @@ def compare(
         raise UsageError(
             f"no unit has labels by every run and by {reference.word}; number of units with labels by {reference.word} and by one run: {n_by_run}"
         )
-    table = panel.weighted(panel.table.select([reference.name, *names]).subset(shared), reference.name)
+    table = panel.add_weights(panel.table.select([reference.name, *names]).subset(shared), reference.name)
     look = None
     # The look is logged before anything is computed, so that a crash afterwards does not give a free second look.
     if split is not None and chosen in ("test", "all"):
@@ -196,7 +196,7 @@ def compare(
                 len(np.unique(pair_table.column(name))),
                 int((has_reference & was_asked[:, i]).sum()),
                 int((has_reference & labelled[:, 1 + i]).sum()),
-                spent(store, ids[name]),
+                compute_cost(store, ids[name]),
             )
         )
     n_clusters = len(np.unique(table.clusters))
@@ -282,7 +282,7 @@ def _notes(
     return notes
 
 
-def spent(store: Store, run: str) -> RunSpent:
+def compute_cost(store: Store, run: str) -> RunSpent:
     """Return the cost of a run per unit, including all attempts. The cost of a derived run is the sum over its parents."""
     query = (
         "SELECT count(DISTINCT unit_id), count(*), sum(cost), count(cost), sum(latency), count(latency), "
@@ -379,7 +379,7 @@ def as_json(comparison: Contest) -> dict[str, Json]:
                 "high": d.kappa.difference.high,
                 "p": d.kappa.p_value,
                 "p_holm": d.kappa.adjusted,
-                "shown": comparison.shown(d),
+                "shown": comparison.is_shown(d),
                 "reason": d.kappa.difference.reason,
                 "agreement_difference": d.agreement.difference.value,
                 "agreement_low": d.agreement.difference.low,

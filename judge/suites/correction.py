@@ -18,7 +18,7 @@ from judge.stats import Corrected, Estimand
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.store import splits
 from judge.store.derived import folds
-from judge.store.export import stored_task
+from judge.store.export import read_stored_task
 from judge.suites.paper import Part
 from judge.suites.paper_study import PaperStudy
 from judge.types import Json, Status
@@ -49,7 +49,7 @@ FITTED = "the judge was fitted on the labels of their questions"
 SEALED = "they are in a sealed test, which was not opened for this judge"
 
 
-def corrected(
+def correct(
     study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, confidence: float
 ) -> Correction:
     """Return three estimates of each measure: the judge's (`scores`), the reference's, and both combined."""
@@ -57,8 +57,8 @@ def corrected(
     left_out: list[str] = []
     notes: list[str] = []
     for side in _sides(study, scores, reference_labels):
-        estimands, without_mean, side_notes = beside(*side)
-        measures |= {estimand.measure: estimand.corrected(confidence) for estimand in estimands}
+        estimands, without_mean, side_notes = pair_scores(*side)
+        measures |= {estimand.measure: estimand.correct(confidence) for estimand in estimands}
         left_out += without_mean
         notes += side_notes
     others = (name for name in dict.fromkeys(left_out) if name not in measures)
@@ -77,7 +77,7 @@ def _sides(
     weighted = {
         task: task_weights
         for task in dict.fromkeys(p.tasks[0] for p in parts if len(p.tasks) == 1)
-        if (task_weights := reference_labels.weights(study.loaded(task).spec.questions[0].field))
+        if (task_weights := reference_labels.weights(study.load_task(task).spec.questions[0].field))
     }
     if not weighted or not any(score.value is mean for score in scores):
         yield study, scores, reference_labels, {}
@@ -92,7 +92,7 @@ def _sides(
         yield some, study.paper.compute_scores(some), reference_labels, weighted.get(task, {})
 
 
-def beside(
+def pair_scores(
     judge: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, weights: Weights
 ) -> tuple[list[Estimand], list[str], list[str]]:
     """Pair the judge's `scores` with the scores from human labels, for all measures that are means and depend on labels.
@@ -102,24 +102,24 @@ def beside(
     """
     # People label only a sample. Without `partial`, all other units would be recorded as missing.
     quiet = replace(judge.request, partial=True)
-    people = judge.by_people(quiet, reference_labels)
+    people = judge.read_by_people(quiet, reference_labels)
     theirs = {score.measure: score for score in judge.paper.compute_scores(people)}
     # A value that does not depend on labels (a citation that can be looked up, an empty answer) has no error to correct.
-    nobody = {score.measure: score for score in judge.paper.compute_scores(judge.by_people(quiet, None))}
+    nobody = {score.measure: score for score in judge.paper.compute_scores(judge.read_by_people(quiet, None))}
     estimands, left_out, notes = [], [], list(people.notes)
-    shut = ((_seen(judge), FITTED), (_closed(judge), SEALED))
+    shut = ((_read_seen_questions(judge), FITTED), (_read_closed_questions(judge), SEALED))
     for score in scores:
-        values = _aligned(score, theirs.get(score.measure))
-        free = _aligned(score, nobody.get(score.measure))
+        values = _align(score, theirs.get(score.measure))
+        free = _align(score, nobody.get(score.measure))
         if values is None:
             left_out.append(score.measure)
             continue
-        counted = _counted(score, values)
+        counted = _mask_counted(score, values)
         # A judge that was fitted on the labels of a question agrees with them too often, which would hide the judge's bias.
-        for questions, why in shut:
+        for questions, reason in shut:
             out = counted & np.isin(score.units.questions, list(questions))[score.units.clusters]
             counted &= ~out
-            text = f"{int(out.sum()):,} units are left out of the correction: {why}"
+            text = f"{int(out.sum()):,} units are left out of the correction: {reason}"
             notes += [text] if out.any() and text not in notes else []
         judged = score.rows[counted, 0]
         known = np.zeros(len(judged), dtype=bool) if free is None else ~np.isnan(free[counted])
@@ -152,7 +152,7 @@ def beside(
     return estimands, left_out, notes
 
 
-def _seen(study: PaperStudy) -> set[str]:
+def _read_seen_questions(study: PaperStudy) -> set[str]:
     """Return the questions whose labels any judge of this reading was fitted on."""
     conn = study.store.conn
     every = (folds(conn, run_read.run.run_id).items() for run_read in study.judges.runs_read)
@@ -160,16 +160,16 @@ def _seen(study: PaperStudy) -> set[str]:
     return {question for fold_of in every for question, fold in fold_of if fold is None}
 
 
-def _closed(study: PaperStudy) -> set[str]:
+def _read_closed_questions(study: PaperStudy) -> set[str]:
     """Return the questions that are in a sealed test which was not opened for some judge of this reading."""
     questions: set[str] = set()
     for run_read in study.judges.runs_read:
-        home = splits.home(study.store, stored_task(study.store, run_read.run.task))
-        questions |= splits.closed_questions(study.store, home, run_read.run.run_id)
+        home = splits.home(study.store, read_stored_task(study.store, run_read.run.task))
+        questions |= splits.read_closed_questions(study.store, home, run_read.run.run_id)
     return questions
 
 
-def _counted(score: Score, human: FloatArray) -> BoolArray:
+def _mask_counted(score: Score, human: FloatArray) -> BoolArray:
     """Return a mask of the units that the judge was asked about, without units that cannot have a value."""
     counted: BoolArray = np.ones(len(score.units), dtype=bool) if score.counted is None else score.counted
     judge = score.rows[:, 0]
@@ -213,7 +213,7 @@ def _weights(
     return design_weights, note
 
 
-def _aligned(score: Score, other: Score | None) -> FloatArray | None:
+def _align(score: Score, other: Score | None) -> FloatArray | None:
     """Return the value of each unit in the other score (nan: no value).
 
     Return None if one of the two scores is not a mean over units.

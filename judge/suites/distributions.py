@@ -55,8 +55,8 @@ def choices(
     known: BoolArray = np.asarray(~np.isnan(np.where(there, logits, 0.0)).any(axis=1), dtype=bool)
     # The softmax is undefined for a question without available options.
     there[~there.any(axis=1)] = True
-    return urag.Choices.of(
-        Units.of(table[name], table["question_id"]),
+    return urag.Choices.build(
+        Units.build(table[name], table["question_id"]),
         tuple(letters),
         logits,
         [answer if answer in letters else None for answer in given],
@@ -135,7 +135,7 @@ def halves(study: PaperStudy, all_choices: urag.Choices, split: Mapping[str, str
         mask = urag.halves(list(questions))
         study.note("calibrated on half of the questions, drawn with seed 0")
     _refuse_empty(mask)
-    if not all_choices.where(mask).known.any():
+    if not all_choices.restrict(mask).known.any():
         raise BadInput(
             f"no question has both label probabilities and a true label, so calibration is impossible: {NONE}"
         )

@@ -30,7 +30,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     from judge.scores import citation_support, faithfulness
 
     chosen = study.answering("qa_answer", "all")
-    answers = study.all_answers(chosen)
+    answers = study.read_answers(chosen)
     claims = sentences = citations = None
     if study.part("claims"):
         claims_of(study, chosen, answers)
@@ -53,7 +53,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         facts = faithfulness.factscore(answers, claims)
         if not study.part("abstention"):
             # FActScore leaves out answers that decline, and only the task of the part `abstention` identifies them.
-            facts = [score.without_value(NO_ABSTENTION) for score in facts]
+            facts = [score.drop_values(NO_ABSTENTION) for score in facts]
             study.note(
                 "FActScore, the respond ratio and facts per answer exclude answers that decline, which no judge has labelled yet: "
                 + command("judge suite faithfulness -m MODEL --part claims --part abstention")
@@ -85,15 +85,17 @@ def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
 
     have = study.rows.counts("claim")
     # If a file says that an answer makes no claims, there is nothing to decompose.
-    none = answers["unit_id"].isin(study.rows.without_claims())
+    none = answers["unit_id"].isin(study.rows.read_without_claims())
     without = answers[answers["answered"] & ~answers["unit_id"].isin(have.index) & ~none]
     if len(without):
         listed = study.labels("claim_decomposition", chosen)
         claim_lists = listed.set_index("unit_id").reindex(without["unit_id"])
         ready = claim_lists["label"].notna() & (claim_lists["label"] != "[]")
         if ready.any() and study.last_run is not None:
-            why = f"{int(ready.sum())} answers were decomposed into claims, but the claims are not units yet"
-            study.need(Step("claims", why, run_id=study.last_run.run_id))
+            reason = (
+                f"{int(ready.sum())} answers were decomposed into claims, but the claims are not units yet"
+            )
+            study.need(Step("claims", reason, run_id=study.last_run.run_id))
         # An answer with an empty list makes no claims; an answer whose list is malformed counts as not judged.
         counted = answers["unit_id"].map(have).to_numpy(dtype=float, copy=True)
         empty = (

@@ -26,7 +26,7 @@ def frame(
     try:
         while page := cursor.fetchmany(_PAGE):
             for part, column, number in zip(parts, zip(*page, strict=True), whole, strict=True):
-                part.append(np.array(column, dtype=np.int64) if number else _shared(column, seen))
+                part.append(np.array(column, dtype=np.int64) if number else _share_objects(column, seen))
     finally:
         if collecting:
             gc.enable()
@@ -39,7 +39,7 @@ def frame(
     )
 
 
-def _shared(column: Sequence[Any], seen: dict[Any, Any]) -> np.ndarray[Any, Any]:
+def _share_objects(column: Sequence[Any], seen: dict[Any, Any]) -> np.ndarray[Any, Any]:
     """Replace equal strings with one shared object, because the id of a question occurs in many rows."""
     objects = np.empty(len(column), dtype=object)
     objects[:] = list(map(seen.setdefault, column, column))

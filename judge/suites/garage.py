@@ -33,7 +33,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
     chosen = study.answering("qa_answer", "all")
     cited = "cited_passages" if study.part("attribution") else ""
-    answers = study.all_answers(chosen, cited)
+    answers = study.read_answers(chosen, cited)
     answers["answerable"] = _answerable(study, answers)
     full = relevant = citations = None
     if study.part("eligibility", "factuality", "raf"):
@@ -54,7 +54,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     if study.part("deflection"):
         scores += garage.deflection(answers)
     if study.part("attribution"):
-        scores += _cited(study, answers, chosen)
+        scores += _score_citations(study, answers, chosen)
     if citations is not None and full is not None:
         needed = full[full["label"] != "no_rad"]
         needed = needed.assign(invented=study.rows.n_invented(chosen, needed["unit_id"]))
@@ -70,7 +70,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
                 "the shares of support labels include these citations if they cite existing passages"
             )
         answerable = answers[answers["answerable"]]
-        scores += attribution.judged(answerable, needed, needed_citations)
+        scores += attribution.score_judged_citations(answerable, needed, needed_citations)
         whole = citations.rename(columns={"answer_unit": "answer_id"})
         scores += attribution.support_rates(answerable, whole)
     if full is not None and study.part("grounding"):
@@ -155,7 +155,7 @@ def _relevant_counts(study: PaperStudy) -> pd.Series:
 
     chosen: garage.RelevantSet = study.option("relevant-set")  # type: ignore[assignment]
     table = study.rows.passages() if chosen == "marked" else passage_labels(study)
-    table = _marked_as_relevant(study, table) if chosen == "marked" else table
+    table = _read_relevant(study, table) if chosen == "marked" else table
     relevant = pd.Series(garage.relevant_passages(table, chosen)).groupby(table["item_id"].to_numpy())
     n, labelled, size = relevant.sum(), relevant.count(), relevant.size()
     # A passage without a gold label is not relevant; a passage without a judge's label may be relevant.
@@ -166,7 +166,7 @@ def _relevant_counts(study: PaperStudy) -> pd.Series:
     return n_relevant.reindex(items).where(items.isin(study.rows.passages()["item_id"]).to_numpy(), 0.0)
 
 
-def _marked_as_relevant(study: PaperStudy, passages: pd.DataFrame) -> pd.DataFrame:
+def _read_relevant(study: PaperStudy, passages: pd.DataFrame) -> pd.DataFrame:
     marks = passages["passage_id"].map(study.rows.meta("evidence_relevant", "passages"))
     return passages.assign(relevant=marks.map({"YES": True, "NO": False}).astype(object))
 
@@ -218,14 +218,14 @@ def _factuality(
     return [score for score in scores if study.part(_OF_PART[score.measure])]
 
 
-def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Score]:
+def _score_citations(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Score]:
     """Score the citations of the answers against those of the human answers, or the passages that the data set marks as cited."""
     from judge.scores import attribution
 
     cited_of: Mapping[str, list[str]] = study.rows.human_citations()
     whose = "the human answer" if cited_of else "evidence_cited"
     # GaRAGe's files mark the passages that the human answer cites (evidence_cited); other data sets contain the answer.
-    cited_of = cited_of or _marked(study)
+    cited_of = cited_of or _read_marked(study)
     if not cited_of:
         reason = f"'{study.dataset}' has neither human answers nor passages marked as cited"
         if study.insists("attribution"):
@@ -235,15 +235,15 @@ def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Sco
     study.note(f"attribution: citations are compared with those of {whose}")
     table = answers.copy()
     table["cited"] = [json.loads(text) if isinstance(text, str) else [] for text in table["cited_passages"]]
-    false = study.rows.invented(chosen).groupby("answer_unit")["names"].sum()
+    false = study.rows.read_invented(chosen).groupby("answer_unit")["names"].sum()
     table["invented"] = table["unit_id"].map(false).astype(object)
     table["reference_cited"] = (
         table["item_id"].map(cited_of).astype(object).where(table["item_id"].isin(cited_of), None)
     )
-    return attribution.cited(table)
+    return attribution.score_citations(table)
 
 
-def _marked(study: PaperStudy) -> Mapping[str, list[str]]:
+def _read_marked(study: PaperStudy) -> Mapping[str, list[str]]:
     marks = study.rows.meta("evidence_cited", "passages")
     owner = study.rows.passages().set_index("passage_id")["item_id"]
     # If all marks of an item are NO, its human answer cites nothing; without marks, the citations are unknown.
@@ -259,7 +259,7 @@ def density(study: PaperStudy) -> Mapping[Any, Any]:
 
     table = passage_labels(study)
     if study.option("relevant-set") == "marked":
-        table = _marked_as_relevant(study, table)
+        table = _read_relevant(study, table)
     named = garage.density(table, study.option("relevant-set"))  # type: ignore[arg-type]
     questions = table.drop_duplicates("item_id").set_index("item_id")["question_id"]
     return dict(zip(questions.reindex(named.index), named, strict=True))
@@ -271,7 +271,7 @@ def several(by_judge: Mapping[str, list[Score]]) -> list[Score]:
     An answer is ineligible only if all judges label it so; factuality is the mean over judges.
     """
     from judge.scores import facts
-    from judge.scores.compare import combined
+    from judge.scores.compare import combine_scores
 
     scores: list[Score] = []
     for measure, grounded in (("factuality", "unadjusted_factuality"), ("raf", "unadjusted_raf")):
@@ -284,14 +284,14 @@ def several(by_judge: Mapping[str, list[Score]]) -> list[Score]:
         if len(pairs) == len(by_judge):
             each = facts.several(pairs)
             scores += [
-                s.named(s.measure.replace("factuality", measure))
+                s.rename(s.measure.replace("factuality", measure))
                 for s in each
                 if measure == "factuality" or "ineligible" not in s.measure
             ]
     named = {score.measure: score for score in scores}
     if {"factuality", "raf"} <= named.keys():
         both = named["factuality"], named["raf"]
-        scores.append(combined("over_summarisation_gap", both, lambda a, b: a - b))
+        scores.append(combine_scores("over_summarisation_gap", both, lambda a, b: a - b))
     return scores
 
 

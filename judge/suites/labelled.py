@@ -22,7 +22,7 @@ UnitLabels = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, A
 """Labels, statuses, and a mask of the units without a judgement."""
 
 
-def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> UnitLabels:
+def read_run_labels(store: Store, run: Run, units: UnitNumbers, field: str) -> UnitLabels:
     """Return a run's labels of a field on these units, from the latest attempt of the first repeat.
 
     Units of items that the run shows as examples have the status `EXAMPLE`, whatever the kind of unit.
@@ -89,7 +89,7 @@ def fitting(
     return selection.select(store, task, only)[0]
 
 
-def put(units: pd.DataFrame, labels: UnitLabels) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
+def add_labels(units: pd.DataFrame, labels: UnitLabels) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
     """Add labels and statuses to the units, and drop units of examples.
 
     Return the remaining units, and a mask of those without a judgement. The new columns have dtype object, so that a missing

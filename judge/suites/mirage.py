@@ -42,13 +42,13 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     by_condition: dict[str, pd.DataFrame] = {}
     lacking: list[str] = []
     if study.part("adaptability"):
-        tables = {"base": study.generated(TASK, "none"), "oracle": study.generated(TASK, "oracle")}
+        tables = {"base": study.read_generated(TASK, "none"), "oracle": study.read_generated(TASK, "oracle")}
         if not retrieved:
-            tables["mixed"] = study.generated(TASK, "fixed5")
+            tables["mixed"] = study.read_generated(TASK, "fixed5")
             if tables["mixed"] is None:
                 _note_retrieved(study)
         elif ranking is not None or not study.steps:
-            tables["mixed"] = study.generated(TASK, f"top:{retrieved[1]}", ranking)
+            tables["mixed"] = study.read_generated(TASK, f"top:{retrieved[1]}", ranking)
         by_condition = {name: table for name, table in tables.items() if table is not None}
         lacking = [name for name in mirage.CONDITIONS if name not in by_condition]
     support = None
@@ -68,19 +68,21 @@ def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: st
     from judge.scores import mirage
 
     if not lacking:
-        return mirage.adaptability(mirage.aligned(**tables), mixed)
+        return mirage.adaptability(mirage.align_conditions(**tables), mixed)
     # Another condition's table replaces each missing one, so that all measures are listed; their values are then removed.
     any_table = next(iter(tables.values()))
     whole = {name: tables.get(name, any_table) for name in mirage.CONDITIONS}
-    why = f"no output under {' and '.join(lacking)}"
-    none = [score.without_value(why) for score in mirage.adaptability(mirage.aligned(**whole), mixed)]
-    there = {score.measure: score for name in tables for score in mirage.alone(tables[name], name)}
+    reason = f"no output under {' and '.join(lacking)}"
+    none = [
+        score.drop_values(reason) for score in mirage.adaptability(mirage.align_conditions(**whole), mixed)
+    ]
+    there = {score.measure: score for name in tables for score in mirage.score_alone(tables[name], name)}
     return [there.get(score.measure, score) for score in none]
 
 
 def _note_retrieved(study: PaperStudy) -> None:
     """If the system has outputs under a condition retrieved-K, add a note on the option that selects this condition."""
-    system = study.tested()
+    system = study.get_tested()
     for system_output in study.rows.systems():
         if system_output.system == system and re.fullmatch(r"retrieved-[1-9]\d*", system_output.condition):
             study.note(
@@ -126,9 +128,9 @@ def _retrieval(study: PaperStudy, ranking: tuple[str, str], support: pd.DataFram
     grade = relevance["label"].map({"supported": 1, "not_supported": 0})
     queries = study.rows.items[["item_id", "question_id"]].assign(unit_id=study.rows.items["item_id"])
     judged = relevance.assign(grade=grade.astype(object).where(grade.notna(), None))
-    ranked = study.rows.ranked(ranking)
+    ranked = study.rows.read_ranked(ranking)
     note = f"ranking: {ranking[0]} ({ranking[1]}); relevant: {study.option('support')} support labels"
-    return [s.noted(note) for k in DEPTHS for s in retrieval.at(k, queries, ranked, judged)]
+    return [s.add_notes(note) for k in DEPTHS for s in retrieval.score_at(k, queries, ranked, judged)]
 
 
 PAPER = Paper(

@@ -32,7 +32,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     systems = _systems(study)
     tables = {system: _tables(study, system, topics) for system in systems}
     study.check()
-    by_system = {system: _scored(tables[system], _suffix(system, systems)) for system in systems}
+    by_system = {system: _score_tables(tables[system], _suffix(system, systems)) for system in systems}
     scores = (
         [score for of_system in by_system.values() for score in of_system] if study.part("scores") else []
     )
@@ -76,25 +76,25 @@ def _suffix(system: System, systems: list[System]) -> str:
     return f"[{system.system}, {system.condition}]" if several else f"[{system.system}]"
 
 
-def _tables(study: PaperStudy, of: System, topics: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _tables(study: PaperStudy, system: System, topics: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the system's answers to the topics, and the assignments of its nuggets."""
-    answers = study.all_answers(of)
+    answers = study.read_answers(system)
     answers = answers[answers["item_id"].isin(topics.index)].reset_index(drop=True)
     answers = answers.join(topics, on="item_id")
-    table = study.labels(TASK, of)
+    table = study.labels(TASK, system)
     table = table[table["answer_unit"].isin(answers["unit_id"])]
     importance = study.rows.importance().reindex(table["unit_id"])
     table = table.assign(importance=importance.to_numpy()).drop(columns=["item_id", "question_id"])
     return answers, table.rename(columns={"answer_unit": "answer_id"})
 
 
-def _scored(tables: tuple[pd.DataFrame, pd.DataFrame], suffix: str) -> list[Score]:
+def _score_tables(tables: tuple[pd.DataFrame, pd.DataFrame], suffix: str) -> list[Score]:
     from judge.scores import nuggets
 
-    return [score.named(f"{score.measure}{suffix}") for score in nuggets.trec(*tables)]
+    return [score.rename(f"{score.measure}{suffix}") for score in nuggets.trec(*tables)]
 
 
-def _by_topic(answers: pd.DataFrame, score: Score, topics: pd.DataFrame) -> FloatArray:
+def _average_by_topic(answers: pd.DataFrame, score: Score, topics: pd.DataFrame) -> FloatArray:
     values = answers.assign(value=score.rows[:, 0]).set_index("item_id")["value"].reindex(topics.index)
     return values.to_numpy(dtype="float64")
 
@@ -120,19 +120,19 @@ def _order(
             raise
         study.note("there is no ranking by people, because there are no human labels")
         return []
-    people = study.by_people(replace(study.request, partial=True), majority, same_rows=True)
+    people = study.read_by_people(replace(study.request, partial=True), majority, same_rows=True)
     by_people = {system: _tables(people, system, topics) for system in systems}
-    loaded = study.loaded(TASK)
-    labelled = majority.by_number(loaded.spec.questions[0].field, loaded.name)
+    loaded = study.load_task(TASK)
+    labelled = majority.read_by_number(loaded.spec.questions[0].field, loaded.name)
     _note_topics(study, tables, topics, set(labelled))
-    theirs = {system: _scored(by_people[system], "") for system in systems}
+    theirs = {system: _score_tables(by_people[system], "") for system in systems}
     items = study.rows.items.set_index("item_id").loc[topics.index].reset_index()
     items = items.assign(unit_id=items["item_id"])
     agreement = []
     for place, first in enumerate(theirs[systems[0]]):
         # Each table has its own order of answers, but a ranking of systems needs the same topics for all of them.
         both = [
-            [_by_topic(answers[system][0], by_system[system][place], topics) for system in systems]
+            [_average_by_topic(answers[system][0], by_system[system][place], topics) for system in systems]
             for answers, by_system in ((tables, scores), (by_people, theirs))
         ]
         agreement += system_order.agreement(first.measure, items, *both)

@@ -14,14 +14,14 @@ from judge.errors import NothingToScore, UsageError
 from judge.importers.conditions import DOCUMENT, name_of
 from judge.labels.reference import ReferenceLabels
 from judge.prompts.load import Task
-from judge.run_options import in_words
+from judge.run_options import describe
 from judge.runner import contexts
 from judge.runner.second import ShownProbabilities
 from judge.scores.score import NO_ANSWER, NOT_JUDGED
 from judge.store.runs import ADDED
 from judge.store.study import Store
 from judge.suites import chosen
-from judge.suites.labelled import fitting, of_run, put
+from judge.suites.labelled import add_labels, fitting, read_run_labels
 from judge.suites.paper import Paper, ScoreRequest
 from judge.suites.people import PeopleLabels
 from judge.suites.queries import Rows, System
@@ -46,7 +46,7 @@ class PaperStudy(SystemReading):
         super().__init__(store, paper, request, rows)
         self.labelled: RunLabels | PeopleLabels = self.judges
 
-    def by_people(
+    def read_by_people(
         self, request: ScoreRequest, reference_labels: ReferenceLabels | None, *, same_rows: bool = False
     ) -> PaperStudy:
         """Return a reading of the same rows with human labels instead of the judge's. If `reference` is None, it has no labels.
@@ -81,13 +81,13 @@ class PaperStudy(SystemReading):
         """
         system = self.system()
         if system is None:
-            self.generated(task, context)
+            self.read_generated(task, context)
             self.check()
             raise NothingToScore(
-                f"'{self.tested()}' has no answers in '{self.dataset}': "
-                f"{self.import_words('FILE', '--system', self.tested())}"
+                f"'{self.get_tested()}' has no answers in '{self.dataset}': "
+                f"{self.import_words('FILE', '--system', self.get_tested())}"
             )
-        self._finished(system)
+        self._record_finished(system)
         return system
 
     def on_documents(self, task: str, only: str, examples: str) -> pd.DataFrame | None:
@@ -98,15 +98,15 @@ class PaperStudy(SystemReading):
         without an output then counts as a failure of the system. If there is no such run, and no model that could generate the
         outputs, record the missing condition and return None.
         """
-        system = self.tested()
+        system = self.get_tested()
         imported = [r for r in self.judges.runs if r.task_id == task and r.model == system and r.imported]
         if imported:
             self.n_outputs += 1
             # Outputs of a model must not fill gaps of an imported system, because the score would be of a different system.
-            return self._imported_on_documents(imported, only, examples)
+            return self._read_document_outputs(imported, only, examples)
         maker = self.maker(system)
-        if maker is None and not any(run.added for run in self.judges.made_for(system, task)):
-            self.lack(system, name_of(self.paper.name, DOCUMENT))
+        if maker is None and not any(run.added for run in self.judges.find_runs(system, task)):
+            self.record_missing(system, name_of(self.paper.name, DOCUMENT))
             return None
         purpose = {"examples": examples}
         model, made_with = maker or (system, {})
@@ -124,7 +124,7 @@ class PaperStudy(SystemReading):
             role="system",
         )
 
-    def _imported_on_documents(self, runs: Sequence[chosen.Run], only: str, examples: str) -> pd.DataFrame:
+    def _read_document_outputs(self, runs: Sequence[chosen.Run], only: str, examples: str) -> pd.DataFrame:
         """Return imported outputs that are each about one passage. Each imported file is a separate run."""
         loaded = self.judges.task(runs[0].task_id, {})
         units = self.rows.units("passage", only, "n item_id question_id passage_id")
@@ -137,13 +137,13 @@ class PaperStudy(SystemReading):
             new = missing & ~without
             labels, status = np.where(new, more, labels), np.where(new, ended, status)
             missing = missing & without
-        units, missing = put(units, (labels, status, missing))
+        units, missing = add_labels(units, (labels, status, missing))
         if missing.any():
             units.loc[missing, "status"] = NO_ANSWER
             self.note(f"{runs[0].model} has no output for {int(missing.sum())} passages; they count as wrong")
         return units
 
-    def generated(
+    def read_generated(
         self,
         task: str,
         context: str,
@@ -164,7 +164,7 @@ class PaperStudy(SystemReading):
         condition on `unit_texts`. `examples` names items that are shown with every question and are not scored (None:
         unspecified). `shown` has the option probabilities of a second pass.
         """
-        system = system or self.tested()
+        system = system or self.get_tested()
         items = self.rows.units("item", only, "n item_id question_id")
         items = items[~items["item_id"].isin((examples or "").split(","))].reset_index(drop=True)
         purpose: dict[str, str] = {"system": system}
@@ -174,12 +174,12 @@ class PaperStudy(SystemReading):
         given = None
         runs: list[chosen.Run] = []
         if ranking is not None or not context.startswith("top:"):
-            given = self.given(context, ranking)
+            given = self.parse_context(context, ranking)
             purpose["context"] = given.name + mark
             runs = [run for run in self.judges.runs if run.task_id == task and run.serves(purpose)]
             runs = [run for run in self.judges.pinned if run in runs] or runs
         loaded = self.judges.task(task, purpose)
-        stored = self.stored(system, context + mark, ranking)
+        stored = self.find_stored(system, context + mark, ranking)
         pinned = any(run in runs for run in self.judges.pinned)
         if (
             stored is not None
@@ -197,15 +197,15 @@ class PaperStudy(SystemReading):
         if stored is not None and not runs:
             self.n_outputs += 1
             self._check_made_so(task, stored, given)
-            return self._imported(items, stored, given)
+            return self._read_imported(items, stored, given)
         maker = self.maker(system)
         if given is None or (not runs and maker is None):
-            self.lack(system, name_of(self.paper.name, context + mark))
+            self.record_missing(system, name_of(self.paper.name, context + mark))
             return None
         self.n_outputs += 1
         condition = given.name + mark
         labels = self.judges.best(runs, items["unit_id"].to_numpy(), loaded.spec.questions[0].field, "system")
-        items, missing = put(items, labels)
+        items, missing = add_labels(items, labels)
         if missing.any() and not self.request.partial:
             fit = fitting(
                 self.store,
@@ -240,9 +240,11 @@ class PaperStudy(SystemReading):
                 )
         return items
 
-    def _imported(self, items: pd.DataFrame, of: System, given: contexts.Context | None) -> pd.DataFrame:
+    def _read_imported(
+        self, items: pd.DataFrame, system: System, given: contexts.Context | None
+    ) -> pd.DataFrame:
         """Return the imported answers to these items. `given` is None if it is unknown which ranking the context came from."""
-        answers = self.rows.answers(of, "answer").set_index("item_id")["answer"]
+        answers = self.rows.answers(system, "answer").set_index("item_id")["answer"]
         items["label"] = answers.reindex(items["item_id"]).to_numpy(dtype=object)
         there = items["item_id"].isin(answers.index).to_numpy()
         items.loc[~there, "label"] = None
@@ -254,83 +256,87 @@ class PaperStudy(SystemReading):
         if failed.any():
             items.loc[failed, "status"] = NO_ANSWER
             n = int(failed.sum())
-            self.note(f"{of.system} has no answer to {n} items under '{of.condition}'; they count as wrong")
+            self.note(
+                f"{system.system} has no answer to {n} items under '{system.condition}'; they count as wrong"
+            )
         return items
 
-    def made_by(self, tasks: Sequence[str]) -> chosen.Run | None:
+    def find_run(self, tasks: Sequence[str]) -> chosen.Run | None:
         """Return the newest run in this study that generated outputs of the system under test with one of these tasks.
 
         Runs named with --run take precedence.
         """
-        system = self.tested()
+        system = self.get_tested()
         every = (run for run in (*self.judges.pinned, *self.judges.runs) if run.task_id in tasks)
         return next(
             (run for run in every if not run.imported and run.options.get("system", run.model) == system),
             None,
         )
 
-    def _check_made_so(self, task: str, of: System, given: contexts.Context | None) -> None:
+    def _check_made_so(self, task: str, system: System, given: contexts.Context | None) -> None:
         """Raise UsageError if answers were generated in this study with a different task or settings than this score requests.
 
         `given` is None if it is unknown which ranking the context of the answers came from.
         """
         query = "SELECT origin FROM answers WHERE system = ? AND condition = ?"
-        origins = {row[0] for row in self.store.conn.execute(query, [of.system, of.condition])}
-        run = next((run for run in chosen.all_runs(self.store) if run.run_id in origins), None)
+        origins = {row[0] for row in self.store.conn.execute(query, [system.system, system.condition])}
+        run = next((run for run in chosen.list_runs(self.store) if run.run_id in origins), None)
         if run is None or (run.task_id == task and given is None):
             return
         if run.task_id != task:
             made, remedy = f"with {run.task_id}, not with {task}", "score that task"
         else:
-            made = f"with {in_words(run.settings)}, which differs from the request"
+            made = f"with {describe(run.settings)}, which differs from the request"
             remedy = "request those settings"
         raise UsageError(
-            f"the answers of '{of.system}' under '{of.condition}' were generated {made} (run {run.run_id}): {remedy}, or generate "
+            f"the answers of '{system.system}' under '{system.condition}' were generated {made} (run {run.run_id}): {remedy}, or generate "
             "new answers with a different --system name"
         )
 
-    def all_answers(self, of: System, columns: str = "") -> pd.DataFrame:
+    def read_answers(self, system: System, columns: str = "") -> pd.DataFrame:
         """Return the answers of a system with a column `answered`, and a row for each item that the system did not answer.
 
         `answered` is False for an empty or missing answer, which is a failure of the system. The row of a missing answer has
         the unit of its item. If a run of this study generates the answers, the table excludes items that the run has not
         requested yet, and items for which the call failed.
         """
-        answers = self.rows.answers(of, f"answer {columns}".strip())
+        answers = self.rows.answers(system, f"answer {columns}".strip())
         answers["answered"] = answers.pop("answer").map(lambda text: bool(text.strip())).astype(bool)
         items = self.rows.units("item", "question IS NOT NULL OR claim IS NOT NULL", "n item_id question_id")
         lacking = items[~items["item_id"].isin(answers["item_id"])]
-        runs = [r for r in self.judges.runs if r.serves({"context": of.condition, "system": of.system})]
+        runs = [
+            r for r in self.judges.runs if r.serves({"context": system.condition, "system": system.system})
+        ]
         if runs and len(lacking):
             # The answers were generated in this study, so only items that were requested in vain are failures. The paper
             # reads no labels from the run, so the run is not listed with the scores.
-            _, status, _ = of_run(self.store, runs[0], lacking["unit_id"].to_numpy(), "")
+            _, status, _ = read_run_labels(self.store, runs[0], lacking["unit_id"].to_numpy(), "")
             lacking = lacking[np.isin(status, FAILURES)]
         if not len(lacking):
             return answers
         self.note(
-            f"{of.system} has no answer to {len(lacking)} of {len(items)} items; these count as failures"
+            f"{system.system} has no answer to {len(lacking)} of {len(items)} items; these count as failures"
         )
         missing = lacking.assign(answered=False)
         return pd.concat([answers, missing.reindex(columns=answers.columns)], ignore_index=True)
 
-    def _finished(self, of: System) -> None:
+    def _record_finished(self, system: System) -> None:
         """If a run of this study generated only some of these answers, record the step that completes the run."""
-        purpose = {"context": of.condition, "system": of.system}
+        purpose = {"context": system.condition, "system": system.system}
         run = next((run for run in self.judges.runs if run.serves(purpose)), None)
-        if run is None or "+" in of.condition:
+        if run is None or "+" in system.condition:
             return
-        context: str = of.condition
+        context: str = system.condition
         ranking: tuple[str, str] | None = None
         if context.startswith("top:"):
             top, k, name, stage = context.split(":", 3)
             context, ranking = f"{top}:{k}", (name, stage)
-        self.generated(run.task_id, context, ranking, system=of.system)
+        self.read_generated(run.task_id, context, ranking, system=system.system)
 
     def labels(
         self,
         task: str,
-        of: System | None = None,
+        system: System | None = None,
         *,
         only: str | None = None,
         field: str | None = None,
@@ -345,7 +351,7 @@ class PaperStudy(SystemReading):
 
         If the units are parts of answers, the table also has answer_unit. Arguments that restrict or extend the table:
 
-        - `of`: only answers of this system, or parts of its answers
+        - `read_labels`: only answers of this system, or parts of its answers
         - `only`: a condition on `unit_texts`
         - `field`: the field of the labels (default: the task's first field)
         - `purpose`: see `chosen.PURPOSE`
@@ -357,7 +363,7 @@ class PaperStudy(SystemReading):
         task, a note is added instead.
         """
         loaded = self.judges.task(task, purpose or {})
-        where = " AND ".join(part for part in (of.where if of else "", only or "") if part)
+        where = " AND ".join(part for part in (system.where if system else "", only or "") if part)
         names = "n item_id question_id" + (" answer_id" if loaded.spec.unit in PARTS_OF_ANSWERS else "")
         units = self.rows.units(loaded.spec.unit, where, f"{names} {columns}".strip())
         # The model sees the answers of examples, so its labels of the examples are not evidence.
@@ -368,13 +374,13 @@ class PaperStudy(SystemReading):
         judges = tuple(models) if models is not None else self.request.models
         name = field or loaded.spec.questions[0].field
         wanted = LabelsWanted(loaded, units, where, name, judges, purpose or {}, together, begin or {}, role)
-        return put(units, self.labelled.of(wanted))[0]
+        return add_labels(units, self.labelled.read_labels(wanted))[0]
 
-    def loaded(self, task: str) -> Task:
+    def load_task(self, task: str) -> Task:
         """Return a task in the version that was used in the study."""
         return self.judges.task(task, {})
 
     def domain(self, task: str) -> list[str]:
         """Return the labels of a task's first field; empty for numeric and text fields."""
-        loaded = self.loaded(task)
+        loaded = self.load_task(task)
         return loaded.domain(loaded.spec.questions[0].field)

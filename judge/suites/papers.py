@@ -41,7 +41,7 @@ def find(name: str) -> Paper | None:
     return known or plugins.find("papers", name)
 
 
-def every() -> list[Paper]:
+def list_papers() -> list[Paper]:
     """List the built-in papers, then the papers of all plugins that load."""
     # A plugin cannot take the name of a paper that is built in.
     return [*PAPERS.values(), *(paper for name, paper in plugins.working("papers") if name not in PAPERS)]

@@ -46,7 +46,7 @@ class PeopleLabels:
         runs = [run_read.run for run_read in self.judges.runs_read if run_read.run.task_id == self._task_read]
         return runs[-1] if runs else None
 
-    def of(self, wanted: LabelsWanted) -> UnitLabels:
+    def read_labels(self, wanted: LabelsWanted) -> UnitLabels:
         """Return human labels. Labels of an answer's parts, or of a list's passages, are used only if all of them are labelled."""
         self._task_read = wanted.task.task_id
         numbers = wanted.numbers
@@ -54,7 +54,7 @@ class PeopleLabels:
         # The reading without labels finds the measures that need no labels.
         if self.reference is None:
             return *none, np.ones(len(numbers), dtype=bool)
-        name, given = self.reference.word, self.reference.by_number(wanted.field, wanted.task.name)
+        name, given = self.reference.word, self.reference.read_by_number(wanted.field, wanted.task.name)
         labels, status = none
         labels[:] = [given.get(n) for n in numbers.tolist()]
         missing = np.array([label is None for label in labels], dtype=bool)
@@ -68,7 +68,7 @@ class PeopleLabels:
             wholes = "answers" if wanted.together == "answer_unit" else "lists"
             # If all answers have the same number of parts, fully labelled answers are not shorter than the others.
             unequal = groups.size().nunique() > 1 and not self.same_rows
-            if unequal and lacking - self._drawn_whole(self.reference.store):
+            if unequal and lacking - self._read_whole_draws(self.reference.store):
                 # The more parts an answer has, the less likely it is that all are drawn, so short answers are overrepresented.
                 self.refused.append(
                     f"{partly} labels by {name} on {wanted.task.task_id} belong to {wholes} that are only partly labelled. Fully "
@@ -95,7 +95,7 @@ class PeopleLabels:
             missing = missing | ~whole
         return labels, status, missing
 
-    def _drawn_whole(self, store: Store) -> set[int]:
+    def _read_whole_draws(self, store: Store) -> set[int]:
         """Return the numbers of the units that were sampled by batches of whole questions."""
         query = """
             SELECT u.rowid FROM batch_units AS d JOIN batches AS b USING (batch) JOIN units AS u USING (unit_id)

@@ -12,7 +12,7 @@ from judge.runner.examples import showing
 from judge.runner.generate import Generation, generate
 from judge.runner.plan import RunDisplay
 from judge.store.answers import add_claims
-from judge.store.export import stored_task
+from judge.store.export import read_stored_task
 from judge.store.rankings import attach
 from judge.store.runs import ADDED, mark_added
 from judge.store.selection import Selection
@@ -59,11 +59,11 @@ async def perform(
             report = None
             if step.kind in ("run", "generate"):
                 # The limits apply to the whole suite, so each step gets what the earlier steps have left.
-                left = limits.after(r for _, r in done.steps if r is not None)
-                plan = _within(plan_of(step), left)
+                left = limits.subtract_reports(r for _, r in done.steps if r is not None)
+                plan = _limit_plan(plan_of(step), left)
                 report = await _ask(store, step, provider, plan, watch, done.problems)
             else:
-                _without_model(store, step, report_line)
+                _perform_without_model(store, step, report_line)
             done.steps.append((step, report))
             if report is not None and (report.stopped or report.interrupted or report.error):
                 done.stopped = report
@@ -71,13 +71,13 @@ async def perform(
     return done
 
 
-def _within(plan: Plan, limits: Plan) -> Plan:
+def _limit_plan(plan: Plan, limits: Plan) -> Plan:
     """Return the plan with the remaining limits and the cost of opening the provider."""
     names = ("max_tokens", "max_cost", "max_time", "opened")
     return replace(plan, **{name: getattr(limits, name) for name in names})
 
 
-def _without_model(store: Store, step: Step, report_line: Callable[[str], None]) -> None:
+def _perform_without_model(store: Store, step: Step, report_line: Callable[[str], None]) -> None:
     """Perform a step that calls no model: rank passages, copy listed passages, or create claims from a run."""
     if step.kind == "retrieve":
         if empty := rank_by_bm25(store, dataset=step.dataset).empty:
@@ -86,7 +86,7 @@ def _without_model(store: Store, step: Step, report_line: Callable[[str], None])
         attach(store, step.ranking, step.k, step.dataset)
     else:
         run = store.conn.execute("SELECT task FROM runs WHERE run_id = ?", [step.run_id]).fetchone()
-        lists = [q.field for q in stored_task(store, run[0]).spec.questions if q.many]
+        lists = [q.field for q in read_stored_task(store, run[0]).spec.questions if q.many]
         add_claims(store, str(step.run_id), lists[0])
 
 

@@ -16,7 +16,7 @@ from judge.commands import command
 from judge.errors import UsageError
 from judge.store import label_rows, selection
 from judge.store.distractors import PREFIX
-from judge.store.label_rows import quoted
+from judge.store.label_rows import quote
 from judge.store.runs import IMPORTED
 from judge.store.study import Store
 from judge.suites.frames import frame
@@ -38,7 +38,7 @@ class System:
     @property
     def where(self) -> str:
         """The SQL condition on `unit_texts` that selects the system's answers and their parts."""
-        return f"answer_system = {quoted(self.system)} AND answer_condition = {quoted(self.condition)}"
+        return f"answer_system = {quote(self.system)} AND answer_condition = {quote(self.condition)}"
 
 
 class Rows:
@@ -75,7 +75,7 @@ class Rows:
     @property
     def data(self) -> str:
         """The SQL condition on `unit_texts` that selects the data set."""
-        return f"dataset = {quoted(self.dataset)}"
+        return f"dataset = {quote(self.dataset)}"
 
     @cached_property
     def scope(self) -> str:
@@ -144,7 +144,7 @@ class Rows:
             f"WHERE l.annotator_id = ? AND l.field = ? "
             f"AND t.kind = ? AND {self.data if everywhere else self.scope}"
         )
-        return self._by_id(query, [GOLD, field, of])
+        return self._read_by_id(query, [GOLD, field, of])
 
     def passages(self, *, everywhere: bool = False) -> pd.DataFrame:
         """Return a table of the passages: unit_id, item_id, question_id, passage_id.
@@ -158,7 +158,7 @@ class Rows:
     def column(self, name: str) -> pd.Series:
         """Return the values of a column of items, by item_id. Items without a value are omitted."""
         query = f"SELECT item_id, {name} FROM unit_texts WHERE kind = 'item' AND {name} IS NOT NULL AND {self.scope}"
-        return self._by_id(query, [])
+        return self._read_by_id(query, [])
 
     def meta(self, key: str, of: str = "items", *, everywhere: bool = False) -> pd.Series:
         """Return a value from the metadata of items or passages, by id. Lists and objects are returned as JSON strings.
@@ -172,7 +172,7 @@ class Rows:
             f"AND {self.data if everywhere else self.scope})"
         )
         # The key is quoted, because it may contain a dot.
-        return self._by_id(query, [f'$."{key}"'])
+        return self._read_by_id(query, [f'$."{key}"'])
 
     def rankings(self) -> list[tuple[str, str]]:
         """List the rankings of the data set as (name, stage)."""
@@ -182,7 +182,7 @@ class Rows:
         )
         return [(str(n), str(s)) for n, s in self.store.conn.execute(query, [self.dataset])]
 
-    def ranked(self, ranking: tuple[str, str]) -> pd.DataFrame:
+    def read_ranked(self, ranking: tuple[str, str]) -> pd.DataFrame:
         """Return a ranking as a table: item_id, rank, passage_id."""
         query = (
             "SELECT item_id, rank, passage_id FROM rankings WHERE name = ? AND stage = ? AND item_id IN "
@@ -218,9 +218,9 @@ class Rows:
         rows = self.store.conn.execute(f"{answers} UNION {runs}", [self.dataset])
         return {str(row[0]) for row in rows}
 
-    def answers(self, of: System, columns: str = "") -> pd.DataFrame:
+    def answers(self, system: System, columns: str = "") -> pd.DataFrame:
         """Return a system's answers as a table: unit_id, item_id, question_id, and the given `columns` of `unit_texts`."""
-        return self.units("answer", of.where, f"n item_id question_id {columns}".strip())
+        return self.units("answer", system.where, f"n item_id question_id {columns}".strip())
 
     def has_gold(self, field: str, of: str = "item") -> bool:
         """Return whether any requested unit has this gold label."""
@@ -235,26 +235,26 @@ class Rows:
         # A dict keeps the last row of an item: in falling order that is its first answer.
         return {item: json.loads(cited) for item, cited in self.store.conn.execute(query, [HUMAN])}
 
-    def sentences(self, of: System) -> pd.DataFrame:
+    def sentences(self, system: System) -> pd.DataFrame:
         """Return the sentences of a system's answers as a table: unit_id, answer_unit, invented.
 
         The column `invented` has the number of citations that match no passage.
         """
-        sentences = self.units("sentence", of.where, "n answer_id")
-        return sentences.assign(invented=self.n_invented(of, sentences["unit_id"]))
+        sentences = self.units("sentence", system.where, "n answer_id")
+        return sentences.assign(invented=self.n_invented(system, sentences["unit_id"]))
 
-    def n_invented(self, of: System, sentences: pd.Series) -> np.ndarray[Any, Any]:
+    def n_invented(self, system: System, sentences: pd.Series) -> np.ndarray[Any, Any]:
         """Return the number of cited names that match no passage, for each of these sentences."""
         # A sentence has one row here, because its invented names are stored in one list.
-        names = self.invented(of).set_index("unit_id")["names"].map(len)
+        names = self.read_invented(system).set_index("unit_id")["names"].map(len)
         return sentences.map(names).fillna(0).to_numpy()
 
-    def invented(self, of: System) -> pd.DataFrame:
+    def read_invented(self, system: System) -> pd.DataFrame:
         """Return the sentences with cited names that match no passage, as a table: unit_id, answer_unit, names."""
         query = (
             "SELECT s.rowid, a.rowid, json_extract(s.span, '$.unknown') FROM units AS s JOIN units AS a "
             "ON a.unit_id = s.answer_id WHERE s.kind = 'sentence' AND json_extract(s.span, '$.unknown') IS NOT NULL "
-            f"AND s.answer_id IN (SELECT answer_id FROM unit_texts WHERE kind = 'answer' AND {of.where} AND {self.scope})"
+            f"AND s.answer_id IN (SELECT answer_id FROM unit_texts WHERE kind = 'answer' AND {system.where} AND {self.scope})"
         )
         rows = self._frame(query, [], "n answer_n names")
         rows["names"] = [json.loads(text) for text in rows["names"]]
@@ -272,7 +272,7 @@ class Rows:
         rows = self._frame(query, [kind], "n count_n")
         return pd.Series(rows["count_n"].to_numpy(), index=rows["n"].to_numpy())
 
-    def without_claims(self) -> pd.Series:
+    def read_without_claims(self) -> pd.Series:
         """Return the units of answers that were imported with an empty list of claims."""
         query = (
             "SELECT u.rowid FROM answers AS a JOIN units AS u ON u.unit_id = a.answer_id "
@@ -320,7 +320,7 @@ class Rows:
             self._frames[key] = rows
         return self._frames[key].copy()
 
-    def _by_id(self, query: str, values: list[str]) -> pd.Series:
+    def _read_by_id(self, query: str, values: list[str]) -> pd.Series:
         """Return the rows of a query with two columns as a Series of values by id."""
         rows = self._frame(query, values, "id value")
         return pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["id"].to_numpy(), dtype=object))

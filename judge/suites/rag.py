@@ -40,7 +40,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     from judge.scores import rag
 
     chosen = study.answering("qa_answer", "all")
-    answers = study.all_answers(chosen, "context")
+    answers = study.read_answers(chosen, "context")
     # If the context of an answer was not recorded, measures of passages have no value.
     listed = answers["context"].map(lambda text: json.loads(text) if isinstance(text, str) else [])
     answers["n_contexts"] = listed.map(len)
@@ -50,16 +50,16 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     # The claims of a reference answer are its nuggets, vital or not.
     counts = study.rows.nuggets().sum(axis=1)
     answers["n_references"] = answers["item_id"].map(counts).fillna(0)
-    claims = _labelled(study, chosen, CLAIMS, lambda: claims_of(study, chosen, answers))
-    reference_claims = _labelled(study, chosen, REFERENCES, lambda: _nuggets(study, chosen))
+    claims = _read_labelled(study, chosen, CLAIMS, lambda: claims_of(study, chosen, answers))
+    reference_claims = _read_labelled(study, chosen, REFERENCES, lambda: _nuggets(study, chosen))
     contexts = _contexts(study, chosen, answers.assign(context=listed))
     study.check()
     measures = {
         score.measure: score
         for score in (
-            *rag.of_claims(answers, claims),
-            *rag.of_references(answers, reference_claims),
-            *rag.of_contexts(answers, contexts),
+            *rag.score_claims(answers, claims),
+            *rag.score_references(answers, reference_claims),
+            *rag.score_contexts(answers, contexts),
             rag.answer_relevancy(answers),
         )
     }
@@ -74,7 +74,7 @@ def _nuggets(study: PaperStudy, chosen: System) -> pd.DataFrame:
     return table.rename(columns={"answer_unit": "answer_id"})
 
 
-def _labelled(
+def _read_labelled(
     study: PaperStudy,
     chosen: System,
     tasks: Mapping[str, tuple[str, tuple[str, ...]]],

@@ -75,12 +75,12 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
     """Return the examples as an option value: a true and a false claim, shown with every question and not scored (section 4.1)."""
     if not study.part("zero", "rag", "oracle"):
         return ""
-    made = study.made_by(("verdict", "verdict_document"))
+    made = study.find_run(("verdict", "verdict_document"))
     # The examples of existing runs are used again, so that conditions differ only in their passages.
     if made is not None:
         if not made.examples:
             study.note(f"run {made.run_id} shows no examples, so no condition shows examples")
-        return _shown(study, made.examples)
+        return _note_examples(study, made.examples)
     every = study.rows.gold("claim_verdict", everywhere=True)
     train = study.rows.meta("split", everywhere=True)
     # Claims from the training part are not scored anyway.
@@ -99,10 +99,10 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
             return ""
         # The first id is used, because a random choice would change the prompt and therefore the run's identity.
         picked.append(min(fit))
-    return _shown(study, picked)
+    return _note_examples(study, picked)
 
 
-def _shown(study: PaperStudy, items: Sequence[str]) -> str:
+def _note_examples(study: PaperStudy, items: Sequence[str]) -> str:
     """Return the examples as an option value, and add a note that names them."""
     if items:
         shot = "two-shot" if len(items) == 2 else f"{len(items)}-shot"
@@ -114,12 +114,14 @@ def _answers(study: PaperStudy, ranking: tuple[str, str] | None, examples: str) 
     """Return the system's answers by condition, under the condition names of `judge.scores.raguard`."""
     by_condition: dict[str, pd.DataFrame | None] = {}
     if study.part("zero", "rag", "oracle"):
-        by_condition["none"] = study.generated("verdict", "none", examples=examples)
+        by_condition["none"] = study.read_generated("verdict", "none", examples=examples)
     if study.part("rag"):
         for k in study.numbers("k"):
             # Answers may have been imported without a ranking. If not, the ranking is recorded as missing.
             if ranking is not None or not study.steps:
-                by_condition[f"top:{k}"] = study.generated("verdict", f"top:{k}", ranking, examples=examples)
+                by_condition[f"top:{k}"] = study.read_generated(
+                    "verdict", f"top:{k}", ranking, examples=examples
+                )
     if study.part("oracle"):
         by_condition["oracle"] = study.on_documents("verdict_document", _HAS_ROLE, examples)
     return {name: table for name, table in by_condition.items() if table is not None}
@@ -172,7 +174,7 @@ def _documents(study: PaperStudy, exam: pd.DataFrame, gold: pd.Series) -> pd.Dat
 def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, str]) -> list[Score]:
     from judge.scores import raguard
 
-    ranked = study.rows.ranked(ranking)
+    ranked = study.rows.read_ranked(ranking)
     claims = study.rows.items[["item_id", "question_id"]]
     known = documents.dropna(subset="role")
     foreign = ~ranked["passage_id"].isin(documents["document_id"])
@@ -192,7 +194,7 @@ def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, s
         scores += raguard.misleading(k, claims, shelf, ranked)
         relevant = study.option("relevant")
         scores += raguard.relevance(k, claims, shelf, ranked, relevant=relevant)  # type: ignore[arg-type]
-    return [score.noted(f"ranking: {ranking[0]} ({ranking[1]})") for score in scores]
+    return [score.add_notes(f"ranking: {ranking[0]} ({ranking[1]})") for score in scores]
 
 
 PAPER = Paper(

@@ -79,7 +79,7 @@ class Reading:
         if text not in self.notes:
             self.notes.append(text)
 
-    def lack(self, system: str, condition: str) -> None:
+    def record_missing(self, system: str, condition: str) -> None:
         """Record that a system has no outputs under a condition."""
         words = self.import_words("FILE", "--system", system, "--condition", condition)
         gap = Lacking(system, condition, words)

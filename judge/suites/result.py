@@ -13,15 +13,15 @@ import pandas as pd
 
 from judge.errors import UsageError
 from judge.labels.reference import ReferenceLabels
-from judge.scores.compare import combined
-from judge.scores.published import Published, published
-from judge.scores.score import Score, by_stratum, measured_all
-from judge.stats.bootstrap import How
+from judge.scores.compare import combine_scores
+from judge.scores.published import Published, read_published
+from judge.scores.score import Score, measure_all, split_by_stratum
+from judge.stats.bootstrap import IntervalOptions
 from judge.stats.ratings import FloatArray
 from judge.store import label_rows
 from judge.store.study import Store
 from judge.suites import chosen
-from judge.suites.correction import Correction, corrected
+from judge.suites.correction import Correction, correct
 from judge.suites.paper import KnownAs, Paper, ScoreRequest
 from judge.suites.paper_study import PaperStudy
 from judge.suites.reading import Lacking
@@ -93,7 +93,7 @@ def score(
     judges: str | None = None,
     by: str | None = None,
     reference: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> Result:
     """Compute a paper's scores from the study, with intervals.
 
@@ -105,10 +105,10 @@ def score(
     scores, study = scores_of(store, paper, request, judges)
     named = {ALL: scores}
     if by is not None:
-        named |= by_stratum(scores, strata(study, by))
+        named |= split_by_stratum(scores, strata(study, by))
     lines = []
     for stratum, some in named.items():
-        for stratum_score, measure in zip(some, measured_all(some, **how), strict=True):
+        for stratum_score, measure in zip(some, measure_all(some, **options), strict=True):
             lines.append(Line(stratum, measure, stratum_score.missing, paper.known.get(measure.measure)))
     names = {line.measure.measure for line in lines}
     return Result(
@@ -120,18 +120,18 @@ def score(
         [run_read.as_json() for run_read in study.judges.runs_read],
         lines,
         study.notes,
-        printed_of(paper, names),
+        list_printed(paper, names),
         None
         if reference_labels is None
-        else corrected(study, scores, reference_labels, how.get("confidence", 0.95)),
+        else correct(study, scores, reference_labels, options.get("confidence", 0.95)),
         study.lacking,
-        study.judges.others(),
+        study.judges.list_others(),
     )
 
 
-def printed_of(paper: Paper, measures: Collection[str]) -> list[Published]:
+def list_printed(paper: Paper, measures: Collection[str]) -> list[Published]:
     """Return the published results of the paper for these measures."""
-    return [p for p in published(paper.name) if any(is_of(p, name) for name in measures)]
+    return [p for p in read_published(paper.name) if any(is_of(p, name) for name in measures)]
 
 
 def is_of(printed: Published, measure: str) -> bool:
@@ -147,15 +147,15 @@ def scores_of(
     """Return the scores (of one judge, or means over judges), and the `PaperStudy` that they were computed from."""
     if judges != "mean":
         study = PaperStudy(store, paper, request)
-        scores = _checked(study)
+        scores = _check_scores(study)
         # The runs that fit each part are only known after the first pass. The second pass uses runs with equal settings.
         if equal := study.judges.equal_settings():
             study = PaperStudy(store, paper, replace(request, equal=equal), study.rows)
-            scores = _checked(study)
+            scores = _check_scores(study)
         _note_unread(study)
         _note_settings(study)
         return scores, study
-    return over_judges(store, paper, request)
+    return average_judges(store, paper, request)
 
 
 def _note_unread(study: PaperStudy) -> None:
@@ -178,7 +178,7 @@ def _note_settings(study: PaperStudy) -> None:
             study.note(f"the runs of the {whose} have different settings: {settings_text}")
 
 
-def _checked(study: PaperStudy) -> list[Score]:
+def _check_scores(study: PaperStudy) -> list[Score]:
     unknown = set(study.request.parts) - {part.name for part in study.paper.parts}
     if unknown:
         known = ", ".join(part.name for part in study.paper.parts)
@@ -246,14 +246,14 @@ def _tags(study: PaperStudy) -> list[str]:
     return [str(row[0]) for q in (gold, query) for row in study.store.conn.execute(q, [study.dataset])]
 
 
-def over_judges(store: Store, paper: Paper, request: ScoreRequest) -> tuple[list[Score], PaperStudy]:
+def average_judges(store: Store, paper: Paper, request: ScoreRequest) -> tuple[list[Score], PaperStudy]:
     """Score each judge separately, and return the mean of each measure over the judges.
 
     The paper's rule for several judges (`Paper.several`) takes precedence over the mean. The judges are the requested models
     and the models of the named runs. Raises UsageError if there are fewer than two judges, and Incomplete with the missing
     steps of all judges.
     """
-    named = chosen.named(store, request.runs, chosen.all_runs(store))
+    named = chosen.find_named(store, request.runs, chosen.list_runs(store))
     models = list(dict.fromkeys((*request.models, *(run.model for run in named))))
     if len(models) < 2:
         raise UsageError("--judges requires two or more judges: repeat --run for each judge")
@@ -265,7 +265,7 @@ def over_judges(store: Store, paper: Paper, request: ScoreRequest) -> tuple[list
         study = PaperStudy(store, paper, replace(request, models=(model,), runs=run_ids))
         studies.append(study)
         try:
-            by_judge[model] = _checked(study)
+            by_judge[model] = _check_scores(study)
         except Incomplete as missing:
             # The error is raised after all judges were read, so that one message lists every missing run.
             steps += missing.steps
@@ -286,7 +286,9 @@ def _means(by_judge: Mapping[str, list[Score]], done: set[str]) -> list[Score]:
     each = [{score.measure: score for score in scores} for scores in by_judge.values()]
     names = [name for name in each[0] if name not in done and all(name in of_judge for of_judge in each)]
     note = f"mean over {len(by_judge)} judges: {', '.join(by_judge)}"
-    return [combined(name, [of_judge[name] for of_judge in each], _mean).noted(note) for name in names]
+    return [
+        combine_scores(name, [of_judge[name] for of_judge in each], _mean).add_notes(note) for name in names
+    ]
 
 
 def _mean(*values: FloatArray) -> FloatArray:

@@ -39,14 +39,14 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     rankings = study.rankings(study.request.system or "")
     qrels = {}
     task = _task(study)
-    field = None if task is None else _own_field(study, task)
+    field = None if task is None else _find_field(study, task)
     word = ALIASES.get(study.option("reference"), study.option("reference"))
     # Gold labels need not belong to a task, so any gold field with grades is accepted. Other labels belong to a task's field.
     people = _gold(study, field) if word == GOLD else _people(study, word, task, field)
     if people is not None:
         qrels[word] = people
     if task is not None:
-        qrels["judge"] = _judged(study, task, field)
+        qrels["judge"] = _read_judged(study, task, field)
     study.check()
     if not qrels:
         raise BadInput(
@@ -63,7 +63,7 @@ def _scores(
     from judge.scores import retrieval, system_order
 
     queries = study.rows.items[["item_id", "question_id"]].assign(unit_id=study.rows.items["item_id"])
-    listed = {ranking: study.rows.ranked(ranking) for ranking in rankings}
+    listed = {ranking: study.rows.read_ranked(ranking) for ranking in rankings}
     all_scores: list[Score] = []
     values: dict[tuple[str, str], list[FloatArray]] = {}
     for whose, relevance in qrels.items():
@@ -72,13 +72,15 @@ def _scores(
             tables = (queries, ranked, relevance)
             names = study.words("measure")
             scores = (
-                retrieval.by_name(names, *tables) if names else retrieval.at(DEPTH, *tables, as_trec=True)
+                retrieval.score_by_name(names, *tables)
+                if names
+                else retrieval.score_at(DEPTH, *tables, as_trec=True)
             )
             for score in scores:
                 if names or score.measure.partition("@")[0] in COMPARED:
                     values.setdefault((score.measure, whose), []).append(score.rows[:, 0])
                 if study.part("rankings"):
-                    all_scores.append(score.named(f"{score.measure}{suffix}"))
+                    all_scores.append(score.rename(f"{score.measure}{suffix}"))
     # If a system is named, there is only one ranking, so no order can be compared.
     if study.part("order") and len(qrels) == 2 and not study.request.system:
         for measure in dict.fromkeys(measure for measure, _ in values):
@@ -108,14 +110,14 @@ def _task(study: PaperStudy) -> str | None:
     return run[0] if run else None
 
 
-def _own_field(study: PaperStudy, task: str) -> str:
+def _find_field(study: PaperStudy, task: str) -> str:
     """Return the field of the task to use: a field with gold labels on passages, otherwise the first field with grades."""
-    from judge.scores.grades import graded_field
+    from judge.scores.grades import find_graded_field
 
-    loaded = study.loaded(task)
+    loaded = study.load_task(task)
     # A field with gold labels is preferred, because it can be compared with them.
     gold = (f for f in FIELDS if f in loaded.fields and study.rows.has_gold(f, "passage"))
-    return next(gold, None) or graded_field(loaded)
+    return next(gold, None) or find_graded_field(loaded)
 
 
 def _gold(study: PaperStudy, task_field: str | None) -> pd.DataFrame | None:
@@ -134,7 +136,7 @@ def _gold(study: PaperStudy, task_field: str | None) -> pd.DataFrame | None:
     passages = study.rows.passages()
     label = passages["passage_id"].map(study.rows.gold(there[0], "passage"))
     study.note(f"gold qrels: '{there[0]}' of {int(label.notna().sum())} of {len(label)} passages")
-    return _graded(passages.assign(label=label), _grades(there[0], label))
+    return _grade(passages.assign(label=label), _grades(there[0], label))
 
 
 def _people(study: PaperStudy, word: str, task: str | None, task_field: str | None) -> pd.DataFrame:
@@ -147,29 +149,29 @@ def _people(study: PaperStudy, word: str, task: str | None, task_field: str | No
     reference_labels = ReferenceLabels(study.store, word)
     passages = study.rows.passages()
     for name in (task,) if task else TASKS:
-        loaded = study.loaded(name)
+        loaded = study.load_task(name)
         fields = [task_field] if task_field else [f for f in FIELDS if f in loaded.fields]
         for field in fields:
             label = passages["passage_id"].map(dict(reference_labels.labels(field, loaded.name)))
             if label.notna().any():
                 study.note(f"{word} qrels: '{field}' of {int(label.notna().sum())} of {len(label)} passages")
-                return _graded(passages.assign(label=label), _grades(field, label))
+                return _grade(passages.assign(label=label), _grades(field, label))
     raise BadInput(
         f"--reference {word}: this reference has not graded any passage in '{study.dataset}' ({task_field or ', '.join(FIELDS)})"
     )
 
 
-def _judged(study: PaperStudy, task: str, task_field: str | None) -> pd.DataFrame:
+def _read_judged(study: PaperStudy, task: str, task_field: str | None) -> pd.DataFrame:
     """Return the judge's grades of passages as a table: item_id, passage_id, grade."""
-    from judge.scores.grades import graded_field, grades_of
+    from judge.scores.grades import find_graded_field, grades_of
 
-    loaded = study.loaded(task)
-    field = task_field if task_field in loaded.fields else graded_field(loaded)
+    loaded = study.load_task(task)
+    field = task_field if task_field in loaded.fields else find_graded_field(loaded)
     table = study.labels(task, field=field, columns="passage_id")
     study.note(
         f"judge's qrels: '{field}' of {task}, for {int(table['label'].notna().sum())} of {len(table)} passages"
     )
-    return _graded(table, grades_of(loaded, field))
+    return _grade(table, grades_of(loaded, field))
 
 
 def _grades(field: str, labels: pd.Series) -> dict[str, int]:
@@ -184,7 +186,7 @@ def _grades(field: str, labels: pd.Series) -> dict[str, int]:
     return {str(v): int(v) for v in labels.dropna().unique()}
 
 
-def _graded(table: pd.DataFrame, grades: dict[str, int]) -> pd.DataFrame:
+def _grade(table: pd.DataFrame, grades: dict[str, int]) -> pd.DataFrame:
     grade = table["label"].map(grades)
     return table.assign(grade=grade.astype(object).where(grade.notna(), None))[
         ["item_id", "passage_id", "grade"]

@@ -24,8 +24,16 @@ from judge.labels.split import Split
 from judge.stats import MISSING
 from judge.stats.metrics import measures
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
-from judge.stats.selective import STEPS, PathStep, first_share, first_units, follow, path_of, reached_by
-from judge.store.derived import seen
+from judge.stats.selective import (
+    STEPS,
+    PathStep,
+    find_accepting_step,
+    first_share,
+    first_units,
+    follow,
+    path_of,
+)
+from judge.store.derived import read_seen_units
 from judge.store.label_rows import labellers
 from judge.store.splits import Look
 from judge.store.study import Store
@@ -127,7 +135,7 @@ def route(
     numbers, names = table.questions
     labelled = (truth.codes != MISSING) & judged
     # A judge agrees too often with labels that it was fitted on, so they cannot test the promise.
-    labelled &= ~fitted_units(store, table)
+    labelled &= ~mask_fitted(store, table)
     chosen = design(
         store, field, frozenset(compress(table.units, labelled.tolist())), people=truth.word != GOLD
     )
@@ -203,9 +211,9 @@ def confidences(labels: derive.ParentLabels, run: int) -> FloatArray:
     return np.asarray(np.where(codes == MISSING, np.nan, confidences))
 
 
-def fitted_units(store: Store, table: derive.RunTable) -> BoolArray:
+def mask_fitted(store: Store, table: derive.RunTable) -> BoolArray:
     """Return a mask of the units of questions whose labels a run was fitted on."""
-    return among(table, set().union(*(seen(store.conn, run) for run in table.run_ids)))
+    return among(table, set().union(*(read_seen_units(store.conn, run) for run in table.run_ids)))
 
 
 def among(table: derive.RunTable, units: Set[str]) -> BoolArray:
@@ -261,24 +269,24 @@ def _path(
         len(np.unique(numbers[tested])),
     )
     first = path_of(confidences_of(free, 0), begin)
-    reached, which = reached_by(sure[:, 0], first), np.zeros(len(sure), dtype=np.int64)
+    reached, which = find_accepting_step(sure[:, 0], first), np.zeros(len(sure), dtype=np.int64)
     if len(first) == 1:
         without = labels.probabilities[0] is None
-        why = (
+        reason = (
             "the judge returns no probabilities"
             if without
             else "the test has too few questions for several steps"
         )
-        notes.append(f"{why}, so all units that the first judge labelled form one step")
+        notes.append(f"{reason}, so all units that the first judge labelled form one step")
     places = [(0, t) for t in first]
     if sure.shape[1] == 1:
         return places, reached, which
-    planned = _planned(first, sure[:, 0], labels.codes[:, 0], truth, ordered, agree)
+    planned = _plan_step(first, sure[:, 0], labels.codes[:, 0], truth, ordered, agree)
     places = places[: planned + 1]
     left = np.isnan(sure[:, 0]) | (sure[:, 0] < first[planned])
     # Units accepted from A are in every later test, so the first step of B may have few units.
     second = path_of(confidences_of(free & left, 1), 1 / STEPS)
-    later = reached_by(sure[:, 1], second)
+    later = find_accepting_step(sure[:, 1], second)
     beyond = len(places) + len(second)
     reached = np.where(left, np.minimum(len(places) + later, beyond), np.minimum(reached, beyond))
     which = np.where(left, 1, 0)
@@ -290,7 +298,7 @@ def _path(
     return [*places, *((1, t) for t in second)], reached, which
 
 
-def _planned(
+def _plan_step(
     path: Sequence[float],
     sure: FloatArray,
     codes: IntArray,
@@ -374,7 +382,7 @@ def keep(result: Route) -> tuple[str, bool]:
             "coverage": result.places[result.at].coverage,
             "look": result.look.look if result.look else None,
         },
-        fitted=result.truth.fitted({names[q]: None for q in np.unique(numbers[used]).tolist()}, used),
+        fitted=result.truth.describe_fit({names[q]: None for q in np.unique(numbers[used]).tolist()}, used),
         only=result.accepted,
         curve=_curve(result),
     )

@@ -13,9 +13,9 @@ from judge.labels.batches import design
 from judge.stats import MISSING
 from judge.stats.selective import disagreement_p
 from judge.store.derived import folds
-from judge.store.export import named_run
+from judge.store.export import find_named_run
 from judge.store.study import Store
-from judge.suites.route import among, confidences, fitted_units
+from judge.suites.route import among, confidences, mask_fitted
 from judge.types import GOLD, Json
 
 
@@ -61,7 +61,7 @@ def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
     labelled on or after that day are used, because older units would delay the detection of a change in the judge. Raises
     UsageError if the run is not a route.
     """
-    made = named_run(store, run)
+    made = find_named_run(store, run)
     info = json.loads(made["derived_from"] or "{}")
     if info.get("method") != "threshold" or info.get("kind") != "routed":
         raise UsageError(
@@ -83,7 +83,7 @@ def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
         accepted |= here
         which[here] = j
     used = folds(store.conn, made["run_id"])
-    fresh = accepted & (truth.codes != MISSING) & ~fitted_units(store, table)
+    fresh = accepted & (truth.codes != MISSING) & ~mask_fitted(store, table)
     # The promise holds on the questions that it was tested on, so they would confirm it again.
     fresh &= ~np.array([name in used for name in names], dtype=np.bool_)[numbers]
     if since is not None:

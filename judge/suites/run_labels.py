@@ -10,11 +10,11 @@ import pandas as pd
 
 from judge.errors import UsageError
 from judge.prompts.load import Task
-from judge.run_options import IDENTITY, OF_TASK, in_words
+from judge.run_options import IDENTITY, OF_TASK, describe
 from judge.scores.score import NOT_JUDGED
-from judge.store.export import known_task, stored_task
+from judge.store.export import find_task, read_stored_task
 from judge.suites import chosen
-from judge.suites.labelled import EXAMPLE, UnitLabels, UnitNumbers, fitting, of_run
+from judge.suites.labelled import EXAMPLE, UnitLabels, UnitNumbers, fitting, read_run_labels
 from judge.suites.queries import Rows
 from judge.suites.reading import Reading
 from judge.suites.steps import FALLBACK_MODEL, Step
@@ -57,7 +57,7 @@ class Candidates:
 
     def describe(self) -> str:
         """Describe the runs and their settings for a message."""
-        return f"{self.task}: " + ", ".join(f"{run.run_id} ({in_words(run.settings)})" for run in self.runs)
+        return f"{self.task}: " + ", ".join(f"{run.run_id} ({describe(run.settings)})" for run in self.runs)
 
 
 def _settings(runs: Sequence[chosen.Run]) -> list[str]:
@@ -68,7 +68,7 @@ def _settings(runs: Sequence[chosen.Run]) -> list[str]:
 def comparable(run: chosen.Run) -> str:
     """Describe the settings of a run in words, without settings that its purpose determines."""
     purpose = ("relevant", "examples")
-    return in_words({name: value for name, value in run.settings.items() if name not in purpose})
+    return describe({name: value for name, value in run.settings.items() if name not in purpose})
 
 
 def _common(each: Sequence[Sequence[str]]) -> list[str]:
@@ -110,25 +110,25 @@ class RunLabels:
         self.rows, self.reading, self.request = rows, reading, reading.request
         self.runs_read: list[RunRead] = []
         self.parts: list[Candidates] = []
-        self.runs = [r for r in chosen.all_runs(rows.store) if r.was_asked(self.request.settings)]
-        self.pinned = chosen.named(rows.store, self.request.runs, self.runs)
+        self.runs = [r for r in chosen.list_runs(rows.store) if r.was_asked(self.request.settings)]
+        self.pinned = chosen.find_named(rows.store, self.request.runs, self.runs)
 
     @property
     def last_run(self) -> chosen.Run | None:
         """The run that labels were read from most recently."""
         return self.runs_read[-1].run if self.runs_read else None
 
-    def of(self, wanted: LabelsWanted) -> UnitLabels:
+    def read_labels(self, wanted: LabelsWanted) -> UnitLabels:
         """Return the judge's labels. If labels are missing, record a step that adds them."""
         task_id = wanted.task.task_id
-        every = self.runs if wanted.role == "judge" else self.made_for(wanted.models[0], task_id)
+        every = self.runs if wanted.role == "judge" else self.find_runs(wanted.models[0], task_id)
         runs = chosen.candidates(every, self.pinned, task_id, wanted.models, wanted.purpose)
         labels = self.best(runs, wanted.numbers, wanted.field, wanted.role)
         if labels[2].any() and not self.request.partial:
             self._missing(wanted, runs, wanted.numbers[labels[2]])
         return labels
 
-    def made_for(self, system: str, task_id: str) -> list[chosen.Run]:
+    def find_runs(self, system: str, task_id: str) -> list[chosen.Run]:
         """Return the runs of a task whose labels are outputs of a system.
 
         If the system was imported, a judge may have the same name (--as). Only imported runs, and runs that a model added with
@@ -143,8 +143,8 @@ class RunLabels:
         # Labels must be read with the version of the task that they were given for.
         used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(purpose)), None)
         if used:
-            return stored_task(self.rows.store, used)
-        return known_task(self.rows.store, task_id, self.request.prompts)
+            return read_stored_task(self.rows.store, used)
+        return find_task(self.rows.store, task_id, self.request.prompts)
 
     def best(
         self, runs: Sequence[chosen.Run], units: UnitNumbers, field: str, role: str = "judge"
@@ -219,15 +219,15 @@ class RunLabels:
                     tasks += [part.task] if part.task not in tasks else []
         return settings_of
 
-    def others(self) -> list[str]:
+    def list_others(self) -> list[str]:
         """Describe the runs that could have been used but were not read, with their settings."""
         run_ids = {source.run.run_id for source in self.runs_read}
         left = {run.run_id: run for part in self.parts for run in part.runs if run.run_id not in run_ids}
-        return [f"{run.run_id} ({run.task}, {in_words(run.settings)})" for run in left.values()]
+        return [f"{run.run_id} ({run.task}, {describe(run.settings)})" for run in left.values()]
 
     def _labels_of(self, run: chosen.Run, units: UnitNumbers, field: str) -> UnitLabels:
         """Return a run's labels. Units with a status in `request.retry` count as not judged yet."""
-        labels, status, missing = of_run(self.rows.store, run, units, field)
+        labels, status, missing = read_run_labels(self.rows.store, run, units, field)
         return labels, status, missing | np.isin(status, self.request.retry)
 
     def _missing(self, wanted: LabelsWanted, runs: Sequence[chosen.Run], missing: UnitNumbers) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from judge.scores.compare import Difference
-from judge.scores.score import NO_ANSWER, STATUSES, Score, measured_all
-from judge.stats.bootstrap import How
+from judge.scores.score import NO_ANSWER, STATUSES, Score, measure_all
+from judge.stats.bootstrap import IntervalOptions
 from judge.stats.paired import paired_difference, pseudo_values
 from judge.stats.ratings import FloatArray
 from judge.store.study import Store
@@ -24,21 +24,21 @@ _NOT_LOST = [STATUSES.index(Status.OK), STATUSES.index(NO_ANSWER)]
 
 
 def differences(
-    store: Store, first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]
+    store: Store, first: Sequence[Score], second: Sequence[Score], **options: Unpack[IntervalOptions]
 ) -> list[Difference]:
     """Return the difference `second` - `first` of each common measure on the shared rows, by the paired test of leaderboards."""
     theirs = {score.measure: score for score in second}
     item_of = items_of(store)
     pairs = [
-        shared_scores([score, theirs[score.measure]], item_of) for score in first if score.measure in theirs
+        score_shared([score, theirs[score.measure]], item_of) for score in first if score.measure in theirs
     ]
-    measures = iter(measured_all([score for pair in pairs for score in pair], **how))
-    confidence = how.get("confidence", 0.95)
+    measures = iter(measure_all([score for pair in pairs for score in pair], **options))
+    confidence = options.get("confidence", 0.95)
     changes = []
     for pair in pairs:
         mine, other = next(measures), next(measures)
         pseudo_first, pseudo_second = (
-            pseudo_values(s, score.value) for s, score in zip(by_question(pair), pair, strict=True)
+            pseudo_values(s, score.value) for s, score in zip(sum_by_question(pair), pair, strict=True)
         )
         # exact: the t-test rejects too often if only a few questions with one 0/1 outcome differ.
         test = paired_difference(pseudo_first, pseudo_second, confidence, exact=True, most=pair[0].span)
@@ -65,7 +65,7 @@ def items_of(store: Store) -> pd.Series:
     return pd.Series([row[1] for row in rows], index=[row[0] for row in rows], dtype=object)
 
 
-def shared_scores(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
+def score_shared(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
     """Return each contender's score on the rows for which all contenders have a value.
 
     Rows are matched by the keys of `_keys`. If the judge failed on any unit of a group, the group is left out for all
@@ -82,7 +82,7 @@ def shared_scores(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
         valued = key[whole].unique()
         common = valued if common is None else common[common.isin(valued)]
     assert common is not None
-    return [score.where(key.isin(common)) for score, (key, _) in zip(scores, keys, strict=True)]
+    return [score.restrict(key.isin(common)) for score, (key, _) in zip(scores, keys, strict=True)]
 
 
 def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any]]:
@@ -103,7 +103,7 @@ def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any
     return key, key
 
 
-def by_question(scores: Sequence[Score]) -> list[FloatArray]:
+def sum_by_question(scores: Sequence[Score]) -> list[FloatArray]:
     """Return the sums of each score by question, with the number of units in the last column.
 
     All scores get the same questions in the same order.

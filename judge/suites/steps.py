@@ -8,7 +8,7 @@ from typing import Literal
 from judge import run_options
 from judge.commands import command
 from judge.errors import AdjudgeError
-from judge.permissions import is_permitted, without_servers
+from judge.permissions import is_permitted, remove_servers
 from judge.run_options import RunOptions
 from judge.types import Json
 
@@ -78,7 +78,7 @@ class Step:
     @property
     def model_and_options(self) -> tuple[str, RunOptions]:
         """The model as the user types it, and the options of the run that is started or resumed."""
-        model, options = run_options.of_stored(self.model or FALLBACK_MODEL, self.options)
+        model, options = run_options.from_stored(self.model or FALLBACK_MODEL, self.options)
         changes: dict[str, Json] = {"relevant": self.relevant, "where": self.where or None}
         # A resumed run has its own examples; the paper's examples are for a new run.
         changes["examples"] = self.examples or options.examples
@@ -86,7 +86,7 @@ class Step:
         vendor = model.partition("/")[0]
         if not all(is_permitted(vendor, url) for url in options.base_url):
             changes["base_url"] = ()
-        changes["settings"] = without_servers(vendor, options.settings)
+        changes["settings"] = remove_servers(vendor, options.settings)
         return model, replace(options, **changes)
 
 

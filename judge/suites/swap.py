@@ -13,10 +13,10 @@ from judge.labels.reference import ReferenceLabels, resolve
 from judge.labels.scope import Scope, read_panel
 from judge.scores.columns import statuses, units
 from judge.scores.compare import Difference, compare_all
-from judge.scores.score import NOT_JUDGED, Score, scored
+from judge.scores.score import NOT_JUDGED, Score, score_values
 from judge.stats import MISSING, measures
-from judge.stats.bootstrap import How
-from judge.store.export import stored_task
+from judge.stats.bootstrap import IntervalOptions
+from judge.store.export import read_stored_task
 from judge.store.study import Store
 from judge.suites import chosen
 from judge.suites.paper import Paper, ScoreRequest
@@ -79,7 +79,7 @@ def side(store: Store, name: str, runs: Sequence[chosen.Run]) -> Side:
     judge_runs = tuple(run for run in runs if run.model == name)
     if judge_runs:
         return Side(name, judge_runs, False)
-    [run] = chosen.named(store, [name], runs)
+    [run] = chosen.find_named(store, [name], runs)
     return Side(run.run_id, (run,), True)
 
 
@@ -91,7 +91,7 @@ def swap(
     request: ScoreRequest,
     *,
     reference: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> Swap:
     """Compare two judges in every measure that depends on tasks that both have run.
 
@@ -100,7 +100,7 @@ def swap(
     `reference` is given (see `judge.labels`), the agreement of each judge with the reference is compared, too, on the units
     that all three labelled. Raises UsageError if the judges have no task in common.
     """
-    runs = chosen.all_runs(store)
+    runs = chosen.list_runs(store)
     both = side(store, first, runs), side(store, second, runs)
     if both[0].name == both[1].name:
         raise UsageError(
@@ -110,7 +110,7 @@ def swap(
     if not tasks:
         tasks_of_both = " and ".join(f"{s.name} ({', '.join(sorted(s.tasks))})" for s in both)
         raise UsageError(f"the two judges have no task in common: {tasks_of_both}")
-    shared = {run.task_id for run in chosen.named(store, request.runs, runs)}
+    shared = {run.task_id for run in chosen.find_named(store, request.runs, runs)}
     notes: list[str] = []
     changes: dict[str, list[Difference]] = {}
     for paper in papers.values():
@@ -122,18 +122,18 @@ def swap(
         # The list stays empty if the paper raises an error, which `note_failure` turns into a note.
         each: list[list[Score]] = []
         with note_failure(paper, papers, notes):
-            each = [_scores(store, paper, _whose(s, part_request), notes) for s in both]
+            each = [_scores(store, paper, _request_side(s, part_request), notes) for s in both]
         if each and all(each):
-            changes[paper.name] = compare_all(*each, **how)
+            changes[paper.name] = compare_all(*each, **options)
     labels: list[Difference] = []
     dataset = ""
     for task in sorted(tasks):
-        pair = [PaperStudy(store, LABELS, _whose(s, replace(request, partial=True))) for s in both]
+        pair = [PaperStudy(store, LABELS, _request_side(s, replace(request, partial=True))) for s in both]
         dataset = pair[0].dataset
-        labels += compare_all(*(_shares(study, task) for study in pair), **how)
+        labels += compare_all(*(_shares(study, task) for study in pair), **options)
     changes["labels"] = labels
     if reference is not None:
-        changes[f"agreement with {reference}"] = _agreement(store, both, sorted(tasks), reference, **how)
+        changes[f"agreement with {reference}"] = _agreement(store, both, sorted(tasks), reference, **options)
     return Swap(*both, dataset, changes, notes)
 
 
@@ -143,7 +143,7 @@ def systems(
     first: str,
     second: str,
     request: ScoreRequest,
-    **how: Unpack[How],
+    **options: Unpack[IntervalOptions],
 ) -> Swap:
     """Compare two systems by the labels of one judge, in every paper for which both have scores.
 
@@ -161,7 +161,7 @@ def systems(
             sides = [scores_of(store, paper, replace(request, system=name), None) for name in (first, second)]
         notes += [text for _, study in sides for text in study.notes if text not in notes]
         dataset = sides[0][1].dataset if sides else dataset
-        if sides and (changes := differences(store, sides[0][0], sides[1][0], **how)):
+        if sides and (changes := differences(store, sides[0][0], sides[1][0], **options)):
             changes_of[paper.name] = changes
     if not changes_of:
         raise UsageError(f"no paper can compare '{first}' and '{second}': {'; '.join(notes)}")
@@ -180,7 +180,7 @@ def note_failure(paper: Paper, papers: Mapping[str, Paper], notes: list[str]) ->
         notes.append(f"{paper.name} is not compared: {error}")
 
 
-def _whose(chosen_side: Side, request: ScoreRequest) -> ScoreRequest:
+def _request_side(chosen_side: Side, request: ScoreRequest) -> ScoreRequest:
     """Return the request for one side's labels."""
     if chosen_side.is_run:
         return replace(request, runs=(chosen_side.runs[0].run_id, *request.runs), models=())
@@ -204,7 +204,7 @@ def _shares(study: PaperStudy, task: str) -> list[Score]:
     status = statuses(table, known)
     domain = study.domain(task)
     return [
-        scored(
+        score_values(
             f"{task}[{label}]", who, np.where(known, table["label"] == label, np.nan).astype(float), status
         )
         for label in domain
@@ -212,7 +212,7 @@ def _shares(study: PaperStudy, task: str) -> list[Score]:
 
 
 def _agreement(
-    store: Store, both: tuple[Side, Side], tasks: Sequence[str], word: str, **how: Unpack[How]
+    store: Store, both: tuple[Side, Side], tasks: Sequence[str], word: str, **options: Unpack[IntervalOptions]
 ) -> list[Difference]:
     """Compare the two sides' agreement with a reference on each field of these tasks that is not text.
 
@@ -223,7 +223,7 @@ def _agreement(
     for task_id in tasks:
         # Runs come with the newest first.
         runs = [next(run for run in s.runs if run.task_id == task_id) for s in both]
-        task = stored_task(store, runs[0].task)
+        task = read_stored_task(store, runs[0].task)
         for field in task.fields:
             # No coefficient measures agreement on free text.
             if task.level(field) == "text" or not reference_labels.labels(field, task.name):
@@ -233,23 +233,27 @@ def _agreement(
             reference = resolve(panel, word)
             if reference is not None:
                 changes.append(
-                    _paired(panel, [panel.shown[run.run_id] for run in runs], reference.name, **how)
+                    _compare_paired(
+                        panel, [panel.shown[run.run_id] for run in runs], reference.name, **options
+                    )
                 )
     return changes
 
 
-def _paired(panel: Panel, judges: Sequence[str], reference: str, **how: Unpack[How]) -> Difference:
+def _compare_paired(
+    panel: Panel, judges: Sequence[str], reference: str, **options: Unpack[IntervalOptions]
+) -> Difference:
     """Compare two judges' agreement with the reference, on the units that all three labelled.
 
     The coverage is the share of these units among the units that the judge and the reference were asked about.
     """
-    [compared] = panel.compared(judges, reference, **how)
+    [compared] = panel.compare_judges(judges, reference, **options)
     every = (panel.table.select([*judges, reference]).codes != MISSING).all(axis=1)
     name = f"{panel.coefficient}[{panel.field}]"
 
     def of(judge: str) -> Measure:
         table = panel.table.subset(every).select([judge, reference])
-        [measure] = measures(table, [panel.coefficient], level=panel.level, **how)
+        [measure] = measures(table, [panel.coefficient], level=panel.level, **options)
         n_asked = int((panel.asked_units[judge] & panel.asked_units[reference]).sum())
         return replace(measure, measure=name, coverage=int(every.sum()) / n_asked if n_asked else None)
 

@@ -8,7 +8,7 @@ from judge.errors import UsageError
 from judge.importers.conditions import name_of
 from judge.providers.base import is_model
 from judge.runner import contexts
-from judge.store.rankings import no_rankings
+from judge.store.rankings import describe_ranking_commands
 from judge.store.study import Store
 from judge.suites.paper import Paper, ScoreRequest
 from judge.suites.queries import Rows, System
@@ -47,7 +47,7 @@ class SystemReading(Reading):
         """The name that the user gave for the system under test: --system, otherwise the model; None if neither is given."""
         return self.request.system or next(iter(self.request.models), None)
 
-    def tested(self) -> str:
+    def get_tested(self) -> str:
         """Return the name of the system under test: --system, otherwise the model, otherwise the only system with answers."""
         if self.named is not None:
             return self.named
@@ -84,7 +84,7 @@ class SystemReading(Reading):
             )
         return None
 
-    def stored(self, system: str, context: str, ranking: tuple[str, str] | None = None) -> System | None:
+    def find_stored(self, system: str, context: str, ranking: tuple[str, str] | None = None) -> System | None:
         """Return the stored answers of a system under a condition, or None if there are none.
 
         The condition may be stored under the paper's name, or under the name that `judge answers generate` uses.
@@ -97,9 +97,9 @@ class SystemReading(Reading):
             # `+noise:10` is part of a context, whereas `+self-aware` marks a second pass with that context.
             is_second = mark.endswith("-aware")
             names.append(
-                f"{self.given(plain, ranking).name}+{mark}"
+                f"{self.parse_context(plain, ranking).name}+{mark}"
                 if is_second
-                else self.given(context, ranking).name
+                else self.parse_context(context, ranking).name
             )
         elif context.startswith("top:"):
             names += [
@@ -107,7 +107,7 @@ class SystemReading(Reading):
             ]
         return next((System(system, name) for name in names if System(system, name) in there), None)
 
-    def given(self, context: str, ranking: tuple[str, str] | None = None) -> contexts.Context:
+    def parse_context(self, context: str, ranking: tuple[str, str] | None = None) -> contexts.Context:
         """Parse the value of `--context`. `ranking` is the (name, stage) of the ranking whose top passages are shown."""
         name, stage = ranking or (None, None)
         return contexts.parse(self.store, context, ranking=name, stage=stage)
@@ -143,7 +143,7 @@ class SystemReading(Reading):
         fit = [(n, s) for n, s in there if name in (None, n)]
         system = self.named
         if name is None:
-            names = self.own_rankings(list(dict.fromkeys(n for n, _ in fit)))
+            names = self.list_rankings(list(dict.fromkeys(n for n, _ in fit)))
             fit = [(n, s) for n, s in fit if n in names]
         if len({n for n, _ in fit}) == 1:
             chosen_ranking = min(
@@ -161,16 +161,16 @@ class SystemReading(Reading):
             raise UsageError(f"there are several rankings: choose one with --ranking; available: {known}")
         # A BM25 ranking of this study would not be the ranking of an imported system.
         if system is not None and name is None and (there or self.maker(system) is None):
-            self.lack_ranking(system)
+            self.record_missing_ranking(system)
             return None
         if there:
             raise UsageError(f"no such ranking of '{self.dataset}'; available: {known}")
         if name:
-            raise UsageError(f"the data set '{self.dataset}' has no ranking: {no_rankings()}")
+            raise UsageError(f"the data set '{self.dataset}' has no ranking: {describe_ranking_commands()}")
         self.need(Step("retrieve", f"the data set '{self.dataset}' has no ranking", dataset=self.dataset))
         return None
 
-    def own_rankings(self, names: Sequence[str]) -> list[str]:
+    def list_rankings(self, names: Sequence[str]) -> list[str]:
         """Return the names of rankings that can be used for the system.
 
         These are the ranking with the system's name or, if there is none, all rankings without another system's name. If no
@@ -183,7 +183,7 @@ class SystemReading(Reading):
         others = {s.system for s in self.rows.systems()} | self.rows.imported
         return [name for name in names if name not in others]
 
-    def lack_ranking(self, system: str) -> None:
+    def record_missing_ranking(self, system: str) -> None:
         """Record that a system has no ranking of its own."""
         words = self.import_words("RUN.trec", "--system", system, "--stage", "retrieve")
         self.lacking.append(Lacking(system, "ranking", words))
@@ -193,6 +193,6 @@ class SystemReading(Reading):
         there = self.rows.rankings()
         fit = [(n, s) for n, s in there if name in ("", n)]
         if not fit:
-            known = ", ".join(f"{n} ({s})" for n, s in there) or f"none: {no_rankings()}"
+            known = ", ".join(f"{n} ({s})" for n, s in there) or f"none: {describe_ranking_commands()}"
             raise UsageError(f"no such ranking of '{self.dataset}'; available: {known}")
         return fit

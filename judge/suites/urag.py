@@ -39,20 +39,20 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     from judge.suites.distributions import check_halves, halves
 
     questions = _questions(study)
-    split = _split(study)
+    split = _read_split(study)
     # Before any model call, which may cost money.
     check_halves(list(questions), split)
     context = study.option("context")
-    first = _answered(study, context, questions)
+    first = _read_choices(study, context, questions)
     calibrator = None if first is None else _calibrator(study, context, questions, first[0])
     alone = None
     if study.part("ratio", "alone"):
-        alone = first if context == "none" else _answered(study, "none", questions)
+        alone = first if context == "none" else _read_choices(study, "none", questions)
     study.check()
     if first is None or calibrator is None:
-        return [] if alone is None else _of_alone(study, alone[0], split)
+        return [] if alone is None else _score_alone(study, alone[0], split)
     answered, run = first
-    again = _again(study, context, questions, answered, run)
+    again = _read_swapped(study, context, questions, answered, run)
     study.check()
     # All readings use the same halves, so that ratios and changes compare the same questions.
     mask = halves(study, answered, split)
@@ -61,18 +61,18 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     result = list(all_scores) if study.part("sets") else []
     brief = _brief(all_scores)
     if study.part("classes"):
-        for letter, some in urag.per_class(brief, answered.where(~mask)).items():
-            result += [score.named(f"{score.measure}[{letter}]") for score in some]
+        for letter, some in urag.per_class(brief, answered.restrict(~mask)).items():
+            result += [score.rename(f"{score.measure}[{letter}]") for score in some]
     if alone is not None:
         base = _scores(study, mask, alone[0], alone[0])
         if study.part("ratio"):
-            result += [score.named(f"{score.measure}_without") for score in _brief(base)]
+            result += [score.rename(f"{score.measure}_without") for score in _brief(base)]
             result += urag.ratios(brief, base)
         if study.part("alone"):
             # Questions are split by whether the answer without passages is correct.
             [right] = [score for score in base if score.measure == "accuracy"]
             for name, some in urag.split_by_alone(brief, right).items():
-                result += [score.named(f"{score.measure}[{name}]") for score in some]
+                result += [score.rename(f"{score.measure}[{name}]") for score in some]
     if again is not None:
         result += [] if study.part("sets") else brief
         # The second pass counts as a separate system, so its sets are calibrated on its own answers.
@@ -87,7 +87,7 @@ def _scores(study: PaperStudy, mask: BoolArray, calibration: Choices, test: Choi
 
     convention: Convention = study.option("convention")  # type: ignore[assignment]
     return urag.scores(
-        calibration.where(mask), test.where(~mask), alpha=alpha_of(study), convention=convention
+        calibration.restrict(mask), test.restrict(~mask), alpha=alpha_of(study), convention=convention
     )
 
 
@@ -98,12 +98,12 @@ def _brief(scores: list[Score]) -> list[Score]:
 def _calibrator(study: PaperStudy, context: str, questions: Questions, answered: Choices) -> Choices:
     """Return the answers on which sets are calibrated: those of --calibrate-on, otherwise the system's own."""
     other = study.option("calibrate-on")
-    if not other or other == study.tested():
+    if not other or other == study.get_tested():
         return answered
     # The other system gets a separate reading, so that its answers never fill gaps of this system.
     request = replace(study.request, system=other, models=(), runs=())
     sub = type(study)(study.store, study.paper, request, study.rows)
-    theirs = _answered(sub, context, questions)
+    theirs = _read_choices(sub, context, questions)
     if theirs is None:
         raise UsageError(f"--calibrate-on {other}: this system has no answers under the context '{context}'")
     study.steps += sub.steps
@@ -112,7 +112,7 @@ def _calibrator(study: PaperStudy, context: str, questions: Questions, answered:
     return theirs[0]
 
 
-def _of_alone(study: PaperStudy, alone: Choices, split: dict[str, str] | None) -> list[Score]:
+def _score_alone(study: PaperStudy, alone: Choices, split: dict[str, str] | None) -> list[Score]:
     """Return the measures of a system that has outputs without passages only.
 
     Measures that need outputs with passages have no value.
@@ -121,16 +121,16 @@ def _of_alone(study: PaperStudy, alone: Choices, split: dict[str, str] | None) -
     from judge.suites.distributions import halves
 
     base = _scores(study, halves(study, alone, split), alone, alone)
-    why = f"no outputs under {study.lacking[0].condition}"
-    result = [score.without_value(why) for score in base] if study.part("sets") else []
+    reason = f"no outputs under {study.lacking[0].condition}"
+    result = [score.drop_values(reason) for score in base] if study.part("sets") else []
     if study.part("ratio"):
         brief = _brief(base)
-        result += [score.named(f"{score.measure}_without") for score in brief]
-        result += [score.without_value(why) for score in urag.ratios(brief, brief)]
+        result += [score.rename(f"{score.measure}_without") for score in brief]
+        result += [score.drop_values(reason) for score in urag.ratios(brief, brief)]
     return result
 
 
-def _again(
+def _read_swapped(
     study: PaperStudy,
     context: str,
     questions: Questions,
@@ -160,7 +160,7 @@ def _again(
     study.note(
         f"{_kind(study)}-aware: the second pass shows {source}; sets are calibrated on the answers of the second pass"
     )
-    again = _answered(study, context, questions, shown, first)
+    again = _read_choices(study, context, questions, shown, first)
     return None if again is None else again[0]
 
 
@@ -171,13 +171,13 @@ def _kind(study: PaperStudy) -> str:
 
 def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[Score]:
     """Return the measures of the second pass, and the changes in accuracy and set size on the questions of both passes."""
-    from judge.scores.compare import paired
+    from judge.scores.compare import score_pair
 
     name = f"{_kind(study)}_aware"
     plain = {score.measure: score for score in first}
-    named = [score.named(f"{score.measure}_{name}") for score in again]
+    named = [score.rename(f"{score.measure}_{name}") for score in again]
     return named + [
-        paired(f"{score.measure}_{name}_change", plain[score.measure], score, lambda a, b: b - a)
+        score_pair(f"{score.measure}_{name}_change", plain[score.measure], score, lambda a, b: b - a)
         for score in again
         if score.measure in _CHANGES
     ]
@@ -206,7 +206,7 @@ def _questions(study: PaperStudy) -> Questions:
     return letters_of
 
 
-def _answered(
+def _read_choices(
     study: PaperStudy,
     context: str,
     questions: Questions,
@@ -217,19 +217,19 @@ def _answered(
 
     If `shown` is given, return the second pass; `first` has the choices of the first pass.
     """
-    from judge.scores.columns import unanswered
+    from judge.scores.columns import mask_unanswered
     from judge.scores.score import NO_ANSWER
     from judge.suites.distributions import choices, last_run
 
     ranking = _ranking(study, context)
     before = len(study.judges.runs_read)
     task = TASK if shown is None else AWARE_TASK
-    table = study.generated(task, context, ranking, only="options IS NOT NULL", shown=shown)
+    table = study.read_generated(task, context, ranking, only="options IS NOT NULL", shown=shown)
     if table is None:
         return None
     if first is not None and first.status is not None:
         # A question that failed in the first pass has no probabilities to show, so it also fails in the second.
-        failed = first.units.ids[unanswered(first.status) & ~first.known]
+        failed = first.units.ids[mask_unanswered(first.status) & ~first.known]
         table.loc[table["item_id"].isin(failed) & table["label"].isna(), "status"] = NO_ANSWER
     letters = sorted({letter for options, _ in questions.values() for letter in options})
     run = last_run(study, before)
@@ -241,12 +241,12 @@ def _answered(
         letters,
         {item: correct for item, (_, correct) in questions.items()},
         {item: options for item, (options, _) in questions.items()},
-        imported=_imported(study, context, ranking, shown.mark if shown else ""),
+        imported=_read_probabilities(study, context, ranking, shown.mark if shown else ""),
     )
     return system_choices, run
 
 
-def _imported(
+def _read_probabilities(
     study: PaperStudy, context: str, ranking: tuple[str, str] | None, mark: str
 ) -> dict[str, dict[str, float]]:
     """Return, by item, the probabilities that were imported with the system's answers under this context."""
@@ -254,14 +254,14 @@ def _imported(
         "SELECT item_id, json_extract(meta, '$.probabilities') FROM answers WHERE system = ? AND condition = ? "
         "AND json_type(meta, '$.probabilities') = 'object'"
     )
-    of = study.stored(study.tested(), context + mark, ranking)
+    of = study.find_stored(study.get_tested(), context + mark, ranking)
     if of is None:
         return {}
     rows = study.store.conn.execute(query, [of.system, of.condition])
     return {str(item): json.loads(text) for item, text in rows}
 
 
-def _split(study: PaperStudy) -> dict[str, str] | None:
+def _read_split(study: PaperStudy) -> dict[str, str] | None:
     """Return "calibration" or "test" for each item, as marked in its file; None if the file has no marks."""
     part_of = study.rows.meta("split").dropna()
     named = {str(item): str(value) for item, value in part_of.items() if value in ("calibration", "test")}

@@ -90,13 +90,15 @@ def add_run(
     return run
 
 
-def _answered(task: Task, name: str, label: str, probability: object = None, why: object = None) -> Answered:
+def _answered(
+    task: Task, name: str, label: str, probability: object = None, reason: object = None
+) -> Answered:
     distribution = None
     if isinstance(probability, float):
         domain = task.domain(name)
         rest = (1 - probability) / (len(domain) - 1)
         distribution = LabelDistribution({d: probability if d == label else rest for d in domain}, 0.0)
-    return Answered(name, label, distribution, None if why is None else str(why))
+    return Answered(name, label, distribution, None if reason is None else str(reason))
 
 
 def report_of(

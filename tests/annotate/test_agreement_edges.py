@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotate.agreement.every_pair import Pairs, all_pairs
+from annotate.agreement.every_pair import Pairs, compute_pairs
 from judge.stats import METRICS, Ratings, measures
 from tests.annotate.agreement_helpers import VOTES, annotate, document, write_csv
 
@@ -158,7 +158,7 @@ def rows(result: Pairs) -> dict[tuple[str, str], int]:
 def test_each_value_is_that_of_the_pair_alone(level: str, keys: list[str], seed: int) -> None:
     ratings = table(seed)
     names = ratings.annotators
-    result = all_pairs(ratings, keys, level=level, first=names, second=names)
+    result = compute_pairs(ratings, keys, level=level, first=names, second=names)
     place = rows(result)
     assert result.n_pairs == len(list(combinations(names, 2)))
     for pair in combinations(names, 2):
@@ -178,14 +178,14 @@ def test_each_value_is_that_of_the_pair_alone(level: str, keys: list[str], seed:
 
 def test_two_lists_are_paired_across() -> None:
     ratings = table(0)
-    result = all_pairs(ratings, ["percent"], level="nominal", first=["a8"], second=["a3", "a4", "a8"])
+    result = compute_pairs(ratings, ["percent"], level="nominal", first=["a8"], second=["a3", "a4", "a8"])
     assert set(rows(result)) <= set(product(["a8"], ["a3", "a4"])) and result.n_pairs == 2
 
 
 def test_the_summary_has_quartiles_and_both_means() -> None:
     codes = np.array([[0, 0, 1], [0, 0, -1], [1, 0, 1], [1, 1, -1]])
     ratings = Ratings.from_codes(codes, ["x", "y"], ["a", "b", "c"])
-    row = all_pairs(ratings, ["percent"], level="nominal", first="abc", second="abc").summary("percent")
+    row = compute_pairs(ratings, ["percent"], level="nominal", first="abc", second="abc").summary("percent")
     # a-b agree on 3 of 4 units, a-c on 1 of 2, b-c on 0 of 2.
     assert (row["n_pairs"], row["n_sharing"], row["n_defined"]) == (3, 3, 3)
     assert (row["min"], row["median"], row["max"]) == (0.0, 0.5, 0.75)
@@ -195,6 +195,8 @@ def test_the_summary_has_quartiles_and_both_means() -> None:
 
 def test_nothing_in_common_is_no_number() -> None:
     ratings = Ratings.from_codes(np.array([[0, -1], [-1, 1]]), ["x", "y"], ["a", "b"])
-    row = all_pairs(ratings, ["cohen_kappa"], level="nominal", first="ab", second="ab").summary("cohen_kappa")
+    row = compute_pairs(ratings, ["cohen_kappa"], level="nominal", first="ab", second="ab").summary(
+        "cohen_kappa"
+    )
     assert (row["n_pairs"], row["n_sharing"], row["n_defined"]) == (1, 0, 0)
     assert row["mean"] is row["max"] is None

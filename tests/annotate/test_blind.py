@@ -118,7 +118,7 @@ def test_no_statement_reads_what_is_hidden_or_writes(
 ) -> None:
     """Even with the check of the first word gone, nothing hidden comes out (EXPLAIN shows plans, not rows)."""
     if not gate:
-        monkeypatch.setattr("annotate.sitting.blind._checked", lambda sql: sql)
+        monkeypatch.setattr("annotate.sitting.blind._check_sql", lambda sql: sql)
     before = dump(study)
     error, rows = "", []
     with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:

@@ -105,7 +105,7 @@ def test_no_generated_statement_shows_what_is_hidden(
     study: Path, monkeypatch: pytest.MonkeyPatch, seed: int, gate: bool
 ) -> None:
     if not gate:
-        monkeypatch.setattr("annotate.sitting.blind._checked", lambda sql: sql)
+        monkeypatch.setattr("annotate.sitting.blind._check_sql", lambda sql: sql)
     rng = Random(seed)
     got, before = 0, whole(study)
     with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:

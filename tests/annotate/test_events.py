@@ -10,7 +10,7 @@ from ulid import ULID
 
 from annotate.sitting.desk import Desk
 from annotate.sitting.events import Event, Kind, State, UnitStatus, fold, label_rows
-from annotate.sitting.standing import append, settle_log
+from annotate.sitting.standing import append, replay_log
 from annotate.store import open_study
 from judge.errors import StudyError
 from tests.tui.studies import batch, build, three
@@ -106,7 +106,7 @@ def test_any_sequence_leaves_log_view_and_labels_consistent(steps: list[tuple[st
                         with desk._transaction() as conn:
                             event = Event(str(ULID()), Kind.LABEL, "stance", "refute", None, None)
                             append(conn, "pilot", "alice", at, event, desk.seat.session)
-                            settle_log(conn, task, "pilot", "alice", [at])
+                            replay_log(conn, task, "pilot", "alice", [at])
                             raise StudyError("killed")
                     except StudyError:
                         pass

@@ -37,12 +37,12 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Document:
             n: mine if (i + k) % 4 else other
             for k, n in enumerate(("ann", "bob", "a_person_with_a_long_name"))
         }
-        why = f'Rationale {i}: it says "no".'
+        reason = f'Rationale {i}: it says "no".'
         made.append(
             U(
                 mine,
                 people,
-                {MODELS[0]: (other if i % 3 else mine, 0.7, why), MODELS[1]: mine},
+                {MODELS[0]: (other if i % 3 else mine, 0.7, reason), MODELS[1]: mine},
                 claim=f'Claim {i} "quoted"',
                 text="x" * 300 + f' "and" words, 100 % of them {i}',
                 question=f"q{i // 2}",

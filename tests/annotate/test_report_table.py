@@ -196,8 +196,8 @@ def test_a_person_who_copied_the_judge_is_named(elsewhere: Path) -> None:
         assert ("the labels of copy are nearly identical to the judge's" in verdict["sentence"]) == is_there
         seen[is_there] = {c["name"]: c["state"] for c in verdict["conditions"]}
         if is_there:
-            (why,) = [c["why"] for c in verdict["conditions"] if c["name"] == "independence"]
-            assert "copy differs from the judge on 0 of 600 units" in why and verdict["more_units"] is None
+            (reason,) = [c["why"] for c in verdict["conditions"] if c["name"] == "independence"]
+            assert "copy differs from the judge on 0 of 600 units" in reason and verdict["more_units"] is None
     assert seen[True]["non_inferiority"] == "holds" and seen[True]["independence"] == "open"
     assert "independence" not in seen[False]
 

@@ -19,18 +19,18 @@ from annotate.drawing.frame import Candidate
 from annotate.drawing.places import assign, sequence
 from annotate.drawing.sample import (
     BLOCK,
+    allocate,
     chances,
     draw,
     draw_questions,
     draw_queue,
     draw_uncertain,
     equal_parts,
-    in_order,
-    in_proportion,
+    restore_order,
 )
 from judge.errors import UsageError
 from judge.labels.batches import weights
-from judge.stats import corrected_mean
+from judge.stats import correct_mean
 from judge.store import Store
 from tests.annotate.agreement_helpers import annotate, framed
 from tests.split.worlds import LABELS, add_run, gold, planted
@@ -57,7 +57,7 @@ def test_equal_parts_add_up_and_never_exceed_a_stratum(sizes: dict[str, int], n:
 )
 def test_blocks_are_in_proportion_to_the_strata_and_draw_everything(sizes: dict[str, int], seed: int) -> None:
     left = dict(sizes)
-    for block in in_proportion(sizes, seed):
+    for block in allocate(sizes, seed):
         total = sum(left.values())
         assert sum(block.values()) == min(BLOCK, total)
         # Of what is not a whole unit chance decides, up or down.
@@ -85,9 +85,9 @@ def test_a_larger_draw_begins_with_the_smaller_one_and_its_order_follows_from_th
     plan = BatchPlan("b", ("x",), 80, "label", seed=5, strata={"rare": 5, "common": 95})
     whole = draw(POOL, 80, 5)
     assert [d.unit_id for d in draw(POOL, 33, 5)] == [d.unit_id for d in whole[:33]]
-    assert [d.unit_id for d in in_order(whole[::-1], plan)] == [d.unit_id for d in whole]
+    assert [d.unit_id for d in restore_order(whole[::-1], plan)] == [d.unit_id for d in whole]
     plain = draw([replace(c, stratum="all") for c in POOL], 80, 5)
-    again = in_order(plain[::-1], replace(plan, by=None, strata={}))
+    again = restore_order(plain[::-1], replace(plan, by=None, strata={}))
     assert [d.unit_id for d in again] == [d.unit_id for d in plain]
 
 
@@ -215,7 +215,7 @@ def test_corrected_numbers_stay_unbiased_and_get_narrower() -> None:
             human[places] = truth[places]
             if drawn:
                 weight[places] = [d.weight for d in drawn]
-            result = corrected_mean(judged, human, weights=weight if drawn else None, bounds=(0.0, 1.0)).ppi
+            result = correct_mean(judged, human, weights=weight if drawn else None, bounds=(0.0, 1.0)).ppi
             assert result.value is not None and result.low is not None and result.high is not None
             values[way].append(result.value - truth.mean())
             widths[way].append(result.high - result.low)

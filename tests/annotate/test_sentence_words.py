@@ -100,7 +100,7 @@ HELD_UP = sorted(
         text
         for text in [
             *DECISION.of_variable(DECISION.functions["_objections"], "objection"),
-            *LOOKS.returned("_unlabelled"),
+            *LOOKS.returned("_warn_unlabelled"),
             f"{NUMBER} labels are in conflict (annotate conflicts list)",
         ]
         if len(text.split()) > 3
@@ -118,7 +118,10 @@ def frames() -> Iterable[str]:
 def drawn() -> list[str]:
     """How the units behind a verdict were drawn."""
     result = {Draw().words}
-    for text in (*LOOKS.argument("Draw", "words", 0), *LOOKS.of_variable(LOOKS.functions["_drawn"], "words")):
+    for text in (
+        *LOOKS.argument("Draw", "words", 0),
+        *LOOKS.of_variable(LOOKS.functions["_find_draw"], "words"),
+    ):
         for frame in frames():
             result.add(text.replace(f"from {NUMBER}", f"from {frame}"))
     return sorted(result)

@@ -226,4 +226,4 @@ def test_raguard_and_mirage_gold_choose_the_passages(judge: Judge, tmp_path: Pat
 
 @given(st.integers(0, 60), st.integers(0, 5))
 def test_the_lazy_shuffle_is_a_permutation(size: int, seed: int) -> None:
-    assert sorted(contexts._shuffled(random.Random(seed), size)) == list(range(size))
+    assert sorted(contexts._shuffle(random.Random(seed), size)) == list(range(size))

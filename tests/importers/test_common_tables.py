@@ -72,10 +72,10 @@ def test_a_table_of_each_tool_goes_in_without_maps(name: str, judge: Judge) -> N
     ],
 )
 def test_contexts_that_cannot_be_told_apart_are_refused(
-    name: str, line: int, column: str, why: str, judge: Judge
+    name: str, line: int, column: str, reason: str, judge: Judge
 ) -> None:
     told = judge("items", "import", TABLES / name, code=1).err.splitlines()[-1]
-    assert f"{name}:{line}: field '{column}': " in told and why in told and f"--as-text {column}" in told
+    assert f"{name}:{line}: field '{column}': " in told and reason in told and f"--as-text {column}" in told
     assert rows_of("SELECT count(*) FROM items") == [(0,)]
     judge("items", "import", TABLES / name, "--as-text", column)
     assert rows_of("SELECT count(*) FROM passages") == [(2,)]
@@ -284,11 +284,11 @@ GOOD = {"question": "q", "contexts": "['a', 'b']", "answer": "r"}
     ids=["40 MB", "brackets", "formula", "command", "cells", "NUL", "some rows", "objects", "quotes", "number", "list"],
 )  # fmt: skip
 def test_hostile_cells_name_file_row_and_column(
-    bad: dict[str, str], column: str, why: str, judge: Judge, tmp_path: Path
+    bad: dict[str, str], column: str, reason: str, judge: Judge, tmp_path: Path
 ) -> None:
     path = table(tmp_path / "bad.csv", [GOOD, {**GOOD, "question": "other", **bad}])
     told = judge("items", "import", path, code=1).err.splitlines()
-    assert told[-1].startswith(f"judge: {path}:3: field '{column}': ") and why in told[-1]
+    assert told[-1].startswith(f"judge: {path}:3: field '{column}': ") and reason in told[-1]
     assert len(told[-1]) < 600
     assert rows_of("SELECT (SELECT count(*) FROM items) + (SELECT count(*) FROM passages)") == [(0,)]
 
@@ -315,7 +315,7 @@ def test_a_row_without_a_question_names_its_column(judge: Judge, tmp_path: Path)
     ],
 )
 def test_lists_in_cells(cell: str, found: Any) -> None:
-    assert cells.parsed(cell) == found
+    assert cells.parse_cell(cell) == found
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_lists_in_cells(cell: str, found: Any) -> None:
 )  # fmt: skip
 def test_lists_that_cannot_be_read(cell: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        cells.parsed(cell)
+        cells.parse_cell(cell)
 
 
 ROW = {"user_input": "Is tea hot?", "retrieved_contexts": ["Tea is hot."], "response": "Yes."}

@@ -10,7 +10,7 @@ import pytest
 
 from judge.errors import UsageError
 from judge.importers.guess import guess, nearest
-from judge.importers.signs import found_format
+from judge.importers.signs import recognise_format
 from tests.real import ROOT
 from tests.suites.helpers import Judge
 
@@ -205,15 +205,17 @@ def test_the_nearest_name() -> None:
 
 def test_the_format_of_shipped_files() -> None:
     data = ROOT / "data"
-    assert found_format([data / "scifact" / "claims.jsonl", data / "scifact" / "corpus.jsonl"]) == "scifact"
-    assert found_format([data / "examples" / "pairs.jsonl"]) == "jsonl"
-    assert found_format([data / "examples" / "votes.csv"]) == "csv"
+    assert (
+        recognise_format([data / "scifact" / "claims.jsonl", data / "scifact" / "corpus.jsonl"]) == "scifact"
+    )
+    assert recognise_format([data / "examples" / "pairs.jsonl"]) == "jsonl"
+    assert recognise_format([data / "examples" / "votes.csv"]) == "csv"
     with pytest.raises(UsageError, match=r"different formats \(claims.jsonl scifact, votes.csv csv\)"):
-        found_format([data / "scifact" / "claims.jsonl", data / "examples" / "votes.csv"])
+        recognise_format([data / "scifact" / "claims.jsonl", data / "examples" / "votes.csv"])
     with pytest.raises(UsageError, match="no such file"):
-        found_format([data / "nowhere.csv"])
+        recognise_format([data / "nowhere.csv"])
     with pytest.raises(UsageError, match="a folder"):
-        found_format([data])
+        recognise_format([data])
 
 
 @pytest.mark.parametrize(
@@ -233,4 +235,4 @@ def test_the_format_of_shipped_files() -> None:
 def test_the_format_by_the_keys_of_the_first_row(text: str, name: str, tmp_path: Path) -> None:
     path = tmp_path / "data.txt"
     path.write_text(text, "utf-8")
-    assert found_format([path]) == name
+    assert recognise_format([path]) == name

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from judge.errors import UsageError
-from judge.importers.paths import MISSING, follow, without
+from judge.importers.paths import MISSING, follow, remove_paths
 from judge.types import AnnotatorKind, Passage, Vote
 from tests.formats import write_jsonl
 from tests.importers.helpers import load
@@ -160,7 +160,7 @@ def test_follow(path: str, value: Any) -> None:
 
 def test_without_leaves_the_original_alone() -> None:
     source = {"a": {"b": 1, "c": {"d": 2}}, "e": [{"f": 1}]}
-    assert without(source, ["a.c.d", "e.0.f", "x"]) == {"a": {"b": 1}, "e": [{"f": 1}]}
+    assert remove_paths(source, ["a.c.d", "e.0.f", "x"]) == {"a": {"b": 1}, "e": [{"f": 1}]}
     assert source["a"] == {"b": 1, "c": {"d": 2}}
 
 

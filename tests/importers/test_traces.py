@@ -196,11 +196,11 @@ def test_one_trace_as_it_is_downloaded(judge: Judge, tmp_path: Path) -> None:
     ],
 )
 def test_files_that_cannot_be_used(
-    rows: list[dict[str, Any]], why: str, judge: Judge, tmp_path: Path
+    rows: list[dict[str, Any]], reason: str, judge: Judge, tmp_path: Path
 ) -> None:
     path = write_jsonl(tmp_path / "traces.jsonl", rows)
     told = judge("items", "import", "langfuse", path, code=1).err
-    assert why in told and str(path) in told and told.count("\n") == 1
+    assert reason in told and str(path) in told and told.count("\n") == 1
     assert rows_of("SELECT count(*) FROM items") == [(0,)]
 
 

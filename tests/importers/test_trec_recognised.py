@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.importers.signs import found_format
+from judge.importers.signs import recognise_format
 from tests.answers.helpers import column, rows
 from tests.importers.helpers import write
 from tests.suites.helpers import Judge, score
@@ -49,7 +49,7 @@ RAG24 = "2024-105741\tis it dangerous to have wbc over 15,000 without treatment?
     ],
 )
 def test_recognised(name: str, text: str, found: str, tmp_path: Path) -> None:
-    assert found_format([write(tmp_path / name, text)]) == found
+    assert recognise_format([write(tmp_path / name, text)]) == found
 
 
 def test_from_topics_to_a_score(judge: Judge, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judge.asking.run import in_study, prepare
+from judge.asking.run import complete_asking, prepare
 from judge.errors import Unreachable
 from judge.jobs import follow, post
 from judge.jobs.offline import Offline
@@ -109,7 +109,7 @@ def write_batch(db: Path, server: Batching, **options: Any) -> Written:
     """Write the pending requests of a run for the server's batches, and post nothing."""
     given = RunOptions(base_url=(server.url,), answers="json", **options)
     with Store.open(db, create=False) as store:
-        asking = in_study(store, prepare("stance", model_of(server), given), given)
+        asking = complete_asking(store, prepare("stance", model_of(server), given), given)
 
         async def opened() -> None:
             await asking.provider.open()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.asking.jobs import run_in_batches
-from judge.asking.run import in_study, prepare
+from judge.asking.run import complete_asking, prepare
 from judge.jobs import anthropic, follow, openai, post, read, whole, write
 from judge.run_options import RunOptions
 from judge.store import Store, jobs
@@ -80,7 +80,7 @@ def release(db: Path) -> None:
 def run(db: Path, model: str, url: str) -> dict[str, Any]:
     options = RunOptions(base_url=(url,), answers="json", retry=())
     with Store.open(db, create=False) as store:
-        asked = in_study(store, prepare("stance", model, options), options)
+        asked = complete_asking(store, prepare("stance", model, options), options)
         ran = run_in_batches(store, asked, options)
     if ran.report.error is not None:
         raise ran.report.error

@@ -152,10 +152,10 @@ def test_a_key_is_masked_wherever_it_is_cut(size: int) -> None:
         f'{{"n": {n}, "said": "Bearer {way}\\n"}}\n' for n, way in enumerate(WAYS.values())
     ).encode()
     parts = [text[at : at + size] for at in range(0, len(text), size)]
-    kept = b"".join(results.masked(parts, KEY))
+    kept = b"".join(results.mask_key(parts, KEY))
     assert kept == b"".join(b'{"n": %d, "said": "Bearer [key]\\n"}\n' % n for n in range(len(WAYS)))
     # What stands in for a key is a word of answers, too.
-    assert b"".join(results.masked([b'"none"'], "none")) == b'"none"'
+    assert b"".join(results.mask_key([b'"none"'], "none")) == b'"none"'
 
 
 def test_an_id_that_is_the_key_is_not_kept(
@@ -293,8 +293,8 @@ def test_whether_a_post_arrived_shows_after_it_was_lost_not_after_it_was_begun(
 ) -> None:
     """A post that hung for ten minutes and was begun at its end, in a list that shows it a moment later."""
     times = iter(["2020-01-01T00:00:00+00:00"])
-    real = post.now
-    monkeypatch.setattr(post, "now", lambda: next(times, None) or real())
+    real = post.get_time
+    monkeypatch.setattr(post, "get_time", lambda: next(times, None) or real())
     lose_post(db, server, arrives=True)
     server.listed_late = 1
     report = submit(db)

@@ -161,7 +161,7 @@ def same(store: Store, word: str, chosen: str | None) -> None:
     # annotate agreement and the report: every two of judges, people, majority and references.
     short = {panel.shown[one["run"]]: one["name"] for one in report.facts["judges"]}
     found: dict[Any, Any] = {}
-    cut = panel.cut()
+    cut = panel.drop_undrawn()
     for m in analyse(cut, resolve(cut, word), interval=None).measures:
         found[named(m, short)] = told(m)
     compared = 0
@@ -226,7 +226,7 @@ def judges(store: Store, word: str, chosen: str | None, report: Document) -> Non
     weighted = code_of(compared.notes[0]) == "weighted"
     assert compared.value is not None and (weighted or compared.low < compared.value < compared.high)
     tested = [*bounds(compared), *row[1:3], compared.n_units, compared.n_clusters]
-    panel = read_panel(store, Scope("eligibility", "eligibility", chosen)).cut()
+    panel = read_panel(store, Scope("eligibility", "eligibility", chosen)).drop_undrawn()
     [own] = analyse(panel, resolve(panel, word)).compared
     assert (panel.shown[ran[first]], panel.shown[ran[second]]) == (own.first, own.second)
     d = own.difference

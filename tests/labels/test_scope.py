@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from judge.errors import BadInput, UsageError
-from judge.labels.annotators import shown_names
+from judge.labels.annotators import make_short_names
 from judge.labels.panel import Panel
 from judge.labels.scope import Scope, fields_of, read_panel
 from judge.prompts import load_task
@@ -53,7 +53,10 @@ def test_people_judges_and_gold_are_columns_of_one_table(store: Store) -> None:
     assert found.ratings.annotators == ("ann", "bob", name, "gold")
     assert found.kinds == {"ann": "human", "bob": "human", name: "judge", "gold": "gold"}
     assert found.shown == {run: name}
-    assert found.of_kind("human") == ["ann", "bob"] and found.of_kind("judge", "gold") == [name, "gold"]
+    assert found.select_kinds("human") == ["ann", "bob"] and found.select_kinds("judge", "gold") == [
+        name,
+        "gold",
+    ]
     assert found.domain == ("support", "refute", "neutral") and found.level == "nominal"
     assert found.task is not None and found.task.name == "stance.v2"
     # Rows of STUDY: alpha, beta, gamma, delta, epsilon, zeta; 0 support, 1 refute, 2 neutral.
@@ -66,10 +69,12 @@ def test_people_judges_and_gold_are_columns_of_one_table(store: Store) -> None:
 
 def test_an_unparsed_judgement_lowers_the_coverage_and_an_unasked_unit_does_not(store: Store) -> None:
     found = load_field(store, "stance")
-    judge_name = found.of_kind("judge")[0]
+    judge_name = found.select_kinds("judge")[0]
     # The judge was asked about all six and answered five; gold has four, of which epsilon is unanswered.
     assert found.requested[:, 2].tolist() == [True] * 6 and found.requested[:, 3].sum() == 4
-    assert (found.together(judge_name).codes >= 0).sum() == 5 and found.together(judge_name).n_units == 6
+    assert (found.select_common(judge_name).codes >= 0).sum() == 5 and found.select_common(
+        judge_name
+    ).n_units == 6
     for names, coverage in (((judge_name, "gold"), 3 / 4), (("bob", "gold"), 1.0)):
         # bob was never asked about epsilon.
         assert found.measure(names, ["percent"])[0].coverage == coverage
@@ -100,7 +105,7 @@ def test_labels_outside_the_domain_are_counted_and_left_out(store: Store) -> Non
 def test_runs_have_distinct_names_and_are_found_by_the_end_of_their_id(tmp_path: Path) -> None:
     with Store.open(make_study(tmp_path, runs=3)) as store:
         ids = [run for (run,) in store.conn.execute("SELECT run_id FROM runs ORDER BY started, run_id")]
-        assert len(load_field(store, "stance").of_kind("judge")) == 3
+        assert len(load_field(store, "stance").select_kinds("judge")) == 3
         for name in (ids[1], ids[1][-6:], ids[1][-6:].lower()):
             assert list(load_field(store, "stance", runs=[name]).shown) == [ids[1]]
         assert list(load_field(store, "stance", runs=["last"]).shown) == [ids[2]]
@@ -110,7 +115,7 @@ def test_runs_have_distinct_names_and_are_found_by_the_end_of_their_id(tmp_path:
 
 
 def test_short_names_grow_until_they_differ() -> None:
-    names = shown_names([("01AAAAXYZ12", "m", "t.v1"), ("01AAAAQYZ12", "m", "t.v1")])
+    names = make_short_names([("01AAAAXYZ12", "m", "t.v1"), ("01AAAAQYZ12", "m", "t.v1")])
     assert names == {"01AAAAXYZ12": "m · t.v1 · XYZ12", "01AAAAQYZ12": "m · t.v1 · QYZ12"}
 
 
@@ -126,7 +131,7 @@ def test_an_unknown_name_lists_the_available_annotators(store: Store) -> None:
 def test_a_run_without_labels_is_an_annotator(store: Store, tmp_path: Path) -> None:
     judge("run", "stance", "-m", "scripted/garbage", "-d", tmp_path / "study.db", code=4)
     found = load_field(store, "stance", runs=["last"])
-    name = found.of_kind("judge")[0]
+    name = found.select_kinds("judge")[0]
     assert name.startswith("scripted/garbage")
     assert found.ratings.column(name).tolist() == [-1] * 6
 
@@ -160,7 +165,7 @@ def test_tasks_that_differ_in_a_field_must_be_chosen(store: Store, tmp_path: Pat
     with pytest.raises(UsageError, match=r"different labels.*binary.v1: support, other.*--task"):
         load_field(store, "stance")
     found = load_field(store, "stance", task="stance.v2")
-    assert len(found.of_kind("judge")) == 1 and "runs of binary.v1 were left out" in found.notes[0]
+    assert len(found.select_kinds("judge")) == 1 and "runs of binary.v1 were left out" in found.notes[0]
     other = load_field(store, "stance", task="binary")
     assert other.domain == ("support", "other") and other.outside["ann"] == {"refute": 2, "neutral": 2}
     assert [row.task for row in fields_of(store)] == ["binary.v1", "stance.v2"]

@@ -56,8 +56,8 @@ class AnthropicServer(LoopbackServer):
     def answer(self, body: dict[str, Any], head: str, fault: Fault | None) -> Out:
         kind = fault.kind if fault else ""
         if kind == "quota":
-            why = "Your credit balance is too low to access the Anthropic API."
-            return self.error(400, Fault("quota", message=why))
+            reason = "Your credit balance is too low to access the Anthropic API."
+            return self.error(400, Fault("quota", message=reason))
         if refused := self._refused(body, head):
             return refused
         wrong = kind == "wrong_label"

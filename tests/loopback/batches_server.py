@@ -220,8 +220,8 @@ class OpenAIBatchServer(Batching, OpenAIServer):
             "error_file_id": batch.results.get("error"),
         }
         if batch.status == "failed":
-            why = {"code": "too_many", "message": f"more than {self.takes} lines", "line": None}
-            document["errors"] = {"object": "list", "data": [why]}
+            reason = {"code": "too_many", "message": f"more than {self.takes} lines", "line": None}
+            document["errors"] = {"object": "list", "data": [reason]}
         return document
 
 

@@ -8,7 +8,7 @@ import signal
 
 import xllamacpp
 
-from judge.providers.llamacpp import bundled_weights
+from judge.providers.llamacpp import find_bundled_weights
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()
     params = xllamacpp.CommonParams()
-    params.model.path = str(bundled_weights())
+    params.model.path = str(find_bundled_weights())
     params.n_ctx, params.n_parallel = 1024, 1
     # One thread: llama.cpp's threads wait for each other actively, which other work on the cores spoils.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1

@@ -144,9 +144,9 @@ def test_a_measure_of_a_plugin(example: None, tmp_path: Path) -> None:
     assert measure["value"] == pytest.approx(0.6, abs=1e-12)
     assert measure["low"] < 0.6 < measure["high"]
     assert (measure["n_units"], measure["coverage"]) == (10, 1.0)
-    from judge.stats.metrics import shown
+    from judge.stats.metrics import get_title
 
-    assert shown("bennett_s") == "Bennett's S", "as reports call it"
+    assert get_title("bennett_s") == "Bennett's S", "as reports call it"
     wrong = _annotate("agreement", *words[:-2], "nobodys_kappa", code=2)
     assert "bennett_s" in wrong.err and "cohen_kappa" in wrong.err
 
@@ -271,7 +271,8 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
     assert "hello" in done.err, "what it prints is no part of the document"
     rows = {r["name"]: r["problem"] for r in checked(done.out, "plugins")["rows"]}
     assert {
-        name: str(why).partition(" of lacks 0.1 is not a valid ")[2] or why for name, why in rows.items()
+        name: str(reason).partition(" of lacks 0.1 is not a valid ")[2] or reason
+        for name, reason in rows.items()
     } == {
         "half": "provider: the method 'complete' is missing (see docs/plugins.md)",
         "loud": None,
@@ -390,7 +391,7 @@ def test_two_packages_with_one_name(site: Path) -> None:
         points = f"[adjudge.importers]\nsame = other_{name}\n"
         install(site, 3 * name, "1", points, **{f"other_{name}": code})
     assert plugins.find("importers", "same").NAME == "a"
-    first, second = plugins.every({})
+    first, second = plugins.load_all({})
     assert (first.package, first.problem) == ("aaa 1", None)
     assert second.package == "bbb 1" and "another package" in str(second.problem)
     assert plugins.find("importers", "nobody") is None
@@ -429,9 +430,9 @@ def test_what_is_built_in_looks_for_no_plugin(
     judge("tasks", "show")
     words = "--field stance --measure gwet_ac2 --level ordinal:refute,neutral,support"
     _annotate("agreement", *words.split())
-    from judge.stats.metrics import shown
+    from judge.stats.metrics import get_title
 
-    assert [shown(name) for name in ("gwet_ac2", "krippendorff_alpha", "cohen_kappa:quadratic", "percent")] == [
+    assert [get_title(name) for name in ("gwet_ac2", "krippendorff_alpha", "cohen_kappa:quadratic", "percent")] == [
         "Gwet's AC2", "Krippendorff's alpha", "quadratic weighted kappa", "percent agreement",
     ]  # fmt: skip
 

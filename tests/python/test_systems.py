@@ -16,14 +16,14 @@ from click.testing import CliRunner
 
 from adjudge import AdjudgeError, Study
 from adjudge.options import ImproveArguments, RunArguments, SuiteArguments
-from adjudge.terms import Calls, in_python
+from adjudge.terms import Calls, translate
 from annotate.cli import main as annotate
 from judge.asking.scores import ScoreArguments
 from judge.asking.suite import ASKING
 from judge.cli.run import run as run_command
 from judge.cli.score import score as score_command
 from judge.cli.suite import suite as suite_command
-from judge.commands import command, written_by
+from judge.commands import command, use_writer
 from judge.errors import BadInput, UsageError
 from judge.run_options import WRITTEN, RunOptions
 from judge.store import Store
@@ -312,12 +312,12 @@ def test_messages_have_pythons_terms() -> None:
         ("--worker-socket PATH", "--worker-socket PATH"),
         ("a well-known co-operation of n-grams", "a well-known co-operation of n-grams"),
     ):  # fmt: skip
-        assert in_python(text) == python
+        assert translate(text) == python
 
 
 def test_commands_are_calls_where_a_method_does_the_same() -> None:
     calls = Calls()
-    with written_by(calls):
+    with use_writer(calls):
         for words, python in (
             (("judge systems import FILE", "--system", "a b", "--condition", "base"),
              "study.answers('FILE', system='a b', condition='base')"),
@@ -330,7 +330,7 @@ def test_commands_are_calls_where_a_method_does_the_same() -> None:
         ):  # fmt: skip
             written = command(*words, study="x.db")
             assert (
-                calls.in_python(f"--system NAME: {written}, or --batch")
+                calls.translate(f"--system NAME: {written}, or --batch")
                 == f"system=NAME: {python}, or batch="
             )
 

@@ -29,13 +29,13 @@ def ranking(name: str) -> pd.DataFrame:
 def test_measures_equal_those_of_ranx(system: str) -> None:
     tables = (QUERIES, ranking(system), RELEVANCE)
     of_ranx = RANX[system]
-    at_five = numbers(retrieval.at(5, *tables, as_trec=True))
+    at_five = numbers(retrieval.score_at(5, *tables, as_trec=True))
     assert at_five == pytest.approx({name: of_ranx[name] for name in at_five}, abs=1e-12)
     names = {
         "nDCG@10": "ndcg@10", "nDCG@5": "ndcg@5", "P@5": "precision@5", "R@5": "recall@5",
         "RR@5": "mrr@5", "P(rel=2)@10": "precision@10-l2", "RR(rel=2)@5": "mrr@5-l2",
     }  # fmt: skip
-    by_name = numbers(retrieval.by_name(list(names), *tables))
+    by_name = numbers(retrieval.score_by_name(list(names), *tables))
     assert by_name == pytest.approx({ours: of_ranx[theirs] for ours, theirs in names.items()}, abs=1e-12)
 
 
@@ -81,16 +81,16 @@ def test_orders_use_the_same_queries_and_need_three_systems() -> None:
     first[5, 2] = np.nan
     queries = pd.DataFrame({"unit_id": range(6)})
     tau, rbo = system_order.agreement("ndcg@10", queries, first.T, second.T)
-    measured = tau.measured(interval=None)
+    measured = tau.measure_score(interval=None)
     assert (measured.value, measured.n_units) == (1.0, 5)
-    assert rbo.measured(interval=None).value == pytest.approx(1.0)
+    assert rbo.measure_score(interval=None).value == pytest.approx(1.0)
     few, _ = system_order.agreement("ndcg@10", queries, first.T[:2], second.T[:2])
-    assert few.measured().value is None
-    assert "at least 3" in str(few.measured().reason)
+    assert few.measure_score().value is None
+    assert "at least 3" in str(few.measure_score().reason)
     # Three systems have 3! = 6 orders, and 0 to 3 of their 3 pairs are in the same order: four values.
     first, second = np.tile([0.1, 0.2, 0.3], (6, 1)), np.tile([0.1, 0.3, 0.2], (6, 1))
     three, _ = system_order.agreement("ndcg@10", queries, first.T, second.T)
-    measured = three.measured(interval=None)
+    measured = three.measure_score(interval=None)
     assert measured.value == pytest.approx(1 / 3)
     [note] = [note for note in measured.notes if "orders" in str(note)]
     assert "3 systems" in str(note) and "6 orders" in str(note) and "4 values" in str(note)
@@ -100,4 +100,4 @@ def test_many_systems_have_no_note_on_few_values() -> None:
     queries = pd.DataFrame({"unit_id": range(6)})
     values = np.tile(np.linspace(0, 1, 8), (6, 1)).T
     tau, _ = system_order.agreement("ndcg@10", queries, values, values)
-    assert not any("orders" in str(note) for note in tau.measured(interval=None).notes)
+    assert not any("orders" in str(note) for note in tau.measure_score(interval=None).notes)

@@ -85,9 +85,9 @@ def test_a_token_that_begins_two_labels_is_nobodys() -> None:
     )
     assert distribution is not None
     assert distribution.probabilities == pytest.approx({"refute": 0.6, "relevant": 0.37})
-    none, why = word_distribution([tokens({"re": 0.3, "ref": 0.7})], ["refute", "relevant"])
+    none, reason = word_distribution([tokens({"re": 0.3, "ref": 0.7})], ["refute", "relevant"])
     assert none is None
-    assert "30.0 % of the probability" in (why or "")
+    assert "30.0 % of the probability" in (reason or "")
 
 
 def test_a_label_without_probabilities_is_read_from_the_text() -> None:

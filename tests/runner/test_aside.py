@@ -107,11 +107,11 @@ def test_what_was_being_written_when_the_run_was_killed(db: Path, cut: int) -> N
     with Store.open(db) as store:
         run_id = begun(store)
         aside = Aside(db, run_id)
-        aside.put([judged(run_id, n) for n in range(3)])
-        aside.put([judged(run_id, 2), judged("no such run", 3), judged(run_id, 1000)])
+        aside.write([judged(run_id, n) for n in range(3)])
+        aside.write([judged(run_id, 2), judged("no such run", 3), judged(run_id, 1000)])
         aside.close(committed=False)
         assert take_in_cut(store, aside.path, 0) == 3
-        aside.put([judged(run_id, 3), judged(run_id, 4, reply="half \ud83d pair")])
+        aside.write([judged(run_id, 3), judged(run_id, 4, reply="half \ud83d pair")])
         aside.close(committed=False)
         assert take_in_cut(store, aside.path, cut) == 1
     assert sorted(attempts(db)) == [f"t:{n}/p" for n in range(4)]
@@ -142,7 +142,7 @@ def test_a_file_that_is_no_runs_own(db: Path) -> None:
 def test_what_another_run_is_writing_is_left_to_it(db: Path) -> None:
     with Store.open(db) as store:
         aside = Aside(db, begun(store))
-        aside.put([judged("any", 0)])
+        aside.write([judged("any", 0)])
         assert take_in(store) == 0
         assert aside.path.exists()
         aside.close(committed=True)

@@ -185,16 +185,16 @@ def test_anthropics_counts_that_are_none_lose_no_reply(used: Any, counted: Usage
 @pytest.mark.parametrize("name", ["cost", "cost_in_usd_ticks"])
 @pytest.mark.parametrize("value", [10**400, 1e300, float("nan"), float("inf"), -1, True, "0.1", None, {}])
 def test_what_is_no_cost_loses_no_reply(name: str, value: Any) -> None:
-    assert bill.billed({**RIGHT, name: value}, None) == Usage(INTO, OUT)
+    assert bill.read_usage({**RIGHT, name: value}, None) == Usage(INTO, OUT)
 
 
 def test_the_total_counts_where_the_input_is_unknown() -> None:
     """All of it may be output: the call was not billed less."""
     for into in (..., "400", -1):
         used = {name: n for name, n in counts(into, OUT, 3_410).items() if n is not ...}
-        assert bill.billed(used, None) == Usage(None, 3_410)
+        assert bill.read_usage(used, None) == Usage(None, 3_410)
 
 
 def test_more_than_the_input_was_not_read_from_a_cache() -> None:
-    assert bill.billed(RIGHT, INTO) == Usage(INTO, OUT, INTO)
-    assert bill.billed(RIGHT, INTO + 1) == Usage(INTO, OUT)
+    assert bill.read_usage(RIGHT, INTO) == Usage(INTO, OUT, INTO)
+    assert bill.read_usage(RIGHT, INTO + 1) == Usage(INTO, OUT)

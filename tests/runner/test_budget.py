@@ -21,7 +21,7 @@ from judge.errors import (
     UsageError,
 )
 from judge.providers import base
-from judge.providers.replicas import replicated
+from judge.providers.replicas import make_replicas
 from judge.runner import RunReport, open_patiently
 from judge.runner.budget import Opened
 from judge.runner.prices import Price, find, read_prices
@@ -187,7 +187,7 @@ async def test_the_questions_about_a_server_are_inside_the_limits_and_in_the_rec
     run_plan = plan("openai/loopback", prices={"openai/loopback": {"input": 1.0, "output": 4.0}})
 
     async def with_limits(server: OpenAIServer, **limits: float | None) -> RunReport:
-        provider = replicated(run_plan.model, base.Settings(base_url=server.url, replicas=replicas))
+        provider = make_replicas(run_plan.model, base.Settings(base_url=server.url, replicas=replicas))
         try:
             return await run(db, provider, await open_patiently(provider, replace(run_plan, **limits)))
         finally:
@@ -234,15 +234,15 @@ async def test_the_questions_about_a_server_are_inside_the_limits_and_in_the_rec
 
 async def test_a_chain_of_runs_has_one_limit(db: Path) -> None:
     first = await run(db, Greedy(), plan(selection=Selection(limit=3)))
-    left = plan(max_tokens=20_000, max_cost=1.0, max_time=60.0).after([first, first])
+    left = plan(max_tokens=20_000, max_cost=1.0, max_time=60.0).subtract_reports([first, first])
     assert left.max_tokens == 20_000 - 2 * first.spent.tokens
     assert left.max_time is not None and left.max_time < 60.0
-    assert plan(max_tokens=1).after([first]).max_tokens == 0
+    assert plan(max_tokens=1).subtract_reports([first]).max_tokens == 0
     # 10 s less 3 s for the opening and 2 s for the calls; the seconds of the first report include the opening.
     opened = Opened(seconds=3.0)
     done = [RunReport("r", False, 1, seconds=4.0, opened=opened), RunReport("s", False, 1, seconds=1.0)]
-    assert plan(max_time=10.0).after(done).max_time == 5.0
-    assert plan(max_time=10.0, opened=opened).after(done).opened is None
+    assert plan(max_time=10.0).subtract_reports(done).max_time == 5.0
+    assert plan(max_time=10.0, opened=opened).subtract_reports(done).opened is None
 
 
 # Prices
@@ -261,7 +261,7 @@ def test_list_prices_of_a_vendor_and_of_batches() -> None:
     # Writing Anthropic's cache costs a quarter more than the tokens: that is the most a call can cost.
     claude = find("anthropic/claude-haiku-4-5", VENDORS_OWN, None)
     assert claude is not None
-    assert claude.most(1_000_000, 0) == pytest.approx(1.25 * claude.input)
+    assert claude.get_upper_bound(1_000_000, 0) == pytest.approx(1.25 * claude.input)
     assert claude.cost(Usage(100, 0, 0, 100)) == pytest.approx(1.25e-4 * claude.input)
 
 
@@ -272,7 +272,7 @@ def test_a_price_that_depends_on_the_size_of_the_call_is_counted_by_it() -> None
     small, large = price.cost(Usage(1_000, 0, 0)), price.cost(Usage(400_000, 0, 0))
     assert small == pytest.approx(0.003)
     assert large == pytest.approx(400_000 * 6 / 1e6)
-    assert price.most(400_000, 0) >= 400_000 * 6 / 1e6
+    assert price.get_upper_bound(400_000, 0) >= 400_000 * 6 / 1e6
 
 
 @pytest.mark.parametrize("model", ["openai/no-such-model", "scripted/hash", "llamacpp/smollm2"])

@@ -99,7 +99,9 @@ def test_a_server_that_refuses_everything_is_left_alone_as_long_as_it_says(time:
     server = d.servers[0]
     for n in range(REFUSALS):
         time.now += 1.01 * REFUSED_SECONDS / (REFUSALS - 1)
-        server.failed(server.take(time.now), time.now, time.now, f"unit {n}", RateLimited("slow down", 20.0))
+        server.record_failure(
+            server.take(time.now), time.now, time.now, f"unit {n}", RateLimited("slow down", 20.0)
+        )
     assert server.is_down
     assert delay(d, time) == 20.0
 
@@ -203,7 +205,7 @@ async def test_shut_cancels_who_waits_and_lets_nobody_in(time: FakeTime) -> None
     d = dispatcher(time, 1)
     slot = await d.enter()
     waiting = await entering(d, 2)
-    resting = asyncio.create_task(d.rest(100))
+    resting = asyncio.create_task(d.sleep(100))
     await settle()
     d.shut()
     await settle()
@@ -211,14 +213,14 @@ async def test_shut_cancels_who_waits_and_lets_nobody_in(time: FakeTime) -> None
     with pytest.raises(asyncio.CancelledError):
         await d.enter()
     with pytest.raises(asyncio.CancelledError):
-        await d.rest(0)
+        await d.sleep(0)
     d.leave(slot, End.REPLY)
     assert d.in_flight == 0
 
 
 async def test_rest_takes_its_time_and_no_slot(time: FakeTime) -> None:
     d = dispatcher(time, 1)
-    resting = asyncio.create_task(d.rest(2.0))
+    resting = asyncio.create_task(d.sleep(2.0))
     await settle()
     assert d.in_flight == 0
     await time.pass_(1.9)
@@ -266,7 +268,7 @@ async def test_any_order_of_events(ceiling: int, servers: int, steps: list[tuple
         if event == "reply" and value is not None:
             slot.server.rate.obey(RateState(remaining_tokens=value, reset_tokens=3.0), time.now)
         if error is not None:
-            slot.server.failed(slot, time.now, slot.at, str(id(task)), error)
+            slot.server.record_failure(slot, time.now, slot.at, str(id(task)), error)
         d.leave(slot, ending(error))
 
     for event, value in steps:

@@ -116,23 +116,23 @@ def test_a_call_that_stalls_while_others_come_back_is_no_queue() -> None:
     """A time-out lowers the limit where everything is slow, and not where one call of many hangs."""
     stalled = RateController(64, 64, timeout=1.0)
     for _ in range(8):
-        stalled.sent(0.0)
+        stalled.record_sent(0.0)
     for _ in range(7):
-        stalled.ended()
-        stalled.replied(0.05, 0.0, 64)
-    assert not stalled.timed_out(1.0, 0.0), "it is the unit that has lost a try"
+        stalled.record_end()
+        stalled.record_reply(0.05, 0.0, 64)
+    assert not stalled.record_timeout(1.0, 0.0), "it is the unit that has lost a try"
     assert (stalled.limit, stalled.cuts) == (64, 0)
     queue = RateController(64, 64, timeout=1.0)
     for _ in range(64):
-        queue.sent(0.0)
+        queue.record_sent(0.0)
     # One at a time, 0.1 s each: 9 are answered before the others time out, 10 a second.
     for n in range(1, 10):
-        queue.ended()
-        queue.replied(n / 10, 0.0, 64)
-    assert queue.timed_out(1.0, 0.0)
+        queue.record_end()
+        queue.record_reply(n / 10, 0.0, 64)
+    assert queue.record_timeout(1.0, 0.0)
     # Between the first reply (at 0.1 s) and the time-out 8 more in 0.9 s are 8.9 a second, of which 4 take 0.5 s.
     assert (queue.limit, queue.cuts) == (4, 1)
-    assert queue.timed_out(1.0, 0.0)
+    assert queue.record_timeout(1.0, 0.0)
     assert (queue.limit, queue.cuts) == (4, 1), (
         "calls that were sent before the cut are no evidence against it"
     )

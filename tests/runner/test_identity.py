@@ -10,7 +10,7 @@ import pytest
 from judge.errors import StudyError, UsageError
 from judge.prompts import load_task
 from judge.providers import base
-from judge.providers.replicas import replicated
+from judge.providers.replicas import make_replicas
 from judge.runner import Live, run_task
 from judge.runner import server as model_server
 from judge.runner.requests import Asker, Sampling
@@ -122,7 +122,7 @@ async def test_an_alias_of_a_vendor_that_has_moved_on_goes_on_and_it_is_said(db:
 async def test_replicas_that_have_different_models_are_refused(db: Path) -> None:
     async with OpenAIServer() as first, OpenAIServer() as two:
         two.reports = "other-weights"
-        provider = replicated("openai/loopback", base.Settings(base_url=first.url, replicas=(two.url,)))
+        provider = make_replicas("openai/loopback", base.Settings(base_url=first.url, replicas=(two.url,)))
         await provider.open()
         n_requests = first.requests + two.requests
         with pytest.raises(UsageError, match=r"--base-url: .*--same-model") as stopped:
@@ -148,7 +148,7 @@ async def test_a_replica_that_comes_later_with_another_model_is_found_out(
     async with OpenAIServer() as first, OpenAIServer() as two:
         two.reports = "other-weights"
         await two.stop()
-        provider = replicated("openai/loopback", base.Settings(base_url=first.url, replicas=(two.url,)))
+        provider = make_replicas("openai/loopback", base.Settings(base_url=first.url, replicas=(two.url,)))
         await provider.open()
         await two.start()
         first.delay = 0.01

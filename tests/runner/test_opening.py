@@ -396,7 +396,7 @@ async def test_the_concurrency_that_was_sustained_is_remembered(db: Path, server
 def remembered(db: Path, server: OpenAIServer) -> store_runs.KnownServer:
     with Store.open(db, create=False) as store:
         facts = {"vendor": "openai", "model": "loopback"}
-        return store_runs.known_servers(store.conn, facts)[server.url]
+        return store_runs.read_known_servers(store.conn, facts)[server.url]
 
 
 async def test_the_seconds_of_a_run_begin_with_the_first_question(db: Path, server: OpenAIServer) -> None:

@@ -145,14 +145,14 @@ def test_a_doubling_that_only_makes_calls_slower_is_undone() -> None:
     rate = RateController(100, 32, timeout=1000.0)
     now, queue = 0.0, [0.0] * 32
     for _ in range(32):
-        rate.sent(0.0)
+        rate.record_sent(0.0)
     for _ in range(400):
         now += 1 / 32
         sent_at = queue.pop(0)
-        rate.ended()
-        rate.replied(now, sent_at, rate.limit)
+        rate.record_end()
+        rate.record_reply(now, sent_at, rate.limit)
         while rate.in_flight < rate.limit:
-            rate.sent(now)
+            rate.record_sent(now)
             queue.append(now)
     assert rate.limit == 64
     assert rate.cuts == 1

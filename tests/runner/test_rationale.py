@@ -62,7 +62,7 @@ async def test_two_calls_are_stored_and_the_letter_rests_on_the_reasoning(study:
     assert model.calls[0].messages[-1].content.endswith("Reasoning:")
     with Store.open("study.db", create=False) as store:
         labels = store.conn.execute("SELECT value, rationale, distribution FROM labels ORDER BY unit_id")
-        stored = [(value, why, json.loads(masses)) for value, why, masses in labels]
+        stored = [(value, reason, json.loads(masses)) for value, reason, masses in labels]
         attempts = store.conn.execute(
             "SELECT unit_id, attempt, status, reply FROM judgements ORDER BY unit_id, attempt"
         ).fetchall()

@@ -158,7 +158,7 @@ async def test_replies_wait_for_a_slow_disk_and_sending_waits_for_them(
     monkeypatch.setattr(run_module, "MOST_UNSAVED", 5)
     fake = Fake()
     release = asyncio.Event()
-    real = writer.Writer._acknowledged
+    real = writer.Writer._acknowledge
     late: list[tuple[writer.Writer, list[writer.Attempts]]] = []
 
     def acknowledged(self: writer.Writer, batch: list[writer.Attempts]) -> None:
@@ -167,7 +167,7 @@ async def test_replies_wait_for_a_slow_disk_and_sending_waits_for_them(
         else:
             late.append((self, batch))
 
-    monkeypatch.setattr(writer.Writer, "_acknowledged", acknowledged)
+    monkeypatch.setattr(writer.Writer, "_acknowledge", acknowledged)
     running = asyncio.create_task(run(db, fake, plan(concurrency=2)))
     for _ in range(100):
         await asyncio.sleep(0.001)

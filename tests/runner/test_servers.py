@@ -14,7 +14,7 @@ import pytest
 
 from judge.errors import StudyError
 from judge.providers import base
-from judge.providers.replicas import replicated
+from judge.providers.replicas import make_replicas
 from judge.runner import Live, open_patiently, writer
 from judge.runner import run as run_module
 from judge.runner import server as model_server
@@ -100,7 +100,7 @@ async def test_two_replicas_share_the_calls_and_one_may_go_and_come_back(tmp_pat
     db = make_study(tmp_path / "s.db", numbered(300))
     async with OpenAIServer() as first, OpenAIServer() as two:
         settings = base.Settings(base_url=first.url, replicas=(two.url,))
-        provider = replicated("openai/loopback", settings)
+        provider = make_replicas("openai/loopback", settings)
         await provider.open()
         first.delay = two.delay = 0.01
         first.reset_counts()

@@ -96,7 +96,7 @@ def simulate(
             due = now + wait + late(draw) if wait > 0 else now
         if due <= min(back[0][0] if back else math.inf, resting[0][0] if resting and not ready else math.inf):
             now = due
-            spacing.sent(now)
+            spacing.record_sent(now)
             done.requests += 1
             tries = heapq.heappop(resting)[1] if ready else 0
             arrival = max(arrival, now + refused_after / 2 + late(draw))
@@ -110,11 +110,11 @@ def simulate(
             end, sent_at, refused, tries = heapq.heappop(back)
             now = max(now, end)
             if refused:
-                spacing.refused(now, sent_at)
+                spacing.record_refusal(now, sent_at)
                 rest = draw.uniform(0.5, 1.0) * min(30.0, 0.5 * 2 ** (tries - 1))
                 heapq.heappush(resting, (now + rest, tries))
                 continue
-            spacing.accepted()
+            spacing.record_answer()
             done.labels += 1
             if done.labels == calls // 2:
                 half = (done.labels, now)

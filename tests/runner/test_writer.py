@@ -84,11 +84,11 @@ async def test_the_first_reply_waits_and_those_that_come_meanwhile_are_in_its_co
         awake.wait(10)
 
     w = Writer(store, log.yes, log.no, clock, sleep)
-    w.put([judged(run_id, 0)])
+    w.add([judged(run_id, 0)])
     while not clock.slept:
         await asyncio.sleep(0.001)
-    w.put([judged(run_id, 1)])
-    w.put([judged(run_id, 2)])
+    w.add([judged(run_id, 1)])
+    w.add([judged(run_id, 2)])
     assert w.unsaved == 3
     assert log.acknowledged == [], "nothing counts before its commit"
     awake.set()
@@ -113,9 +113,9 @@ async def test_waiting_for_the_commit_before_counts(
 
     monkeypatch.setattr(writer_module, "add_judgements", slow)
     w = Writer(store, log.yes, log.no, clock, clock.sleep)
-    w.put([judged(run_id, 0)])
+    w.add([judged(run_id, 0)])
     await asyncio.to_thread(in_commit.wait, 10)
-    w.put([judged(run_id, 1)])
+    w.add([judged(run_id, 1)])
     clock.now += 0.006  # the commit takes that long, the second reply waiting behind it
     go_on.set()
     while len(log.acknowledged) < 2:
@@ -154,15 +154,15 @@ async def test_a_failed_commit_acknowledges_nothing_of_its_batch_nor_later(
     log = Log()
     with full_disk(monkeypatch, more_pages=30):
         w = Writer(store, log.yes, log.no)
-        w.put([judged(run_id, 0)])
+        w.add([judged(run_id, 0)])
         while not log.acknowledged:
             await asyncio.sleep(0.001)
         # 200 kB do not fit on 30 pages of 4 kB; the small one in the same batch goes with it.
-        w.put([judged(run_id, 1)])
-        w.put([judged(run_id, 2, reply="x" * 200_000)])
+        w.add([judged(run_id, 1)])
+        w.add([judged(run_id, 2, reply="x" * 200_000)])
         while not log.errors:
             await asyncio.sleep(0.001)
-        w.put([judged(run_id, 3)])
+        w.add([judged(run_id, 3)])
         await w.close()
     assert log.acknowledged == [["t:0/p"]]
     assert len(log.errors) == 1
@@ -177,8 +177,8 @@ async def test_a_failed_commit_acknowledges_nothing_of_its_batch_nor_later(
 async def test_any_other_failure_is_a_failed_write_too(store: Store, run_id: str) -> None:
     log = Log()
     w = Writer(store, log.yes, log.no)
-    w.put([judged(run_id, 0)])
-    w.put([judged("no such run", 1)])  # a foreign key that points nowhere
+    w.add([judged(run_id, 0)])
+    w.add([judged("no such run", 1)])  # a foreign key that points nowhere
     await w.close()
     assert log.acknowledged == []
     assert [type(e) for e in log.errors] == [WriteFailed]
@@ -190,7 +190,7 @@ async def test_replies_that_no_database_takes(store: Store, run_id: str) -> None
     log = Log()
     entry = judged(run_id, 0, reply="broken \ud83d end")
     w = Writer(store, log.yes, log.no)
-    w.put([entry])
+    w.add([entry])
     await w.close()
     assert log.errors == []
     assert select(store.path, "SELECT reply FROM judgements") == [("broken ? end",)]

@@ -20,7 +20,7 @@ def table(columns: str, *rows: Iterable[Any]) -> pd.DataFrame:
 
 def points(scores: Iterable[Score]) -> dict[str, Measure]:
     """Each measure by its name, without an interval."""
-    return {score.measure: score.measured(interval=None) for score in scores}
+    return {score.measure: score.measure_score(interval=None) for score in scores}
 
 
 def numbers(scores: Iterable[Score]) -> dict[str, float | None]:
@@ -30,5 +30,5 @@ def numbers(scores: Iterable[Score]) -> dict[str, float | None]:
 
 def compare(first: Score, second: Score, **how: Any) -> Difference:
     """One measure in two runs."""
-    [found] = compare_all([first], [second.named(first.measure)], **how)
+    [found] = compare_all([first], [second.rename(first.measure)], **how)
     return found

@@ -18,7 +18,7 @@ def test_micro_and_macro() -> None:
     # Hits 1 and 3; cited 2 and 4; wanted 1 and 5.
     # micro P = 4/6, R = 4/6, F1 = 2/3. macro P = (1/2 + 3/4)/2 = 5/8, R = (1 + 3/5)/2 = 4/5,
     # F1 = 2 * 5/8 * 4/5 / (5/8 + 4/5) = 1 / (57/40) = 40/57.
-    assert numbers(attribution.cited(answers)) == {
+    assert numbers(attribution.score_citations(answers)) == {
         "attribution_precision_micro": pytest.approx(2 / 3),
         "attribution_recall_micro": pytest.approx(2 / 3),
         "attribution_f1_micro": pytest.approx(2 / 3),
@@ -31,7 +31,7 @@ def test_micro_and_macro() -> None:
 
 def test_an_answer_that_cites_nothing() -> None:
     answers = table(COLUMNS, ("a1", "q1", [], ["1"]), ("a2", "q2", ["1"], ["1"]), ("a3", "q3", None, ["1"]))
-    result = points(attribution.cited(answers))
+    result = points(attribution.score_citations(answers))
     # a1 has no precision, and recall 0; a3's citations are not known: it is in no measure.
     assert result["attribution_precision_macro"].value == 1.0
     assert result["attribution_precision_macro"].n_units == 1
@@ -41,7 +41,9 @@ def test_an_answer_that_cites_nothing() -> None:
 
 
 def test_nobody_cites_anything() -> None:
-    result = points(attribution.cited(table(COLUMNS, ("a1", "q1", [], ["1"]), ("a2", "q2", [], ["2"]))))
+    result = points(
+        attribution.score_citations(table(COLUMNS, ("a1", "q1", [], ["1"]), ("a2", "q2", [], ["2"])))
+    )
     assert result["attribution_precision_micro"].reason == "no answer cites anything"
     assert result["attribution_recall_micro"].value == 0.0
     assert result["attribution_f1_micro"].value is None
@@ -49,18 +51,18 @@ def test_nobody_cites_anything() -> None:
 
 
 def test_nothing_right_is_zero_and_defined() -> None:
-    result = numbers(attribution.cited(table(COLUMNS, ("a1", "q1", ["1"], ["2"]))))
+    result = numbers(attribution.score_citations(table(COLUMNS, ("a1", "q1", ["1"], ["2"]))))
     assert result["attribution_f1_micro"] == result["attribution_f1_macro"] == 0.0
 
 
 def test_insufficient_rows_are_left_out() -> None:
     answers = table(f"{COLUMNS} answerable", ("a1", "q1", ["1"], ["1"], True), ("a2", "q2", ["1"], [], False))
-    assert numbers(attribution.cited(answers))["attribution_precision_micro"] == 1.0
+    assert numbers(attribution.score_citations(answers))["attribution_precision_micro"] == 1.0
 
 
 def test_a_string_in_place_of_a_list_of_ids_is_an_error() -> None:
     with pytest.raises(BadInput, match="'1, 2'"):
-        attribution.cited(table(COLUMNS, ("a1", "q1", "1, 2", ["1"])))
+        attribution.score_citations(table(COLUMNS, ("a1", "q1", "1, 2", ["1"])))
 
 
 ANSWERS = table("unit_id question_id", ("a1", "q1"), ("a2", "q2"), ("a3", "q3"))
@@ -76,7 +78,7 @@ CITATIONS = table(
 def test_judged_citations() -> None:
     # Strict: 1 of 3 citations supports; of four sentences only s1 is supported (s2 and s4 cite nothing).
     # macro P over a1 (1/2) and a2 (0) = 1/4; macro R over a1 (1/2), a2 (0), a3 (0) = 1/6.
-    result = numbers(attribution.judged(ANSWERS, SENTENCES, CITATIONS))
+    result = numbers(attribution.score_judged_citations(ANSWERS, SENTENCES, CITATIONS))
     assert result == {
         "judged_attribution_precision_micro": pytest.approx(1 / 3),
         "judged_attribution_recall_micro": pytest.approx(1 / 4),
@@ -91,7 +93,7 @@ def test_judged_citations() -> None:
 def test_an_unlabelled_citation() -> None:
     # c2 unknown: s1 is supported all the same. c3 unknown: s3 may be or not.
     unknown = CITATIONS.assign(label=["full", None, None], status=["ok", "unparsed", "refused"])
-    result = points(attribution.judged(ANSWERS, SENTENCES, unknown))
+    result = points(attribution.score_judged_citations(ANSWERS, SENTENCES, unknown))
     assert (
         result["judged_attribution_precision_micro"].value,
         result["judged_attribution_precision_micro"].n_units,

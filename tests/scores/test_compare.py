@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from judge.errors import BadInput
-from judge.scores.compare import combined, compare_all, over
-from judge.scores.score import Score, Units, quotient, scored
+from judge.scores.compare import combine_scores, compare_all, divide_by
+from judge.scores.score import Score, Units, quotient, score_values
 from tests.scores.helpers import compare
 
 NAN = float("nan")
 
 
 def score(values: list[float], ids: list[str] | None = None, name: str = "m") -> Score:
-    return scored(name, Units.of(ids or [f"u{i}" for i in range(len(values))]), np.array(values))
+    return score_values(name, Units.build(ids or [f"u{i}" for i in range(len(values))]), np.array(values))
 
 
 def test_a_difference_is_on_the_units_that_both_have() -> None:
@@ -27,9 +27,11 @@ def test_a_difference_is_on_the_units_that_both_have() -> None:
 
 
 def test_scores_of_the_same_units_are_compared_row_by_row() -> None:
-    who = Units.of(["a", "b", "c"])
+    who = Units.build(["a", "b", "c"])
     result = compare(
-        scored("m", who, np.array([1.0, 0, NAN])), scored("m", who, np.array([1.0, 1, 0])), interval=None
+        score_values("m", who, np.array([1.0, 0, NAN])),
+        score_values("m", who, np.array([1.0, 1, 0])),
+        interval=None,
     )
     # Both values on a and b: 1/2 and 1.
     assert (result.first.value, result.second.value) == (0.5, 1.0)
@@ -55,7 +57,7 @@ def test_a_difference_of_zero_on_all_units_has_an_interval() -> None:
 
 
 def test_micro_averages_are_compared_as_a_whole() -> None:
-    who = Units.of(["a", "b"])
+    who = Units.build(["a", "b"])
     first = Score("p", who, np.array([[1.0, 1], [1, 3]]), quotient(0, 1))
     second = Score("p", who, np.array([[1.0, 2], [3, 3]]), quotient(0, 1))
     # 2/4 and 4/5: not the mean of the two units' differences (-1/2 + 2/3) / 2.
@@ -77,22 +79,24 @@ def test_a_unit_twice_is_an_error() -> None:
 
 
 def test_ratio_to_a_baseline() -> None:
-    result = over("r", score([2.0, 4]), score([1.0, 1])).measured(interval=None)
+    result = divide_by("r", score([2.0, 4]), score([1.0, 1])).measure_score(interval=None)
     assert result.value == 3.0
-    undefined = over("r", score([2.0]), score([0.0])).measured(interval=None)
+    undefined = divide_by("r", score([2.0]), score([0.0])).measure_score(interval=None)
     assert (undefined.value, undefined.reason) == (None, "the baseline is zero or undefined")
 
 
 def test_combined_parts_use_their_own_units() -> None:
     # Setting: two answers about q1, one about q2, mean 1/3. Zero: q1, q2, q3, mean 2/3.
-    setting = scored("a", Units.of(["x", "y", "z"], ["q1", "q1", "q2"]), np.array([1.0, 0, 0]))
-    zero = scored("b", Units.of(["1", "2", "3"], ["q1", "q2", "q3"]), np.array([1.0, 0, 1]))
-    result = combined("drop", [setting, zero], lambda a, b: a - b).measured(replicates=200)
+    setting = score_values("a", Units.build(["x", "y", "z"], ["q1", "q1", "q2"]), np.array([1.0, 0, 0]))
+    zero = score_values("b", Units.build(["1", "2", "3"], ["q1", "q2", "q3"]), np.array([1.0, 0, 1]))
+    result = combine_scores("drop", [setting, zero], lambda a, b: a - b).measure_score(replicates=200)
     assert result.value == pytest.approx(1 / 3 - 2 / 3)
     assert (result.n_units, result.coverage, result.n_clusters) == (3, 1.0, 3)
 
 
 def test_combined_names_the_undefined_parts() -> None:
     empty = score([NAN], name="b")
-    result = combined("d", [score([1.0], name="a"), empty], lambda a, b: a - b).measured(interval=None)
+    result = combine_scores("d", [score([1.0], name="a"), empty], lambda a, b: a - b).measure_score(
+        interval=None
+    )
     assert (result.value, result.reason) == (None, "a or b is undefined")

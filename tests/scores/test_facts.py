@@ -5,15 +5,15 @@ import pytest
 
 from judge.errors import BadInput
 from judge.scores import facts
-from judge.scores.score import Score, Units, scored
+from judge.scores.score import Score, Units, score_values
 from tests.scores.helpers import numbers, points
 
 NAN = float("nan")
 
 
 def judge(eligible: list[float], grounded: list[float], ids: str = "abcd") -> tuple[Score, Score]:
-    who = Units.of(list(ids[: len(eligible)]))
-    return scored("e", who, np.array(eligible)), scored("f", who, np.array(grounded))
+    who = Units.build(list(ids[: len(eligible)]))
+    return score_values("e", who, np.array(eligible)), score_values("f", who, np.array(grounded))
 
 
 def test_the_mean_of_the_judges_means() -> None:

@@ -95,7 +95,7 @@ MARKS = table(
 
 
 def test_judged_citations_that_do_not_exist() -> None:
-    result = points(attribution.judged(WHO, LINES, MARKS))
+    result = points(attribution.score_judged_citations(WHO, LINES, MARKS))
     # Five citations, two support: 2/5. Sentences: s1 and s2 have a citation that supports them, s3 has none: 2/3.
     assert result["judged_attribution_precision_micro"].value == pytest.approx(2 / 5)
     assert result["judged_attribution_precision_micro"].n_units == 5
@@ -207,22 +207,22 @@ def test_token_f1() -> None:
     assert result[:3] == pytest.approx([4 / 7, 2 / 3, 0.0])
     assert pd.isna(result[3])
     table_ = table("unit_id correct f1 status", ("q1", 1, 0.5, "ok"), ("q2", None, None, "refused"))
-    cells = numbers(mirage.adaptability(mirage.aligned(table_, table_, table_)))
+    cells = numbers(mirage.adaptability(mirage.align_conditions(table_, table_, table_)))
     # A refused answer overlaps with nothing.
     assert [cells[f"token_f1_{c}"] for c in mirage.CONDITIONS] == [0.25] * 3
 
 
 def test_a_choice_that_was_not_made_is_wrong() -> None:
     nan = float("nan")
-    who = Units.of(["c1", "c2", "t1", "t2", "t3"])
+    who = Units.build(["c1", "c2", "t1", "t2", "t3"])
     logits = [[0, -9], [0, -9], [0, -9], [nan, nan], [nan, nan]]
     status = raguard.statuses(
         table("status", ("ok",), ("ok",), ("ok",), ("refused",), ("failed",)),
         pd.Series([True, True, True, False, False]).to_numpy(),
     )
-    every = urag.Choices.of(who, "AB", logits, ["A"] * 5, status=status)
+    every = urag.Choices.build(who, "AB", logits, ["A"] * 5, status=status)
     half = pd.Series([True, True, False, False, False]).to_numpy()
-    result = points(urag.scores(every.where(half), every.where(~half), alpha=0.5))
+    result = points(urag.scores(every.restrict(half), every.restrict(~half), alpha=0.5))
     # t1 right, t2 refused: 1/2; t3's call failed. Sets need probabilities: t1 alone.
     assert (result["accuracy"].value, result["accuracy"].n_units) == (0.5, 2)
     assert result["coverage_lac"].n_units == 1
@@ -277,15 +277,15 @@ ONE = {
 SCORES: dict[str, Callable[[pd.DataFrame], list[Score]]] = {
     "garage": lambda a: garage.factuality(a, ONE["sentences"], ONE["sentences"])[:5],
     "deflection": lambda a: garage.deflection(a),
-    "attribution": lambda a: attribution.cited(a)[:6],
-    "judged": lambda a: attribution.judged(a, ONE["sentences"], ONE["citations"])[:6],
+    "attribution": lambda a: attribution.score_citations(a)[:6],
+    "judged": lambda a: attribution.score_judged_citations(a, ONE["sentences"], ONE["citations"])[:6],
     "alce": lambda a: citation_support.alce(a, ONE["sentences"], ONE["citations"])[:3],
     "ragas": lambda a: [faithfulness.ragas(a, ONE["sentences"].replace("no_rad", "neutral"))],
     "trec": lambda a: citation_support.trec(a, ONE["sentences"], ONE["citations"]),
     "nuggets": lambda a: nuggets.trec(a, ONE["nuggets"]),
-    "rag claims": lambda a: rag.of_claims(a, ONE["claims"]),
-    "rag references": lambda a: rag.of_references(a, ONE["references"]),
-    "rag contexts": lambda a: rag.of_contexts(a, ONE["contexts"]),
+    "rag claims": lambda a: rag.score_claims(a, ONE["claims"]),
+    "rag references": lambda a: rag.score_references(a, ONE["references"]),
+    "rag contexts": lambda a: rag.score_contexts(a, ONE["contexts"]),
 }
 
 

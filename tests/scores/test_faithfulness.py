@@ -22,7 +22,7 @@ def claims(**labels: list[str | None]) -> Any:
 def test_ragas_is_the_mean_of_the_answers_shares() -> None:
     # 1/2 and 3/3; a3 has no claim.
     result = faithfulness.ragas(ANSWERS, claims(a1=["supported", "contradiction"], a2=["Entailment"] * 3))
-    measure = result.measured(interval=None)
+    measure = result.measure_score(interval=None)
     assert (measure.value, measure.n_units) == (0.75, 2)
     assert result.missing == {"no claim": 1}
 
@@ -31,7 +31,7 @@ def test_claims_that_were_not_labelled_or_not_judged() -> None:
     answers = ANSWERS.assign(n_claims=[2, 2, 0])
     result = faithfulness.ragas(answers, claims(a1=["supported", None], a2=["supported"]))
     assert result.missing == {"no claim": 1, "not judged": 2}
-    assert result.measured(interval=None).value is None
+    assert result.measure_score(interval=None).value is None
 
 
 def test_factscore() -> None:

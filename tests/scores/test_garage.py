@@ -126,7 +126,7 @@ def test_sentences_that_were_not_judged_are_missed() -> None:
 def test_n_sentences_below_the_number_of_rows_is_ignored() -> None:
     answers = ANSWERS.assign(n_sentences=[None, 1, 1, 1, 1, 1])
     result = garage.factuality(answers, FULL)[1]
-    assert (result.missing, result.measured(interval=None).value) == ({}, 0.75)
+    assert (result.missing, result.measure_score(interval=None).value) == ({}, 0.75)
 
 
 def test_sentence_rates() -> None:

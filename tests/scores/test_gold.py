@@ -30,7 +30,7 @@ def run(judge: Judge, tmp_path: Path) -> Callable[..., dict[str, FieldResult]]:
         judge("run", *words, "-m", "scripted/file", "--option", f"script={message}", code=code)
         with Store.open(tmp_path / "study.db") as store:
             result = export.find_run(store, "last")
-            task = export.stored_task(store, result["task"])
+            task = export.read_stored_task(store, result["task"])
             return {r.field: r for r in compare(store, task, result["run_id"])}
 
     return run

@@ -114,10 +114,10 @@ def _urag(t: Table) -> list[Score]:
     answers = t["answers"]
     # The logits follow the unit, whatever it is called and wherever it stands.
     logits = np.log(answers[["p"]].to_numpy() * [1.0, 0, 0] + [[0.01, 0.3, 0.3]])
-    who = Units.of(answers["unit_id"], answers["question_id"])
-    every = urag.Choices.of(who, "ABC", logits, list(answers["gold"].map({"true": "A", "false": "B"})))
+    who = Units.build(answers["unit_id"], answers["question_id"])
+    every = urag.Choices.build(who, "ABC", logits, list(answers["gold"].map({"true": "A", "false": "B"})))
     half = answers["first_half"].to_numpy()
-    return urag.scores(every.where(half), every.where(~half))
+    return urag.scores(every.restrict(half), every.restrict(~half))
 
 
 ANSWERS["p"] = RNG.random(N)
@@ -129,12 +129,12 @@ SUITES: dict[str, Callable[[Table], list[Score]]] = {
         *garage.deflection(t["answers"]),
         *garage.sentence_rates(t["answers"], t["sentences"]),
     ],
-    "attribution": lambda t: attribution.judged(t["answers"], t["sentences"], t["citations"]),
+    "attribution": lambda t: attribution.score_judged_citations(t["answers"], t["sentences"], t["citations"]),
     "raguard": lambda t: raguard.scores(t["answers"].drop(columns="question_id")),
     "misleading": lambda t: raguard.misleading(
         2, t["claims"], t["passages"].assign(document_id=t["passages"]["passage_id"]), t["passages"]
     ),
-    "retrieval": lambda t: retrieval.at(
+    "retrieval": lambda t: retrieval.score_at(
         3, t["claims"].rename(columns={"item_id": "unit_id"}), t["passages"], t["passages"]
     ),
     "confirmation": lambda t: confirmation.retrieval_bias(t["pairs"], t["stances"], "retrieve"),
@@ -144,8 +144,8 @@ SUITES: dict[str, Callable[[Table], list[Score]]] = {
         faithfulness.ragas(t["answers"], t["sentences"].replace({"label": {"no_rad": "neutral"}})),
     ],
     "rag": lambda t: [
-        *rag.of_claims(t["answers"], t["sentences"]),
-        *rag.of_references(t["answers"], t["sentences"]),
+        *rag.score_claims(t["answers"], t["sentences"]),
+        *rag.score_references(t["answers"], t["sentences"]),
     ],
     "citation support": lambda t: [
         *citation_support.alce(t["answers"], t["sentences"], t["citations"]),
@@ -170,7 +170,7 @@ def shuffled(t: Table) -> Table:
 @pytest.mark.parametrize("suite", SUITES)
 def test_nothing_changes(suite: str, change: Callable[[Table], Table]) -> None:
     for before, after in zip(SUITES[suite](TABLES), SUITES[suite](change(TABLES)), strict=True):
-        first, second = before.measured(replicates=200), after.measured(replicates=200)
+        first, second = before.measure_score(replicates=200), after.measure_score(replicates=200)
         assert (first.measure, first.n_units, first.n_clusters) == (
             second.measure,
             second.n_units,
@@ -184,6 +184,6 @@ def test_nothing_changes(suite: str, change: Callable[[Table], Table]) -> None:
 @pytest.mark.parametrize("suite", SUITES)
 def test_the_interval_holds_the_value(suite: str) -> None:
     for score in SUITES[suite](TABLES):
-        result = score.measured(replicates=200)
+        result = score.measure_score(replicates=200)
         assert result.value is not None and result.low is not None and result.high is not None
         assert result.low <= result.value <= result.high, result

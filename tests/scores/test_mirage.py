@@ -62,12 +62,12 @@ def test_conditions_are_aligned_by_id() -> None:
     base = table("unit_id question_id correct", ("a", "qa", 1), ("b", "qb", 0))
     oracle = table("unit_id question_id correct status", ("b", "qb", 1, "ok"), ("a", "qa", None, "refused"))
     mixed = table("unit_id question_id correct", ("c", "qc", 1), ("b", "qb", 1))
-    result = mirage.aligned(base, oracle, mixed).set_index("unit_id")
+    result = mirage.align_conditions(base, oracle, mixed).set_index("unit_id")
     assert result.loc["b", ["base", "oracle", "mixed"]].tolist() == [0, 1, 1]
     assert result.loc["a", "oracle_status"] == "refused"
     assert result.loc["c", ["question_id", "base_status"]].tolist() == ["qc", "not judged"]
     scores = mirage.adaptability(result.reset_index(), "retrieved:5")
-    assert scores[1].measured(interval=None).value == 1.0
+    assert scores[1].measure_score(interval=None).value == 1.0
     # a: refused in one condition and absent from another, of which the worse is named; c: absent from two.
     assert scores[1].missing == {"not judged": 2}
 

@@ -40,7 +40,7 @@ def scores(topics: list[Topic], missing: tuple[int, ...] = ()) -> dict[str, Scor
 
 
 def means(topics: list[Topic], missing: tuple[int, ...] = ()) -> dict[str, float | None]:
-    return {name: score.measured(interval=None).value for name, score in scores(topics, missing).items()}
+    return {name: score.measure_score(interval=None).value for name, score in scores(topics, missing).items()}
 
 
 A: Topic = [(V, S), (V, P), (O, S), (O, N)]

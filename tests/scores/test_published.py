@@ -2,21 +2,21 @@
 
 import pytest
 
-from judge.scores.published import all_published, published
+from judge.scores.published import read_all_published, read_published
 
 
 def values(paper: str, system: str, setting: str = "") -> dict[str, float]:
-    return {p.measure: p.value for p in published(paper) if p.system == system and setting in p.setting}
+    return {p.measure: p.value for p in read_published(paper) if p.system == system and setting in p.setting}
 
 
 def test_shares_are_fractions_and_say_where_they_come_from() -> None:
-    for number in all_published():
+    for number in read_all_published():
         assert 0 < number.value < 1
         assert number.setting and number.by and number.where
 
 
 def test_garage() -> None:
-    systems = {p.system for p in published("garage")}
+    systems = {p.system for p in read_published("garage")}
     assert len(systems) == 7
     for system in systems:
         result = values("garage", system)
@@ -30,7 +30,7 @@ def test_garage() -> None:
 
 
 def test_raguard_every_model_is_worse_with_misleading_documents() -> None:
-    for system in {p.system for p in published("raguard") if p.measure == "accuracy_zero"}:
+    for system in {p.system for p in read_published("raguard") if p.measure == "accuracy_zero"}:
         result = values("raguard", system)
         assert result["accuracy_misleading"] < result["accuracy_oracle"] < result["accuracy_zero"]
         assert len(result) == 5

@@ -26,7 +26,7 @@ ANSWERS = table(
 
 
 def test_accuracies() -> None:
-    result = {name: s.accuracy.measured(interval=None) for name, s in raguard.settings(ANSWERS).items()}
+    result = {name: s.accuracy.measure_score(interval=None) for name, s in raguard.settings(ANSWERS).items()}
     # zero 3/4. top 1: only c1 of four: "maybe" and the unreadable reply are wrong. oracle 2/4.
     # Misleading only: o1 and o4, both wrong.
     assert {name: m.value for name, m in result.items()} == {
@@ -41,7 +41,7 @@ def test_accuracies() -> None:
 
 def test_a_failed_call_is_not_an_answer() -> None:
     answers = ANSWERS.assign(status=ANSWERS["status"].replace("unparsed", "failed"))
-    result = raguard.settings(answers)["rag_1"].accuracy.measured(interval=None)
+    result = raguard.settings(answers)["rag_1"].accuracy.measure_score(interval=None)
     assert (result.value, result.n_units, result.coverage) == (pytest.approx(1 / 3), 3, 0.75)
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from judge.scores import faithfulness, raguard
-from judge.scores.score import by_stratum
+from judge.scores.score import split_by_stratum
 from tests.real import require
 from tests.scores.helpers import numbers, points
 
@@ -33,7 +33,7 @@ def test_refcheckers_human_labels() -> None:
         "Contradiction": 935,
     }
     score = faithfulness.ragas(answers, claims)
-    result = score.measured()
+    result = score.measure_score()
     # 195 of the 2,100 answers have no claim; seven systems answered each of 300 questions.
     assert (result.n_units, score.missing, result.n_clusters) == (1905, {"no claim": 195}, 300)
     # Worked out answer by answer, without a table.
@@ -44,7 +44,7 @@ def test_refcheckers_human_labels() -> None:
     assert result.low is not None and result.high is not None
     assert result.low < sum(shares) / 1905 < result.high
     # Without any context fewer claims hold than with the right one, and noise lies between.
-    strata = by_stratum([score], {f"{r['setting']}{r['id']}": r["setting"] for r in rows})
+    strata = split_by_stratum([score], {f"{r['setting']}{r['id']}": r["setting"] for r in rows})
     value: dict[str, Any] = {name: numbers(s)["ragas_faithfulness"] for name, s in strata.items()}
     assert value["zero_context"] < value["noisy_context"] < value["accurate_context"]
 

@@ -34,7 +34,7 @@ def test_at_two() -> None:
     # q1: b among a, b: P 1/2, R 1/2 (z is missed), F1 1/2. q2: d, and nothing at rank 2: P 1/2, R 1, F1 2/3.
     # q1 DCG 1/log2(3); best order of all judged: two relevant, 1 + 1/log2(3); of the retrieved: 1.
     gain = 1 / log2(3)
-    assert numbers(retrieval.at(2, QUERIES, RANKINGS, RELEVANCE)) == {
+    assert numbers(retrieval.score_at(2, QUERIES, RANKINGS, RELEVANCE)) == {
         "precision@2": 0.5,
         "recall@2": 0.75,
         "f1@2": pytest.approx((1 / 2 + 2 / 3) / 2),
@@ -48,7 +48,7 @@ def test_measures_by_the_names_of_ir_measures() -> None:
     # AP@1 and RR@1: 0 for q1. R@1000: 1 of 2, and 1. nDCG without a depth: q1 has 1/log2(3) of 1 + 1/log2(3).
     gain = 1 / log2(3)
     names = ["AP", "AP@1", "RR", "RR@1", "R@1000", "P@2", "nDCG", "nDCG@1"]
-    assert numbers(retrieval.by_name(names, QUERIES, RANKINGS, RELEVANCE)) == pytest.approx(
+    assert numbers(retrieval.score_by_name(names, QUERIES, RANKINGS, RELEVANCE)) == pytest.approx(
         {
             "AP": (1 / 4 + 1) / 2,
             "AP@1": 1 / 2,
@@ -65,23 +65,23 @@ def test_measures_by_the_names_of_ir_measures() -> None:
         [RELEVANCE[RELEVANCE["item_id"] == "q2"], table("item_id passage_id grade", ("q1", "a", 0))]
     )
     result = {
-        s.measure: s.measured(interval=None)
-        for s in retrieval.by_name(["AP", "P@1"], QUERIES, RANKINGS, nothing)
+        s.measure: s.measure_score(interval=None)
+        for s in retrieval.score_by_name(["AP", "P@1"], QUERIES, RANKINGS, nothing)
     }
     assert (result["AP"].value, result["AP"].n_units, result["P@1"].value) == (1.0, 1, 0.5)
     alone = RELEVANCE[RELEVANCE["item_id"] == "q2"]
-    [found_alone] = retrieval.by_name(["P@1"], QUERIES, RANKINGS, alone)
-    assert found_alone.measured(interval=None).n_units == 1
+    [found_alone] = retrieval.score_by_name(["P@1"], QUERIES, RANKINGS, alone)
+    assert found_alone.measure_score(interval=None).n_units == 1
 
 
 @pytest.mark.parametrize("name", ["ndcg@10", "P", "R", "nDCG@0", "nDCG@", "AP@1.5", "Success@5", ""])
 def test_an_unknown_measure_lists_the_available_measures(name: str) -> None:
     with pytest.raises(UsageError, match="available: nDCG@10, P@10"):
-        retrieval.by_name([name], QUERIES, RANKINGS, RELEVANCE)
+        retrieval.score_by_name([name], QUERIES, RANKINGS, RELEVANCE)
 
 
 def test_k_beyond_what_was_retrieved() -> None:
-    result = numbers(retrieval.at(5, QUERIES, RANKINGS, RELEVANCE))
+    result = numbers(retrieval.score_at(5, QUERIES, RANKINGS, RELEVANCE))
     # Precision divides by k all the same: (1/5 + 1/5) / 2.
     assert (result["precision@5"], result["recall@5"]) == (pytest.approx(0.2), 0.75)
 
@@ -89,17 +89,19 @@ def test_k_beyond_what_was_retrieved() -> None:
 def test_the_retrieved_ideal_sees_below_k() -> None:
     # b, the only relevant passage retrieved, is at rank 2: at k = 1 the best order would have had it first.
     ranking = RANKINGS[RANKINGS["item_id"] == "q1"]
-    result = numbers(retrieval.at(1, QUERIES[:1], ranking, RELEVANCE))
+    result = numbers(retrieval.score_at(1, QUERIES[:1], ranking, RELEVANCE))
     assert result["ndcg_retrieved@1"] == 0.0
     # With the two swapped the retrieved list is in its best order, although z is still missed.
     swapped = ranking.assign(rank=ranking["rank"].map({1: 2, 2: 1, 3: 3}))
-    assert numbers(retrieval.at(3, QUERIES[:1], swapped, RELEVANCE))["ndcg_retrieved@3"] == pytest.approx(1.0)
+    assert numbers(retrieval.score_at(3, QUERIES[:1], swapped, RELEVANCE))[
+        "ndcg_retrieved@3"
+    ] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("name", ["nDCG(rel=2)@10", "nDCG(rel=1)", "nDCG(rel=3)@5"])
 def test_ndcg_has_no_threshold_of_relevance(name: str) -> None:
     with pytest.raises(UsageError, match="nDCG") as error:
-        retrieval.by_name(["AP", name], QUERIES, RANKINGS, RELEVANCE)
+        retrieval.score_by_name(["AP", name], QUERIES, RANKINGS, RELEVANCE)
     assert name in str(error.value) and "rel" in str(error.value) and "gain" in str(error.value)
 
 
@@ -107,17 +109,17 @@ def test_graded_relevance() -> None:
     queries, ranked = table("unit_id", ("q",)), table("item_id rank passage_id", ("q", 1, "x"), ("q", 2, "y"))
     grades = table("item_id passage_id grade", ("q", "x", 1), ("q", "y", 2))
     # (1 + 2/log2(3)) / (2 + 1/log2(3)).
-    result = numbers(retrieval.at(2, queries, ranked, grades))
+    result = numbers(retrieval.score_at(2, queries, ranked, grades))
     assert result["ndcg@2"] == pytest.approx((1 + 2 / log2(3)) / (2 + 1 / log2(3)))
     # A gain is a grade, whatever is relevant: without y nothing is, and x stands first.
-    none = numbers(retrieval.by_name(["nDCG@2", "R(rel=2)@2"], queries, ranked, grades[:1]))
+    none = numbers(retrieval.score_by_name(["nDCG@2", "R(rel=2)@2"], queries, ranked, grades[:1]))
     assert none == {"nDCG@2": 1.0, "R(rel=2)@2": None}
 
 
 def test_nothing_relevant_and_nothing_retrieved() -> None:
     queries = table("unit_id", ("q1",), ("q2",), ("q3",))
     relevance = RELEVANCE[RELEVANCE["item_id"] == "q1"]
-    result = points(retrieval.at(2, queries, RANKINGS, relevance))
+    result = points(retrieval.score_at(2, queries, RANKINGS, relevance))
     # q2 has no judged passage and q3 no ranking: no value at all, precision included.
     assert (result["precision@2"].value, result["precision@2"].n_units) == (0.5, 1)
     assert (result["recall@2"].value, result["recall@2"].n_units) == (0.5, 1)
@@ -128,8 +130,8 @@ def test_a_missing_ranking_does_not_raise_a_mean() -> None:
     # q2 is not in the run: ir_measures and trec_eval -c say 0 there, so the mean is half of that of q1.
     only = RANKINGS[RANKINGS["item_id"] == "q1"]
     for result in (
-        retrieval.by_name(["P@2"], QUERIES, only, RELEVANCE),
-        retrieval.at(2, QUERIES, only, RELEVANCE, as_trec=True)[:1],
+        retrieval.score_by_name(["P@2"], QUERIES, only, RELEVANCE),
+        retrieval.score_at(2, QUERIES, only, RELEVANCE, as_trec=True)[:1],
     ):
         (precision,) = points(result).values()
         assert (precision.value, precision.n_units) == (0.25, 2)
@@ -138,10 +140,10 @@ def test_a_missing_ranking_does_not_raise_a_mean() -> None:
 
 def test_unjudged_passages_are_counted() -> None:
     relevance = RELEVANCE.assign(grade=[0, 1, None, 1, 1])
-    result = points(retrieval.at(3, QUERIES, RANKINGS, relevance))["precision@3"]
+    result = points(retrieval.score_at(3, QUERIES, RANKINGS, relevance))["precision@3"]
     assert result.notes[0] == "1 of 4 retrieved passages are unjudged and count as not relevant"
     # It stands third.
-    assert points(retrieval.at(2, QUERIES, RANKINGS, relevance))["precision@2"].notes == ()
+    assert points(retrieval.score_at(2, QUERIES, RANKINGS, relevance))["precision@2"].notes == ()
 
 
 @pytest.mark.parametrize(
@@ -156,17 +158,17 @@ def test_unjudged_passages_are_counted() -> None:
 )
 def test_bad_rankings(rankings: pd.DataFrame, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        retrieval.at(2, QUERIES, rankings, RELEVANCE)
+        retrieval.score_at(2, QUERIES, rankings, RELEVANCE)
 
 
 def test_two_grades_of_one_passage_are_an_error() -> None:
     with pytest.raises(BadInput, match="'q1' has two grades for passage 'a'"):
-        retrieval.at(2, QUERIES, RANKINGS, pd.concat([RELEVANCE, RELEVANCE]))
+        retrieval.score_at(2, QUERIES, RANKINGS, pd.concat([RELEVANCE, RELEVANCE]))
 
 
 def test_k_must_be_positive() -> None:
     with pytest.raises(BadInput, match="at least 1"):
-        retrieval.at(0, QUERIES, RANKINGS, RELEVANCE)
+        retrieval.score_at(0, QUERIES, RANKINGS, RELEVANCE)
 
 
 @settings(max_examples=25)
@@ -175,7 +177,7 @@ def test_against_the_formulas(grades: list[int], k: int, missed: int) -> None:
     queries = table("unit_id", ("q",))
     ranked = table("item_id rank passage_id", *(("q", i + 1, f"p{i}") for i in range(len(grades))))
     judged = [("q", f"p{i}", g) for i, g in enumerate(grades)] + [("q", f"m{i}", 1) for i in range(missed)]
-    result = numbers(retrieval.at(k, queries, ranked, table("item_id passage_id grade", *judged)))
+    result = numbers(retrieval.score_at(k, queries, ranked, table("item_id passage_id grade", *judged)))
 
     def dcg(values: list[int]) -> float:
         return sum(g / log2(i + 2) for i, g in enumerate(values[:k]))

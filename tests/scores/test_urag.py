@@ -21,14 +21,16 @@ def choices(
 ) -> urag.Choices:
     with np.errstate(divide="ignore"):
         logs = np.log(np.array(probabilities))
-    who = Units.of([f"{prefix}{i}" for i in range(len(probabilities))])
-    return urag.Choices.of(who, "ABC"[: logs.shape[1]], logs, list(correct), available)
+    who = Units.build([f"{prefix}{i}" for i in range(len(probabilities))])
+    return urag.Choices.build(who, "ABC"[: logs.shape[1]], logs, list(correct), available)
 
 
 def test_softmax_over_the_available_options() -> None:
-    who = Units.of(["q1", "q2", "q3"])
+    who = Units.build(["q1", "q2", "q3"])
     logs = [[log(2), log(6), -50.0], [log(1), log(3), 9.0], [0.0, NAN, 0.0]]
-    result = urag.Choices.of(who, "ABC", logs, ["A", "B", "A"], [[True] * 3, [True, True, False], [True] * 3])
+    result = urag.Choices.build(
+        who, "ABC", logs, ["A", "B", "A"], [[True] * 3, [True, True, False], [True] * 3]
+    )
     # q1: 2 : 6 : nothing. q2: the third is not an option, whatever its value. q3: one option is not known.
     assert result.probabilities[0] == pytest.approx([0.25, 0.75, 0])
     assert result.probabilities[1].tolist() == [0.25, 0.75, 0]
@@ -157,7 +159,7 @@ def test_halves_split_questions() -> None:
             "no calibration question",
         ),
         (lambda: urag.sets(CALIBRATION, choices([[0.5, 0.3, 0.2]], "A", "t")), "same option letters"),
-        (lambda: urag.Choices.of(Units.of(["a"]), "AB", [[0.0]], ["A"]), "the shape is"),
+        (lambda: urag.Choices.build(Units.build(["a"]), "AB", [[0.0]], ["A"]), "the shape is"),
     ],
 )
 def test_bad_choices(make: Any, message: str) -> None:
@@ -197,8 +199,8 @@ def test_distractors_by_iteration() -> None:
 def test_coverage_is_kept_on_the_calibration_questions_themselves(rows: list[list[float]], seed: int) -> None:
     """At least ceil((n + 1)(1 - alpha)) of the n scores lie at or below the threshold: exact sets cover that many."""
     letters = np.random.default_rng(seed).choice(list("ABC"), len(rows)).tolist()
-    half = urag.Choices.of(Units.of([f"c{i}" for i in range(len(rows))]), "ABC", rows, letters)
-    again = urag.Choices.of(Units.of([f"t{i}" for i in range(len(rows))]), "ABC", rows, letters)
+    half = urag.Choices.build(Units.build([f"c{i}" for i in range(len(rows))]), "ABC", rows, letters)
+    again = urag.Choices.build(Units.build([f"t{i}" for i in range(len(rows))]), "ABC", rows, letters)
     result = points(urag.scores(half, again, alpha=0.2))
     least = min(int(np.ceil((len(rows) + 1) * 0.8)), len(rows)) / len(rows)
     for name in ("coverage_lac", "coverage_aps"):
@@ -209,9 +211,9 @@ def test_coverage_is_kept_on_the_calibration_questions_themselves(rows: list[lis
 def test_thresholds_label_by_label() -> None:
     # A is common and sure (0.9), B is rare and not (0.3 where B is true). LAC of the true option: 0.1 nine times, 0.7.
     rows = [[0.9, 0.1]] * 9 + [[0.7, 0.3]]
-    units = Units.of([f"c{n}" for n in range(10)], [f"c{n}" for n in range(10)])
-    cal = urag.Choices.of(units, ("A", "B"), np.log(rows), ["A"] * 9 + ["B"])
-    test = urag.Choices.of(Units.of(["t"], ["t"]), ("A", "B"), np.log([[0.6, 0.4]]), ["B"])
+    units = Units.build([f"c{n}" for n in range(10)], [f"c{n}" for n in range(10)])
+    cal = urag.Choices.build(units, ("A", "B"), np.log(rows), ["A"] * 9 + ["B"])
+    test = urag.Choices.build(Units.build(["t"], ["t"]), ("A", "B"), np.log([[0.6, 0.4]]), ["B"])
     # For all: the 6th of 10 (ceil(11 * 0.5)) is 0.1, and neither 0.4 nor 0.6 is below. A: the 5th of 9, 0.1; B: the 1st of
     # 1, 0.7, so that B (0.6) is in the set.
     assert urag.sets(cal, test, alpha=0.5).lac.tolist() == [[False, False]]
@@ -226,8 +228,8 @@ def test_notes_distinguish_units_and_questions() -> None:
         with np.errstate(divide="ignore"):
             logs = np.log(np.array(rows))
         names = [f"{prefix}{i}" for i in range(len(rows))]
-        who = Units.of(names, [f"{prefix}q{i // 2}" for i in range(len(rows))])
-        return urag.Choices.of(who, "AB", logs, ["A"] * len(rows))
+        who = Units.build(names, [f"{prefix}q{i // 2}" for i in range(len(rows))])
+        return urag.Choices.build(who, "AB", logs, ["A"] * len(rows))
 
     calibration = two_each([[0.9, 0.1]] * 9 + [[NAN, 1]], "c")
     result = points(urag.scores(calibration, two_each([[0.7, 0.3]] * 4, "t"), alpha=0.5))["coverage"]

@@ -43,7 +43,7 @@ def test_a_later_question_with_the_words_of_a_sealed_one_is_sealed(db: Path, tmp
     judge("items", "import", "jsonl", data, "-d", db)
     assert part(db, "test") == before | {"more:copy", mixed}
     with Store.open(db) as store:
-        result = split.required(store, load_task("stance"))
+        result = split.require_split(store, load_task("stance"))
         assert result.parts["more:taught"] == "learn" and "more:new" not in result.parts
     judge("run", "stance", "-m", "scripted/first", "-d", db)
     agreed = checked(annotate("agreement", "-d", db, "--judge", "last", "--json").stdout)

@@ -16,7 +16,7 @@ from annotate.report.subject import load
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import UsageError
-from judge.labels.split import find, required
+from judge.labels.split import find, require_split
 from judge.prompts import load_task
 from judge.store import Store, splits
 from tests.annotate.agreement_helpers import annotate, document, judge
@@ -79,11 +79,11 @@ def test_the_test_is_sealed_until_a_look_is_logged(tmp_path: Path) -> None:
     with Store.open(db) as store:
         task = load_task("stance")
         with pytest.raises(UsageError, match="judge split stance"):
-            required(store, task)
+            require_split(store, task)
         assert find(store, task) is None
     shown(db)
     with Store.open(db) as store:
-        split = required(store, task)
+        split = require_split(store, task)
         with pytest.raises(UsageError, match="sealed"):
             split.units("test")
         first, second = (split.open("improve", [], "gold") for _ in range(2))
@@ -142,7 +142,7 @@ def test_a_later_version_of_the_task_has_the_same_split(tmp_path: Path) -> None:
     with Store.open(db) as store:
         task = load_task("stance")
         later = type(task)(task.task_id, 2, task.spec, task.constant, task.unit, task.text, task.path)
-        assert required(store, later).parts == required(store, task).parts
+        assert require_split(store, later).parts == require_split(store, task).parts
 
 
 def test_too_few_questions_and_no_labels_are_refused(tmp_path: Path) -> None:
@@ -335,7 +335,7 @@ def test_a_look_at_a_sealed_test_has_one_verdict_while_labels_come_in(tmp_path: 
         task = load_task("stance")
         new_batch(store, task, BatchPlan("one", ("ann", "bob"), 50, judges=[first]))
         label(store, "one", 0, 45)
-        required(store, task).open("compare", [run], "majority")
+        require_split(store, task).open("compare", [run], "majority")
 
         def sentence() -> str:
             return rule(store, load(store, ReportOptions(runs=[run])))[0][0].sentence

@@ -7,7 +7,7 @@ from scipy import stats
 
 from judge.errors import BadInput
 from judge.stats import METRICS, Ratings, mean, measures
-from judge.stats.bootstrap import How, IntervalSettings, bootstrap, resample
+from judge.stats.bootstrap import IntervalOptions, IntervalSettings, bootstrap, resample
 from judge.stats.metrics import estimate
 from judge.stats.patterns import Tally, canonical, collapse, tally_units
 
@@ -174,9 +174,9 @@ def test_a_higher_confidence_gives_a_wider_interval() -> None:
         ({"seed": -1}, "at least 0, not -1"),
     ],
 )
-def test_settings_out_of_range_are_refused(how: How, message: str) -> None:
+def test_settings_out_of_range_are_refused(options: IntervalOptions, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        measures(table(), **how)
+        measures(table(), **options)
 
 
 def test_unknown_names_are_refused() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from judge.errors import BadInput
-from judge.stats.conformal import few_questions, members, nonconformity, threshold, thresholds
+from judge.stats.conformal import members, nonconformity, note_few_questions, threshold, thresholds
 
 
 def label_sets(
@@ -161,8 +161,8 @@ def test_sets_calibrated_by_label_cover_every_label() -> None:
     assert single.of_label[3] == pytest.approx(0.9, abs=0.07)
     assert len(set(single.thresholds)) == 4 and single.threshold == max(single.thresholds)
     assert (
-        few_questions(np.arange(2000), codes[cal])
-        == few_questions(np.arange(2000), codes[cal], range(4))
+        note_few_questions(np.arange(2000), codes[cal])
+        == note_few_questions(np.arange(2000), codes[cal], range(4))
         == ()
     )
 
@@ -170,8 +170,8 @@ def test_sets_calibrated_by_label_cover_every_label() -> None:
 def test_few_calibration_questions_give_a_note() -> None:
     codes = halves(30)[1]
     # n = 30, k = ceil(31 .9) = 28: Beta(28, 3). At .805 it is P(Bin(30, .805) >= 28) = .0015 + .0108 + .0381 = .050.
-    (note,) = few_questions(np.arange(30), codes)
+    (note,) = note_few_questions(np.arange(30), codes)
     assert note.startswith("only 30 calibration questions: the coverage of such sets is between 80% and 97%")
     # Six questions of five units are six: thirty units give a threshold (the 28th), six questions promise nothing.
-    (few,) = few_questions(np.arange(30) // 5, codes)
+    (few,) = note_few_questions(np.arange(30) // 5, codes)
     assert few == "only 6 calibration questions: too few to state the coverage of such sets"

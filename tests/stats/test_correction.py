@@ -6,7 +6,7 @@ from scipy import stats
 
 from judge.errors import BadInput
 from judge.notes import Note, code_of
-from judge.stats import corrected_mean
+from judge.stats import correct_mean
 from judge.stats.prevalence import rogan_gladen
 
 
@@ -32,7 +32,7 @@ def test_the_estimate_equals_that_of_the_authors_package(
     lam: float | None, value: float, half: float, used: float
 ) -> None:
     f, y = sample()
-    result = corrected_mean(f, y, lam=lam)
+    result = correct_mean(f, y, lam=lam)
     assert result.lam == pytest.approx(used, abs=1e-12)
     assert result.ppi.value == pytest.approx(value, abs=1e-8)
     # The package divides by n and takes normal quantiles; ours are g / (g - 1) and t(39).
@@ -42,7 +42,7 @@ def test_the_estimate_equals_that_of_the_authors_package(
 
 def test_judge_only_human_only_and_ppi() -> None:
     f, y = sample()
-    result = corrected_mean(f, y)
+    result = correct_mean(f, y)
     assert result.judge_only.value == pytest.approx(f.mean())
     assert result.human_only.value == pytest.approx(np.nanmean(y))
     # With units of their own the human interval is Student's.
@@ -61,7 +61,7 @@ def test_judge_only_human_only_and_ppi() -> None:
     ],
 )
 def test_it_falls_back_to_human_only(change: object, note: str) -> None:
-    result = corrected_mean(*change(*sample()))  # type: ignore[operator]
+    result = correct_mean(*change(*sample()))  # type: ignore[operator]
     assert result.lam == 0.0
     assert result.ppi.notes == (note,)
     assert result.ppi.value == pytest.approx(result.human_only.value)
@@ -70,8 +70,8 @@ def test_it_falls_back_to_human_only(change: object, note: str) -> None:
 
 def test_copies_of_units_in_a_question_add_nothing() -> None:
     f, y = sample()
-    once = corrected_mean(f, y, lam=0.5)
-    copied = corrected_mean(np.repeat(f, 6), np.repeat(y, 6), clusters=np.arange(440).repeat(6), lam=0.5)
+    once = correct_mean(f, y, lam=0.5)
+    copied = correct_mean(np.repeat(f, 6), np.repeat(y, 6), clusters=np.arange(440).repeat(6), lam=0.5)
     for name in ("judge_only", "human_only", "ppi"):
         first, second = getattr(once, name), getattr(copied, name)
         assert (second.value, second.low, second.high) == pytest.approx((first.value, first.low, first.high))
@@ -88,7 +88,7 @@ def test_intervals_cover(clustered: bool) -> None:
         y = shared + rng.normal(size=240)
         f = 0.8 * y + rng.normal(scale=0.5, size=240) + 0.5
         y[60:] = np.nan
-        result = corrected_mean(f, y, clusters=np.arange(240) // 4)
+        result = correct_mean(f, y, clusters=np.arange(240) // 4)
         for name in hits:
             measure = getattr(result, name)
             hits[name] += measure.low <= 0.0 <= measure.high
@@ -100,12 +100,12 @@ def test_intervals_cover(clustered: bool) -> None:
 
 def test_one_labelled_question_is_not_enough() -> None:
     f, y = sample(8, 80)
-    result = corrected_mean(f, y, clusters=np.arange(88) // 8)
+    result = correct_mean(f, y, clusters=np.arange(88) // 8)
     assert result.ppi.value is None
     assert result.ppi.reason == "fewer than two questions or units have a human label"
     assert result.human_only.value is not None
     assert result.human_only.low is None
-    nobody = corrected_mean(f, np.full(88, np.nan))
+    nobody = correct_mean(f, np.full(88, np.nan))
     assert nobody.human_only.reason == "no unit has a value"
     assert nobody.lam is None
 
@@ -113,19 +113,19 @@ def test_one_labelled_question_is_not_enough() -> None:
 def test_bad_arrays_are_refused() -> None:
     f, y = sample()
     with pytest.raises(BadInput, match="440 judge values, but 40 human values"):
-        corrected_mean(f, y[:40])
+        correct_mean(f, y[:40])
     with pytest.raises(BadInput, match="lambda must be from 0 to 1"):
-        corrected_mean(f, y, lam=1.5)
+        correct_mean(f, y, lam=1.5)
     with pytest.raises(BadInput, match="must be finite"):
-        corrected_mean(np.full(440, np.inf), y)
+        correct_mean(np.full(440, np.inf), y)
     with pytest.raises(BadInput, match="must be numbers"):
-        corrected_mean(["yes"] * 440, y)
+        correct_mean(["yes"] * 440, y)
 
 
 def test_weights_by_hand() -> None:
     nan = np.nan
     f, y = [1, 1, 0, 0, 1, 0], [1, 0, 0, nan, nan, nan]
-    result = corrected_mean(f, y, weights=[1, 1, 4, nan, nan, nan], lam=0.5)
+    result = correct_mean(f, y, weights=[1, 1, 4, nan, nan, nan], lam=0.5)
     # People: (1 + 0 + 4 x 0) / 6. The judge on these: (1 + 1 + 0) / 6, everywhere 3/6. Six units judged, three of
     # them without a label: 1/6 + 0.5 x 6/3 x (1/2 - 1/3).
     assert result.human_only.value == pytest.approx(1 / 6)
@@ -138,7 +138,7 @@ def test_weights_by_hand() -> None:
 
 def test_equal_weights_have_no_effect() -> None:
     f, y = sample()
-    plain, weighted = corrected_mean(f, y), corrected_mean(f, y, weights=np.full(440, 11.0))
+    plain, weighted = correct_mean(f, y), correct_mean(f, y, weights=np.full(440, 11.0))
     assert weighted.lam == pytest.approx(plain.lam)
     assert weighted.ppi.value == pytest.approx(plain.ppi.value)
     assert weighted.human_only.low == pytest.approx(plain.human_only.low)
@@ -159,8 +159,8 @@ def test_a_sample_with_equal_strata_needs_weights() -> None:
             there = np.flatnonzero(f == label)
             drawn = rng.choice(there, 60, replace=False)
             y[drawn], weights[drawn] = truth[drawn], len(there) / 60
-        result = corrected_mean(f, y, weights=weights, bounds=(0, 1))
-        values["plain"].append(corrected_mean(f, y).human_only.value or 0)
+        result = correct_mean(f, y, weights=weights, bounds=(0, 1))
+        values["plain"].append(correct_mean(f, y).human_only.value or 0)
         for name, measure in (("human", result.human_only), ("ppi", result.ppi)):
             assert measure.value is not None and measure.low is not None and measure.high is not None
             values[name].append(measure.value)
@@ -176,16 +176,16 @@ def test_a_share_stays_in_its_bounds_and_has_the_exact_bound() -> None:
     f = np.array([0.0, 1.0] * 10)
     y = np.full(20, np.nan)
     y[:12] = 0.0
-    result = corrected_mean(f, y, bounds=(0, 1)).human_only
+    result = correct_mean(f, y, bounds=(0, 1)).human_only
     # None in twelve: the exact bound is the share that shows none in twelve once in forty times.
     assert (result.value, result.low) == (0.0, 0.0)
     assert result.high == pytest.approx(1 - 0.025 ** (1 / 12))
     assert "all_same" in map(code_of, result.notes)
-    without = corrected_mean(f, y).human_only
+    without = correct_mean(f, y).human_only
     assert (without.low, without.high) == (None, None)
     assert "no interval: all values are the same" in without.notes
     y[:12] = [0] * 11 + [1]
-    wide = corrected_mean(f, y, bounds=(0, 1)).human_only
+    wide = correct_mean(f, y, bounds=(0, 1)).human_only
     assert 0 < wide.low < 1 / 12, (
         "Student's interval would start below 0; Wilson's does not, and one was seen"
     )
@@ -194,27 +194,27 @@ def test_a_share_stays_in_its_bounds_and_has_the_exact_bound() -> None:
 def test_bad_weights_are_refused() -> None:
     f, y = sample()
     with pytest.raises(BadInput, match="a weight above 0"):
-        corrected_mean(f, y, weights=np.where(np.arange(440) == 3, np.nan, 1.0))
+        correct_mean(f, y, weights=np.where(np.arange(440) == 3, np.nan, 1.0))
     with pytest.raises(BadInput, match="39 weights for 440 units"):
-        corrected_mean(f, y, weights=np.ones(39))
+        correct_mean(f, y, weights=np.ones(39))
 
 
 def test_human_labels_of_units_that_the_judge_refused_count() -> None:
     # The judge refuses the units of which the label is 1: 20 of 60 labelled ones, 60 of 200 others.
     f = np.r_[np.full(20, np.nan), np.zeros(40), np.full(60, np.nan), np.zeros(140)]
     y = np.r_[np.ones(20), np.zeros(40), np.full(200, np.nan)]
-    result = corrected_mean(f, y, bounds=(0, 1))
+    result = correct_mean(f, y, bounds=(0, 1))
     assert result.judge_only.value == 0.0 and result.judge_only.n_units == 180
     assert result.human_only.value == result.ppi.value == pytest.approx(1 / 3)
     assert (result.ppi.low, result.ppi.high) == (result.human_only.low, result.human_only.high)
     # A judge that tells units apart where it speaks: 0 on those 40 and on 100 others, 1 on 40 of the others.
     f[220:] = 1.0
-    moved = corrected_mean(f, y, lam=0.5)
+    moved = correct_mean(f, y, lam=0.5)
     # Its mean is 40 / 180 and stands for what it refused: on the labelled units (20 m + 0) / 60 with m = 2/9, on the
     # others (60 m + 40) / 200.
     assert moved.ppi.value == pytest.approx(1 / 3 + 0.5 * ((60 * 2 / 9 + 40) / 200 - (20 * 2 / 9) / 60))
     assert Note("filled", n=80) in moved.ppi.notes
-    silent = corrected_mean(np.full(260, np.nan), y)
+    silent = correct_mean(np.full(260, np.nan), y)
     assert silent.judge_only.value is None and silent.ppi.value == pytest.approx(1 / 3)
     assert "human only: the judge has no value" in silent.ppi.notes
 
@@ -230,7 +230,7 @@ def test_a_rare_label_keeps_its_coverage_and_is_never_wider_than_people_alone(sh
         human = np.full(2000, np.nan)
         drawn = rng.permutation(2000)[:n]
         human[drawn] = y[drawn]
-        result = corrected_mean(f, human, bounds=(0.0, 1.0))
+        result = correct_mean(f, human, bounds=(0.0, 1.0))
         covered += result.ppi.low <= share <= result.ppi.high
         assert result.ppi.high - result.ppi.low <= result.human_only.high - result.human_only.low + 1e-12
     assert covered / 120 > 0.883

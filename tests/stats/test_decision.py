@@ -7,7 +7,7 @@ import pytest
 
 from judge.errors import BadInput
 from judge.stats import Ratings, Verdict, verdict
-from judge.stats.verdict_text import by_state, labels_text
+from judge.stats.verdict_text import group_by_state, labels_text
 
 
 def noisy(n: int, noise: dict[str, float], seed: int = 0, per_question: int = 1) -> Ratings:
@@ -178,7 +178,7 @@ def test_a_judge_blind_to_a_label_is_trusted_for_the_others() -> None:
     codes[codes[:, 3] == 2, 3] = 0
     result = verdict(Ratings.from_codes(codes, table.domain, table.annotators), "judge", names)
     assert result.decision == "trust in part"
-    assert by_state(result.labels) == {"shown": ["l0", "l1"], "missed": ["l2"], "not_shown": []}
+    assert group_by_state(result.labels) == {"shown": ["l0", "l1"], "missed": ["l2"], "not_shown": []}
     assert (
         "label by label: 'l0': recall shown (" in result.because and "'l2': recall missed (" in result.because
     )
@@ -203,7 +203,7 @@ def test_a_label_that_nobody_gave_is_not_part_of_the_verdict() -> None:
     table = copied(600, {**PEOPLE, "judge": 0.9}, [0.5, 0.5])
     wider = Ratings.from_codes(table.codes, ["l0", "l1", "rare"], table.annotators)
     result = verdict(wider, "judge", list(PEOPLE))
-    assert (result.decision, by_state(result.labels)["not_shown"]) == ("trust", ["rare"])
+    assert (result.decision, group_by_state(result.labels)["not_shown"]) == ("trust", ["rare"])
     assert [row.why for row in result.labels[4:]] == [
         "no person gave the label",
         "the judge never gave the label",

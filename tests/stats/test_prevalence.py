@@ -5,7 +5,7 @@ import pytest
 
 from judge.errors import BadInput
 from judge.notes import code_of
-from judge.stats import corrected_mean
+from judge.stats import correct_mean
 from judge.stats.correction import effective_share
 from judge.stats.prevalence import lang_reiczigel, rogan_gladen
 
@@ -54,7 +54,7 @@ def test_a_share_has_wilsons_bounds() -> None:
     # 5 of 100, by the formula with t(99) = 1.984217 on 99 effective units (n - 1, as the variance divides by it):
     # t^2 = 3.937117; (.05 + .019884 -+ 1.984217 sqrt(.05 .95 / 99 + 3.937117 / (4 99^2))) / 1.039769 = .02124 and .11318.
     values = np.array([1.0] * 5 + [0.0] * 95)
-    result = corrected_mean(values, values, bounds=(0, 1)).human_only
+    result = correct_mean(values, values, bounds=(0, 1)).human_only
     assert (result.low, result.high) == (pytest.approx(0.02124, abs=1e-5), pytest.approx(0.11318, abs=1e-5))
 
 
@@ -64,7 +64,7 @@ def test_the_interval_of_a_rare_share_covers_it() -> None:
     covered = 0
     for _ in range(400):
         values = (rng.random(100) < 0.05).astype(float)
-        result = corrected_mean(values, values, bounds=(0, 1)).human_only
+        result = correct_mean(values, values, bounds=(0, 1)).human_only
         covered += result.low <= 0.05 <= result.high
     assert covered / 400 > 0.95 - 3 * 0.011
 

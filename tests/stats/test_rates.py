@@ -3,7 +3,7 @@
 import numpy as np
 
 from judge.stats import Ratings, Verdict, verdict
-from judge.stats.rates import like_this, nearest
+from judge.stats.rates import describe_rates, nearest
 
 
 def result(domain: list[str]) -> Verdict:
@@ -21,7 +21,7 @@ def test_an_unused_declared_label_does_not_count() -> None:
     assert two is not None
     assert (two.labels, two.people, two.units, two.per_question) == (2, 3, 300, 1)
     assert three == two
-    assert "2 labels" in like_this(result(["a", "b", "c"]))
+    assert "2 labels" in describe_rates(result(["a", "b", "c"]))
 
 
 def test_the_rarest_label_of_the_cell_is_at_most_as_frequent_as_that_of_the_study() -> None:
@@ -37,7 +37,7 @@ def test_the_rarest_label_of_the_cell_is_at_most_as_frequent_as_that_of_the_stud
     three = against_gold([80, 90, 45], "abc")
     cell = nearest(three)
     assert cell is not None and (cell.labels, cell.minority, cell.units) == (3, 0.1, 100)
-    assert "3 labels, the rarest with 10 %" in like_this(three)
-    assert "3 labels, the rarest with 25 %" in like_this(against_gold([75, 70, 70], "abc"))
+    assert "3 labels, the rarest with 10 %" in describe_rates(three)
+    assert "3 labels, the rarest with 25 %" in describe_rates(against_gold([75, 70, 70], "abc"))
     # 80 of 215 are 37 %: below the half, so a tenth.
-    assert "2 labels, the rarest with 10 %" in like_this(against_gold([80, 135], "ab"))
+    assert "2 labels, the rarest with 10 %" in describe_rates(against_gold([80, 135], "ab"))

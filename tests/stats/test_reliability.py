@@ -7,7 +7,7 @@ import pytest
 
 from judge.errors import BadInput
 from judge.stats import calibration, temperature
-from judge.stats.reliability import scaled
+from judge.stats.reliability import scale
 
 
 def test_by_hand() -> None:
@@ -43,13 +43,13 @@ def test_temperature_undoes_overconfidence() -> None:
     result, reason = temperature(p, codes)
     assert reason is None
     assert result == pytest.approx(2.5, rel=0.06)
-    before, after = calibration(p, codes), calibration(scaled(p, result), codes)
+    before, after = calibration(p, codes), calibration(scale(p, result), codes)
     assert before.ece.value > 0.1
     assert after.ece.value < 0.03
     assert after.log_loss.value < before.log_loss.value
     # The log loss is flat at the optimum and higher on both sides.
     for other in (result * 1.1, result / 1.1):
-        assert calibration(scaled(p, other), codes).log_loss.value > after.log_loss.value
+        assert calibration(scale(p, other), codes).log_loss.value > after.log_loss.value
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_settings_are_checked() -> None:
     with pytest.raises(BadInput, match="at least one bin"):
         calibration(np.array([[0.5, 0.5]]), np.array([0]), bins=0)
     with pytest.raises(BadInput, match="above 0"):
-        scaled(np.array([[0.5, 0.5]]), 0.0)
+        scale(np.array([[0.5, 0.5]]), 0.0)
 
 
 def test_a_unit_counts_as_often_as_its_design_weight() -> None:

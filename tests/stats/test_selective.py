@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from benchmarks.route import World, rates
-from judge.stats.selective import disagreement_p, first_share, first_units, follow, path_of, reached_by
+from judge.stats.selective import (
+    disagreement_p,
+    find_accepting_step,
+    first_share,
+    first_units,
+    follow,
+    path_of,
+)
 
 
 @pytest.mark.parametrize(("wrong", "least"), [(0, 29), (1, 46), (2, 61)])
@@ -67,7 +74,7 @@ def test_the_path_begins_where_two_errors_are_allowed_and_ends_with_all() -> Non
 
 
 def test_a_unit_is_accepted_by_the_first_threshold_that_it_reaches() -> None:
-    reached = reached_by(np.array([0.95, 0.9, 0.6, 0.1, np.nan]), [0.9, 0.5, -np.inf])
+    reached = find_accepting_step(np.array([0.95, 0.9, 0.6, 0.1, np.nan]), [0.9, 0.5, -np.inf])
     assert reached.tolist() == [0, 0, 1, 2, 3]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from annotate.agreement.every_pair import all_pairs
+from annotate.agreement.every_pair import compute_pairs
 from judge.errors import BadInput
 from judge.notes import Note, code_of
 from judge.stats import (
@@ -34,7 +34,7 @@ def tables(n: int = 120) -> tuple[Ratings, Ratings]:
     weights = 1.0 + np.arange(n) % 3
     domain = ["1", "2", "3"]
     repeated = Ratings.from_codes(np.repeat(codes, weights.astype(int), axis=0), domain, NAMES)
-    return Ratings.from_codes(codes, domain, NAMES).weighted(weights), repeated
+    return Ratings.from_codes(codes, domain, NAMES).with_weights(weights), repeated
 
 
 @pytest.mark.parametrize("key", METRICS)
@@ -94,7 +94,7 @@ def test_the_alt_test_has_weighted_shares_and_no_test() -> None:
 
 def test_many_pairs_are_weighted_and_count_units_once() -> None:
     result, whole = (
-        all_pairs(table, ["percent", "cohen_kappa"], level="nominal", first=NAMES[:3], second=NAMES[:3])
+        compute_pairs(table, ["percent", "cohen_kappa"], level="nominal", first=NAMES[:3], second=NAMES[:3])
         for table in tables()
     )
     for key in result.values:
@@ -124,4 +124,4 @@ def test_bad_weights_are_refused_and_weights_follow_their_units() -> None:
     assert kept.weights.tolist() == [1, 2, 3]
     assert effective_size(np.array([1.0, 1.0, 1.0])) == 3 and effective_size(np.array([])) == 0
     with pytest.raises(BadInput, match="one number above 0 for each of 120 units"):
-        weighted.weighted(np.zeros(120))
+        weighted.with_weights(np.zeros(120))

@@ -111,7 +111,7 @@ def _votes(conn: sqlite3.Connection, unit_id: str) -> list[Vote]:
         "JOIN annotators AS a USING (annotator_id) WHERE l.unit_id = ? ORDER BY l.annotator_id, l.field"
     )
     rows = conn.execute(query, [unit_id])
-    return [Vote(field, value, who, AnnotatorKind(kind), why) for field, value, who, kind, why in rows]
+    return [Vote(field, value, who, AnnotatorKind(kind), reason) for field, value, who, kind, reason in rows]
 
 
 def _dicts(conn: sqlite3.Connection, query: str, *values: str) -> list[dict[str, str]]:

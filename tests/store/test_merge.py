@@ -15,7 +15,7 @@ import pytest
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.store import Store
-from judge.store.locks import only_here
+from judge.store.locks import lock_file
 from judge.store.origin import origins
 from judge.store.runs import add_probes
 from tests.cli.helpers import Done, checked, process, script, write_rows
@@ -401,7 +401,7 @@ def test_jobs_go_on_in_the_new_study(
 
 def test_one_process_at_a_time_writes_a_file(judge: Judge, study: Callable[..., Path]) -> None:
     a, b = study("a", rows(0)), study("b", rows(1))
-    with only_here(Path("c.db.lock"), "busy"):
+    with lock_file(Path("c.db.lock"), "busy"):
         message = judge("studies", "merge", a, b, "--into", "c.db", code=1).err
     assert "another process is merging into this file" in message
     judge("studies", "merge", a, b, "--into", "c.db")

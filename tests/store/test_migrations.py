@@ -77,7 +77,7 @@ def test_a_study_of_0_2_0_keeps_its_rows_and_ends_like_a_new_one(old: Path, tmp_
     with closing(sqlite3.connect(old)) as before:
         rows = content(before)
         for of, (first, last) in MIGRATIONS_OF_0_2_0.items():
-            migrated = migrations.applied(before, of)
+            migrated = migrations.list_applied(before, of)
             assert (migrated[0], migrated[-1]) == (first, last)
     empty = {table for table, migrated in rows.items() if not migrated}
     assert empty == {"handed_over", "split_looks"}, "every other table has rows to lose"
@@ -99,8 +99,8 @@ def test_a_study_of_0_2_0_keeps_its_rows_and_ends_like_a_new_one(old: Path, tmp_
             )
         assert migrated == {table: sorted(before, key=repr) for table, before in rows.items()}
         assert schema(store.conn) == schema(new.conn)
-        assert migrations.applied(store.conn, "judge") == list(migrations.NAMES["judge"])
-        assert migrations.applied(store.conn, "annotate") == list(migrations.NAMES["annotate"])
+        assert migrations.list_applied(store.conn, "judge") == list(migrations.NAMES["judge"])
+        assert migrations.list_applied(store.conn, "annotate") == list(migrations.NAMES["annotate"])
         assert store.conn.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert store.conn.execute("PRAGMA foreign_key_check").fetchall() == []
         assert store.conn.execute("PRAGMA foreign_keys").fetchone() == (1,)
@@ -172,7 +172,7 @@ def test_its_runs_are_resumed_and_ask_for_nothing_again(old: Path, judge: Callab
 
 def test_its_batches_and_its_label_studio_project_go_on(old: Path) -> None:
     with open_study(old) as store:
-        (link,) = links.all_stored(store, "studio", "http://127.0.0.1:8080").values()
+        (link,) = links.read_links(store, "studio", "http://127.0.0.1:8080").values()
         assert (link.project, link.person, link.assisted) == (1, "", False)
         assert sorted(links.tasks_of(store, "studio", link)) == [1, 2]
         with pytest.raises(StudyError, match="failed training"):
@@ -238,7 +238,7 @@ def test_a_migration_that_is_killed_at_any_statement_leaves_the_study_of_0_2_0(
     # from_0_2_0 (3 and 2 statements), then m002 and later of both sets: the last is run when all others were.
     assert n > 30
     with closing(sqlite3.connect(old)) as conn:
-        assert [migrations.applied(conn, s) for s in SETS] == [list(migrations.NAMES[s]) for s in SETS]
+        assert [migrations.list_applied(conn, s) for s in SETS] == [list(migrations.NAMES[s]) for s in SETS]
 
 
 def test_a_migration_that_is_killed_after_its_last_statement_leaves_the_study_of_0_2_0(
@@ -267,7 +267,9 @@ def test_a_study_without_batches_of_0_2_0_is_migrated_too(old: Path) -> None:
         conn.commit()
     assert "batches" in tables
     with Store.open(old) as store:
-        assert [migrations.applied(store.conn, s) for s in SETS] == [list(migrations.NAMES[s]) for s in SETS]
+        assert [migrations.list_applied(store.conn, s) for s in SETS] == [
+            list(migrations.NAMES[s]) for s in SETS
+        ]
         assert store.conn.execute("SELECT count(*) FROM batches").fetchone() == (0,)
 
 
@@ -281,5 +283,5 @@ def test_a_later_migration_comes_after_the_step(
     monkeypatch.setitem(migrations.NAMES, "judge", migrations.names(tmp_path))
     for path in (old, tmp_path / "new.db"):
         with Store.open(path) as store:
-            assert migrations.applied(store.conn)[-1] == "m999_later"
+            assert migrations.list_applied(store.conn)[-1] == "m999_later"
             assert store.conn.execute("SELECT later FROM items LIMIT 1").fetchone() in (None, (None,))

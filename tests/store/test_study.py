@@ -133,7 +133,7 @@ def test_processes_that_open_a_new_study_at_once_all_can(tmp_path: Path) -> None
 
     def open_it(_: int) -> list[str]:
         with Store.open(path) as store:
-            return migrations.applied(store.conn)
+            return migrations.list_applied(store.conn)
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(open_it, range(8))) == [list(migrations.NAMES["judge"])] * 8
@@ -333,7 +333,7 @@ def test_what_a_run_said_of_a_unit_is_found_by_the_unit(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s.db") as store:
         queries = [f"SELECT {label_rows.objects('r.run_id', 'r.task', 'l.value')} FROM runs AS r"]
         store.conn.set_trace_callback(queries.append)
-        label_rows.of_judgement(store.conn, "run", "unit", 0)
+        label_rows.make_label_rows(store.conn, "run", "unit", 0)
         store.conn.set_trace_callback(None)
         assert len(queries) == 2
         for query in queries:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judge.prompts import load_task
-from judge.stats import corrected_mean
+from judge.stats import correct_mean
 from judge.store import Store, splits
 from tests.answers.helpers import column
 from tests.formats import garage_row, write_jsonl
@@ -52,7 +52,7 @@ def test_eligibility_three_ways_by_hand(judge: Judge, study: None) -> None:
     assert row["judge_only"]["value"] == result.value("eligibility") == 5 / 8
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 4)
     nan = float("nan")
-    by_hand = corrected_mean(
+    by_hand = correct_mean(
         [1, 1, 1, 1, 1, 0, 0, 0],
         [1, 0, nan, nan, nan, 1, 0, nan],
         clusters=list(range(ITEMS)),

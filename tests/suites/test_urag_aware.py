@@ -103,8 +103,8 @@ def test_what_is_shown_is_plain_and_tells_no_gold(judge: Judge, study: None) -> 
 def test_the_highest_and_the_lowest_or_the_second_are_exchanged(
     masses: dict[str, float], lowest: dict[str, float] | None, second_highest: dict[str, float] | None
 ) -> None:
-    assert second.exchanged(masses) == lowest
-    assert second.exchanged(masses, second=True) == second_highest
+    assert second.exchange(masses) == lowest
+    assert second.exchange(masses, second=True) == second_highest
 
 
 def test_a_second_pass_step_by_step(judge: Judge, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from annotate.tui.layout import laid_out, replacements
-from annotate.tui.untrusted import shown
+from annotate.tui.layout import lay_out, replacements
+from annotate.tui.untrusted import make_visible
 from tests.tui.answers import build_answers
 from tests.tui.screens import press, rows, screen, sitting, text_of
 from tests.tui.studies import NASTY, batch, drawn
@@ -56,7 +56,7 @@ def number(claim):
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
 def test_a_table_that_fits_is_aligned(end: str) -> None:
     # The widest cell of each column: "Year", "a \| b" (6), "Score" and "12.75" (5); 東京 takes four columns.
-    assert laid_out(SMALL.replace("\n", end), 40).text.split("\n") == [
+    assert lay_out(SMALL.replace("\n", end), 40).text.split("\n") == [
         "│ Year │  City  │ Score │",
         "├──────┼────────┼───────┤",
         "│ 2001 │  東京  │   3.5 │",
@@ -66,7 +66,7 @@ def test_a_table_that_fits_is_aligned(end: str) -> None:
 
 def test_a_table_that_does_not_fit_is_printed_row_by_row() -> None:
     raw = "Key | Value\n--- | ---\na | " + "long " * 8 + "\nb |\nc | d | more\n\nText | behind it."
-    assert laid_out(raw, 30).text == (
+    assert lay_out(raw, 30).text == (
         "│ Key │ Value │\n" + "─" * 30 + "\n"
         "Key: a\nValue: " + ("long " * 8).strip() + "\n\n"
         "Key: b\n\n"
@@ -75,19 +75,19 @@ def test_a_table_that_does_not_fit_is_printed_row_by_row() -> None:
 
 
 def test_code_keeps_its_indentation_and_long_lines_hang() -> None:
-    assert laid_out(CODE, 60).text.split("\n")[4:8] == [
+    assert lay_out(CODE, 60).text.split("\n")[4:8] == [
         "    if claim:",
         "        return first_of_all_the_numbers(claim, start=0, ",
         "          end=42) or another_number_that_is_long(claim)",
         "```",
     ]
     # Indented by four spaces behind an empty line is code, too; a word without a space is broken where the columns end.
-    assert laid_out("Text\n\n\t" + "x" * 30, 20).text == "Text\n\n    " + "x" * 16 + "\n      " + "x" * 14
+    assert lay_out("Text\n\n\t" + "x" * 30, 20).text == "Text\n\n    " + "x" * 16 + "\n      " + "x" * 14
 
 
 @pytest.mark.parametrize("raw", SCRIPTS, ids=["arabic", "chinese", "japanese", "thai"])
 def test_tables_of_every_script_are_aligned_by_the_columns_they_take(raw: str) -> None:
-    table = [line for line in laid_out(raw, 80).text.split("\n") if line[:1] in ("│", "├")]
+    table = [line for line in lay_out(raw, 80).text.split("\n") if line[:1] in ("│", "├")]
     assert len(table) == 4 and len({cell_len(line) for line in table}) == 1
 
 
@@ -106,7 +106,7 @@ def test_tables_of_every_script_are_aligned_by_the_columns_they_take(raw: str) -
 )
 def test_a_text_without_table_or_code_is_as_it_was(raw: str) -> None:
     raw = raw[:3000].replace("\t", "")
-    assert laid_out(raw, 40) == shown(raw)
+    assert lay_out(raw, 40) == make_visible(raw)
 
 
 PIECES = st.lists(
@@ -120,21 +120,21 @@ PIECES = st.lists(
 
 @given(PIECES, st.integers(10, 60))
 def test_offsets_lead_to_the_text_of_the_study_and_back(raw: str, columns: int) -> None:
-    layout, view = list(replacements(raw, columns)), laid_out(raw, columns)
+    layout, view = list(replacements(raw, columns)), lay_out(raw, columns)
     replaced = {at for start, end, _ in layout for at in range(start, end)}
     # Only the signs of a table are replaced, and each once.
     assert sum(end - start for start, end, _ in layout) == len(replaced)
     assert not {raw[at] for at in replaced} - set("|-: \t")
     # `at` never goes back, nor does `end`; a span never ends before it begins.
-    places = [view.at(at) for at in range(len(raw) + 1)]
+    places = [view.find_offset(at) for at in range(len(raw) + 1)]
     assert places == sorted(places)
     ends = [view.end(at) for at in range(len(raw) + 1)]
     assert ends == sorted(ends) and ends[0] == 0 and places[-1] == len(view.text)
     assert all(
-        view.at(at) < view.end(at + 1) or raw[at] == "\u200d" or at in replaced or raw[at] in "\r\n"
+        view.find_offset(at) < view.end(at + 1) or raw[at] == "\u200d" or at in replaced or raw[at] in "\r\n"
         for at in range(len(raw))
     )
-    kept = [at for at in range(len(raw)) if at not in replaced and shown(raw[at]).text == raw[at]]
+    kept = [at for at in range(len(raw)) if at not in replaced and make_visible(raw[at]).text == raw[at]]
     # What is kept is there as it was, and its place leads back to it.
     assert "".join(view.text[places[at]] for at in kept) == "".join(raw[at] for at in kept)
     # Only what is shown as nothing shares the place of the character behind it.
@@ -145,13 +145,13 @@ def test_offsets_lead_to_the_text_of_the_study_and_back(raw: str, columns: int) 
         list(zip(view.added, [one for one in layout if one[1] > one[0] or one[2]], strict=True))
     ):
         assert without[start:end] == new
-        without = without[:start] + shown(raw[a:b]).text + without[end:]
-    assert without == shown(raw).text
+        without = without[:start] + make_visible(raw[a:b]).text + without[end:]
+    assert without == make_visible(raw).text
 
 
 @given(st.text("ab 東x👍", min_size=40, max_size=200).map("a{}".format), st.integers(20, 60))
 def test_rows_of_code_fit(line: str, columns: int) -> None:
-    shown_rows = laid_out(f"```\n    {line}\n```", columns).text.split("\n")
+    shown_rows = lay_out(f"```\n    {line}\n```", columns).text.split("\n")
     assert max(map(cell_len, shown_rows)) <= columns
     assert "".join(row[6 if n else 4 :] for n, row in enumerate(shown_rows[1:-1])) == line
 
@@ -179,7 +179,7 @@ async def test_the_cursor_of_evidence_is_seen_on_each_word_of_a_table(tmp_path: 
         for _ in range(12):
             picker = screen(pilot).hand.evidence.picker  # type: ignore[union-attr]
             text = screen(pilot).view.text.texts[0]  # type: ignore[union-attr]
-            assert text.shown.text[text.shown.at(picker.start) : text.shown.end(picker.end)].strip()
+            assert text.shown.text[text.shown.find_offset(picker.start) : text.shown.end(picker.end)].strip()
             await press(pilot, "right")
 
 

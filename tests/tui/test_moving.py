@@ -11,7 +11,7 @@ from textual.content import Content
 
 from annotate.store import open_study
 from annotate.tui.rows import row_starts
-from annotate.tui.untrusted import shown
+from annotate.tui.untrusted import make_visible
 from tests.tui.answers import build_answers
 from tests.tui.screens import press, rows, screen, sitting
 from tests.tui.studies import NASTY, batch, build, drawn, labels
@@ -140,7 +140,7 @@ async def test_a_long_text_is_wrapped_once(tmp_path: Path) -> None:
 )
 def test_rows_are_those_of_the_screen(text: str, width: int) -> None:
     """Each row begins where Textual begins it: what it shows is the text from there on, without spaces at its end."""
-    content = Content(shown(text[:3000]).text)
+    content = Content(make_visible(text[:3000]).text)
     wrapped = [row.plain for row in content.wrap(width)]
     starts = [*row_starts(content.plain, width), len(content.plain)]
     assert [content.plain[a:b].rstrip() for a, b in pairwise(starts)] == [row.rstrip() for row in wrapped]

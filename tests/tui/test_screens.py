@@ -113,11 +113,11 @@ def _in_theme(app: AnnotateApp, theme: str, within: Region) -> tuple[float, str]
 
 async def test_the_theme_is_remembered(tmp_path: Path) -> None:
     path = drawn(tmp_path, n=4)
-    assert settings.remembered_theme() is None
+    assert settings.read_theme() is None
     async with sitting(path) as pilot:
         pilot.app.theme = "nord"
         await pilot.pause()
-    assert settings.remembered_theme() == "nord"
+    assert settings.read_theme() == "nord"
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
         for remembered, shown in (("nord", "nord"), ("a theme of another version", "textual-dark")):
             settings.remember_theme(remembered)

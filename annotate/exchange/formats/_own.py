@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.exchange.base import Export, ReadOptions
-from annotate.exchange.proof import SHA_KEY, differs_by_hash, differs_by_inputs, text_sha
+from annotate.exchange.proof import SHA_KEY, compare_hash, compare_inputs, text_sha
 from annotate.exchange.responses import Response, text_of
 from annotate.store import ADJUDICATED
 from judge.errors import BadInput
@@ -67,7 +67,7 @@ def responses(
         if row.get("layer") != "revised" and row.get("annotator") != ADJUDICATED:
             yield _response(row, where, reading, fields, spans)
 
-    return reading.each(path, rows, read_row)
+    return reading.read_each(path, rows, read_row)
 
 
 def _response(
@@ -98,15 +98,15 @@ def _response(
         seconds=_number(row.get("seconds"), "seconds"),
         at=text("at") or None,
         blind=None if blind in (None, "") else BLIND[blind],
-        repeat=whole(_number(row.get("repeat"), "repeat"), "repeat"),
+        repeat=parse_whole(_number(row.get("repeat"), "repeat"), "repeat"),
         where=where,
-        differs=_differs(row, reading),
+        differs=_describe_difference(row, reading),
     )
 
 
-def _differs(row: Mapping[str, Any], reading: ReadOptions) -> str | None:
+def _describe_difference(row: Mapping[str, Any], reading: ReadOptions) -> str | None:
     inputs = reading.inputs(str(row.get("unit") or ""))
-    differences = [differs_by_inputs(row.get("inputs"), inputs), differs_by_hash(row.get(SHA_KEY), inputs)]
+    differences = [compare_inputs(row.get("inputs"), inputs), compare_hash(row.get(SHA_KEY), inputs)]
     # A non-empty text sorts last, so this selects the reason if one of the two checks found a difference.
     return max((f for f in differences if f is not None), default=None)
 
@@ -120,14 +120,14 @@ def _number(value: Any, name: str) -> float | None:
         raise BadInput("must be a number", field=name) from e
 
 
-def whole(value: float | None, name: str) -> int:
+def parse_whole(value: float | None, name: str) -> int:
     """Return a number as an integer, with 0 for None. Raises BadInput for a fraction."""
     if value is not None and value != value // 1:
         raise BadInput("must be a whole number", field=name)
     return int(value or 0)
 
 
-def checked_spans(value: Any) -> list[tuple[str, int, int]] | None:
+def check_spans(value: Any) -> list[tuple[str, int, int]] | None:
     """Return the evidence [[input, start, end], ...] of a row, or None if there is none. Raises BadInput if
     it is malformed.
     """

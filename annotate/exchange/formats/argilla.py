@@ -19,9 +19,9 @@ from typing import Any
 
 from annotate.exchange.base import ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
-from annotate.exchange.proof import differs_by_inputs
+from annotate.exchange.proof import compare_inputs
 from annotate.exchange.responses import text_of
-from annotate.exchange.texts import EVIDENCE, flat, marked_input, option_text, title
+from annotate.exchange.texts import EVIDENCE, find_marked_input, flatten, option_text, title
 from annotate.guidelines import markdown
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
@@ -62,13 +62,13 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
         for unit in export.units():
             record = {"id": unit.unit_id, "fields": fields(unit)}
             if export.labels:
-                record["responses"] = _given(task, unit, answered.get(unit.unit_id, []))
+                record["responses"] = _group_answers(task, unit, answered.get(unit.unit_id, []))
             put(record)
 
 
 def settings(task: Task) -> dict[str, Any]:
     """Return the settings of a dataset for this task, as `rg.Settings.from_json` reads them."""
-    main = marked_input(task.input_names)
+    main = find_marked_input(task.input_names)
     required = [_field(name, True) for name in task.required_inputs]
     questions = [_question(q) for q in task.spec.questions]
     if main:
@@ -123,12 +123,14 @@ def _user(name: str) -> str:
 
 def fields(unit: ExchangeUnit) -> dict[str, str]:
     """Return the inputs as text fields."""
-    return {name: flat(value) for name, value in unit.inputs.items()}
+    return {name: flatten(value) for name, value in unit.inputs.items()}
 
 
-def _given(task: Task, unit: ExchangeUnit, responses: Iterable[Response]) -> dict[str, list[dict[str, Any]]]:
+def _group_answers(
+    task: Task, unit: ExchangeUnit, responses: Iterable[Response]
+) -> dict[str, list[dict[str, Any]]]:
     answers: dict[str, list[dict[str, Any]]] = {}
-    main = marked_input(unit.inputs)
+    main = find_marked_input(unit.inputs)
     for response in responses:
         whole = all(q.field in response.answers for q in task.spec.questions)
         about = {
@@ -157,7 +159,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
         path = path / "records.jsonl"
     users = _users(path, reading)
     records = json_records(path, reading.bad)
-    yield from reading.each(path, records, lambda row, where: _responses(row, where, reading, users))
+    yield from reading.read_each(path, records, lambda row, where: _responses(row, where, reading, users))
 
 
 def _users(path: Path, reading: ReadOptions) -> dict[str, str]:
@@ -182,7 +184,7 @@ def _responses(
         raise BadInput("the record's id is missing; it must be the id of our unit", field="id")
     if reading.task is None:
         raise UsageError("argilla: specify the questions with --batch or --task")
-    main = marked_input(reading.inputs(unit) or ())
+    main = find_marked_input(reading.inputs(unit) or ())
     by_user: dict[str, dict[str, Any]] = {}
     status: dict[str, str] = {}
     for name, value, user, state in _values(row):
@@ -209,15 +211,15 @@ def _responses(
             spans=None if skipped or SPANS not in values else _spans(values[SPANS], main),
             skipped=skipped,
             note=text_of(values[NOTE], NOTE) if values.get(NOTE) else None,
-            blind=False if _suggested(row) else None,
+            blind=False if _has_suggestion(row) else None,
             where=where,
             # The nested export of SDK 2.8 leaves the status out, so a draft or a discarded response looks submitted.
             doubt=None if status[user] else ("status", NO_STATUS),
-            differs=differs_by_inputs(_fields_of(row), reading.inputs(unit)),
+            differs=compare_inputs(_fields_of(row), reading.inputs(unit)),
         )
 
 
-def _suggested(row: Mapping[str, Any]) -> bool:
+def _has_suggestion(row: Mapping[str, Any]) -> bool:
     """Return whether the record has a suggestion. Argilla shows suggestions to the annotator."""
     return bool(row.get("suggestions")) or any(
         key.endswith(".suggestion") and row[key] is not None for key in row

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.exchange.base import Export, Out, ReadOptions
-from annotate.exchange.formats._own import COLUMNS, checked_spans, label_rows, responses
+from annotate.exchange.formats._own import COLUMNS, check_spans, label_rows, responses
 from annotate.exchange.proof import SHA_KEY, text_sha
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
@@ -71,6 +71,6 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
 
 def _spans(text: str) -> list[tuple[str, int, int]] | None:
     try:
-        return checked_spans(json.loads(text)) if text else None
+        return check_spans(json.loads(text)) if text else None
     except ValueError as e:
         raise BadInput("must be a list of [input, start, end]", field="spans") from e

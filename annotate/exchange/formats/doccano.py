@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from annotate.exchange.base import UNIT_KEY, ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
-from annotate.exchange.proof import differs_by_text
+from annotate.exchange.proof import compare_text
 from annotate.exchange.texts import EVIDENCE, compose, inward, outward
 from annotate.guidelines import markdown
 from judge.errors import BadInput
@@ -112,7 +112,7 @@ def _archive(path: Path, reading: ReadOptions) -> Iterator[Response]:
 
 def _file(path: Path, data: IO[bytes] | None, stem: str, reading: ReadOptions) -> Iterator[Response]:
     records = json_records(path, reading.bad, data)
-    return reading.each(path, records, lambda row, where: _responses(row, stem, where, reading))
+    return reading.read_each(path, records, lambda row, where: _responses(row, stem, where, reading))
 
 
 def _responses(row: Mapping[str, Any], stem: str, where: Where, reading: ReadOptions) -> Iterator[Response]:
@@ -155,7 +155,7 @@ def _responses(row: Mapping[str, Any], stem: str, where: Where, reading: ReadOpt
         note="\n".join(notes) or None,
         blind=row["adjudge_blind"] if isinstance(row.get("adjudge_blind"), bool) else None,
         where=where,
-        differs=differs_by_text(row.get("text"), reading.inputs(unit)),
+        differs=compare_text(row.get("text"), reading.inputs(unit)),
     )
 
 

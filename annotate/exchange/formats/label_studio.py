@@ -67,9 +67,9 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     def read_task(task: Mapping[str, Any], where: Where) -> Iterator[Response]:
         unit, annotations = _parts(task)
         # With --latest the last response counts, so the latest annotation has to come last.
-        entries = sorted(annotations, key=_updated)
+        entries = sorted(annotations, key=_get_time)
         rows = ((where.line, (unit, task["data"], annotation)) for annotation in entries)
-        return reading.each(path, rows, read_annotation)
+        return reading.read_each(path, rows, read_annotation)
 
     def read_annotation(row: tuple[str, Mapping[str, Any], Any], where: Where) -> list[Response]:
         unit, data, annotation = row
@@ -78,7 +78,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
             reading.bad(BadInput(problem, path=where.path, line=where.line))
         return [response]
 
-    yield from reading.each(path, json_records(path, reading.bad), read_task)
+    yield from reading.read_each(path, json_records(path, reading.bad), read_task)
 
 
 def _check(layout: ConfigLayout) -> Check | None:
@@ -105,7 +105,7 @@ def _parts(task: Mapping[str, Any]) -> tuple[str, list[Any]]:
     return unit, annotations
 
 
-def _updated(annotation: Any) -> str:
+def _get_time(annotation: Any) -> str:
     value = annotation.get("updated_at") if isinstance(annotation, Mapping) else None
     return value if isinstance(value, str) else ""
 

@@ -48,7 +48,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
         schema = pyarrow.schema([(column, _arrow(pyarrow, kind)) for column, kind in columns.items()])
         file = f"data/{name}.parquet"
         out.rows[file] = sizes[file] = 0
-        with out.guarded(), pyarrow.parquet.ParquetWriter(out.place(file), schema) as writer:
+        with out.convert_errors(), pyarrow.parquet.ParquetWriter(out.place(file), schema) as writer:
             # Rows are written in groups, so that a batch of 100,000 units does not fill the memory.
             remaining = iter(rows)
             while group := list(islice(remaining, ROW_GROUP)):

@@ -15,8 +15,8 @@ from typing import Any
 
 from annotate.exchange.base import UNIT_KEY, ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
-from annotate.exchange.formats._own import whole
-from annotate.exchange.proof import differs_by_text
+from annotate.exchange.formats._own import parse_whole
+from annotate.exchange.proof import compare_text
 from annotate.exchange.responses import number_of, stamp
 from annotate.exchange.texts import EVIDENCE, compose, inward, option_text, outward
 from judge.errors import BadInput
@@ -51,7 +51,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
             first = True
             for question in export.task.spec.questions:
                 if response.skipped or question.field in response.answers:
-                    put(_answered(units[response.unit], question, response, first))
+                    put(_write_answer(units[response.unit], question, response, first))
                     first = False
 
 
@@ -64,7 +64,7 @@ def _task(unit: ExchangeUnit, question: Question) -> dict[str, Any]:
     return row | {"field_id": INPUT, "field_label": question.ask or question.field, "_view_id": "text_input"}
 
 
-def _answered(unit: ExchangeUnit, question: Question, response: Response, first: bool) -> dict[str, Any]:
+def _write_answer(unit: ExchangeUnit, question: Question, response: Response, first: bool) -> dict[str, Any]:
     row = _task(unit, question)
     if response.skipped:
         row["answer"] = "ignore"
@@ -93,7 +93,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     answer.
     """
     records = json_records(path, reading.bad)
-    return reading.each(path, records, lambda row, where: _responses(row, where, reading))
+    return reading.read_each(path, records, lambda row, where: _responses(row, where, reading))
 
 
 def _responses(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> Iterator[Response]:
@@ -106,7 +106,7 @@ def _responses(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> It
     unit, name = _unit(row, reading), _field(row, reading)
     answers: dict[str, str] = {}
     if answer == "accept":
-        answers = {name: _accepted(row, name, reading)}
+        answers = {name: _read_accepted(row, name, reading)}
     elif answer == "reject" and _is_binary(row):
         domain = reading.domain(name)
         rejected = _word(row["label"], "label")
@@ -127,9 +127,9 @@ def _responses(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> It
         seconds=number_of(row.get("adjudge_seconds"), "adjudge_seconds"),
         at=_time(row.get("_timestamp")),
         blind=_blind(row.get("adjudge_blind")),
-        repeat=whole(number_of(row.get("adjudge_repeat"), "adjudge_repeat"), "adjudge_repeat"),
+        repeat=parse_whole(number_of(row.get("adjudge_repeat"), "adjudge_repeat"), "adjudge_repeat"),
         where=where,
-        differs=differs_by_text(row.get("text"), reading.inputs(unit)),
+        differs=compare_text(row.get("text"), reading.inputs(unit)),
     )
 
 
@@ -158,7 +158,7 @@ def _field(row: Mapping[str, Any], reading: ReadOptions) -> str:
     return _word(name, FIELD_KEY)
 
 
-def _accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> str:
+def _read_accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> str:
     if "accept" in row or "options" in row:
         chosen = row.get("accept")
         if not isinstance(chosen, list) or len(chosen) != 1:
@@ -166,7 +166,7 @@ def _accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> str:
             raise BadInput(
                 f"accepted with {count}, but a question requires exactly one label", field="accept"
             )
-        return _named(row.get("options"), _word(chosen[0], "accept"), name, reading)
+        return _read_option(row.get("options"), _word(chosen[0], "accept"), name, reading)
     if isinstance(row.get("label"), str):
         return str(row["label"])
     key = row.get("field_id") or INPUT
@@ -175,7 +175,7 @@ def _accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> str:
     raise BadInput("accepted, but without a chosen option, a label or a text", field="answer")
 
 
-def _named(options: Any, chosen: str, name: str, reading: ReadOptions) -> str:
+def _read_option(options: Any, chosen: str, name: str, reading: ReadOptions) -> str:
     """Return the id of the chosen option, or its text if only the text is a label."""
     # Prodigy's own recipes often number the options.
     domain = reading.domain(name)

@@ -10,7 +10,7 @@ from annotate.exchange.base import ReadOptions
 from annotate.exchange.proof import SHA_KEY
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
-from judge.labels.columns import NAMES, recognised
+from judge.labels.columns import NAMES, find_column
 from judge.labels.rows import columns_of, read_rows, table
 from judge.labels.tables import WEIGHT
 from judge.types import Where
@@ -60,7 +60,7 @@ def _usual(role: str, present: Sequence[str]) -> str:
     """Return the column with this role, which is recognised by common names. If the table has none of these
     names, return our own name for the column.
     """
-    return role if role in present or role not in NAMES else recognised(present, role) or role
+    return role if role in present or role not in NAMES else find_column(present, role) or role
 
 
 def _weight(row: Mapping[str, str | None]) -> float | None:

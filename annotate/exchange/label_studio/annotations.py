@@ -217,13 +217,13 @@ class Reader:
             # later.
             blind=False if _from_prediction(annotation) else blind,
             where=where,
-            differs=None if data is None else self._differs(data, inputs),
+            differs=None if data is None else self._describe_difference(data, inputs),
             doubt=doubt,
             source=source,
         )
         return response, marked.problems
 
-    def _differs(self, data: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+    def _describe_difference(self, data: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
         """Describe the first input in a task's data that differs from the unit's; return "" if all are equal."""
         # Anybody with access to the server can edit the data of a task.
         for name in self.layout.inputs:
@@ -270,7 +270,7 @@ class Authors:
                 raise UsageError(
                     f"--annotator {name}={given[name]}: the server has no such user; available: {known}"
                 )
-        declared = {number: _declared_name(user, given) for number, user in users.items()}
+        declared = {number: _get_declared_name(user, given) for number, user in users.items()}
         guessed = {number: self._guess(user) for number, user in users.items() if not declared[number]}
         matches = Counter(guessed.values())
         self._names: dict[Any, str] = {number: name for number, name in declared.items() if name}
@@ -284,7 +284,7 @@ class Authors:
     def _guess(self, user: User) -> str | None:
         return next((name for name in _names(user) if name in self._people), None)
 
-    def of(self, completed_by: Any) -> str:
+    def find_author(self, completed_by: Any) -> str:
         """Return the annotator. Raises Unproven for a user who is not an annotator of the batch."""
         number = completed_by.get("id") if isinstance(completed_by, Mapping) else completed_by
         name = self._names.get(number)
@@ -305,5 +305,5 @@ def _names(user: User) -> list[str]:
     return [n for n in (user.email, user.username, user.email.partition("@")[0], str(user.id)) if n]
 
 
-def _declared_name(user: User, given: Mapping[str, str]) -> str | None:
+def _get_declared_name(user: User, given: Mapping[str, str]) -> str | None:
     return next((given[n] for n in (user.email, user.username, str(user.id)) if n in given), None)

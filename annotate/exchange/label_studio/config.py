@@ -11,7 +11,7 @@ from functools import cached_property
 from html import escape
 from xml.etree import ElementTree as ET
 
-from annotate.exchange.texts import MARKABLE, marked_input, title
+from annotate.exchange.texts import MARKABLE, find_marked_input, title
 from annotate.guidelines import label_keys
 from judge.errors import UsageError
 from judge.prompts.load import Task
@@ -62,7 +62,7 @@ class ConfigLayout:
     def main(self) -> str:
         """The input that the questions are about, and in which evidence is marked."""
         names = self.task.input_names
-        return marked_input(names) or names[-1]
+        return find_marked_input(names) or names[-1]
 
     @property
     def evidence(self) -> bool:
@@ -189,7 +189,7 @@ class ConfigLayout:
             items = [
                 f"<li><b>{escape(label.value)}</b>{key}{': ' + escape(label.meaning) if label.meaning else ''}</li>"
                 for label in question.labels
-                for key in [_shown_key(self.keys.get((question.field, label.value)))]
+                for key in [_format_key(self.keys.get((question.field, label.value)))]
             ]
             parts.append(
                 f"<ul>{''.join(items)}</ul>" if items else "<p>Answer in words or with a number.</p>"
@@ -197,7 +197,7 @@ class ConfigLayout:
         if spec.guidelines.strip():
             parts.append(_html(spec.guidelines))
         if self.evidence:
-            key = _shown_key(self.evidence_key)
+            key = _format_key(self.evidence_key)
             parts.append(f"<p>Evidence{key}: choose it, then mark the words that decide.</p>")
         return "\n".join(parts)
 
@@ -218,7 +218,7 @@ def _html(markdown: str) -> str:
     return str(made.render(markdown)).strip()
 
 
-def _shown_key(key: str | None) -> str:
+def _format_key(key: str | None) -> str:
     return f" [{escape(key)}]" if key else ""
 
 

@@ -11,7 +11,7 @@ from annotate.exchange.label_studio.server import Project, Server, TaskTimes
 from annotate.sitting.desk import BatchInfo
 from judge.errors import Rejected
 from judge.store import Store
-from judge.store.study import dumps, now
+from judge.store.study import dumps, get_time
 
 Key = tuple[str, int]
 """A unit's id, with 1 for its hidden repeat and 0 otherwise. Only a project for one person has hidden repeats."""
@@ -57,7 +57,7 @@ def _run_in(store: Store, text: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-def all_stored(store: Store, batch: str, url: str) -> dict[str, Link]:
+def read_links(store: Store, batch: str, url: str) -> dict[str, Link]:
     """Return the stored links by person. The key "" is the project that everybody shares."""
     query = "SELECT project, assisted, run, person FROM label_studio_projects WHERE batch = ? AND url = ?"
     rows = store.conn.execute(query, [batch, url])
@@ -70,7 +70,7 @@ def keep(store: Store, batch: str, link: Link) -> None:
         conn.execute(
             "INSERT INTO label_studio_projects (batch, url, person, project, assisted, run, created) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [batch, link.url, link.person, link.project, int(link.assisted), link.run, now()],
+            [batch, link.url, link.person, link.project, int(link.assisted), link.run, get_time()],
         )
         if link.assisted:
             _mark(conn, batch, link)
@@ -87,7 +87,7 @@ def mark_assisted(store: Store, batch: str, link: Link) -> Link:
         conn.execute(
             "INSERT OR IGNORE INTO exposures (person, unit_id, what, batch, how, at) SELECT annotator_id, unit_id, 'judge', "
             "batch, 'pull', ? FROM assignments WHERE batch = ? AND role <> 'adjudication' AND ? IN ('', annotator_id)",
-            [now(), batch, link.person],
+            [get_time(), batch, link.person],
         )
     return link
 
@@ -119,7 +119,7 @@ def find(
     the stored project was deleted or replaced on the server.
     """
     mark = mark_of(store, info, person)
-    link = all_stored(store, info.batch, server.url).get(person)
+    link = read_links(store, info.batch, server.url).get(person)
     if link is None:
         project = server.find(mark)
         if project is None:
@@ -203,7 +203,7 @@ class Survey(NamedTuple):
     @property
     def gone(self) -> set[int]:
         """Stored tasks that were deleted on the server, or whose number now belongs to another task."""
-        return {t for t, known in self.known.items() if t not in self.there or self._other(t, known)}
+        return {t for t, known in self.known.items() if t not in self.there or self._is_other(t, known)}
 
     @property
     def unread(self) -> set[int]:
@@ -212,18 +212,18 @@ class Survey(NamedTuple):
             t
             for t, listed in self.there.items()
             if t not in self.known
-            or self._other(t, self.known[t])
-            or not same_time(listed.updated, self.known[t].pulled)
+            or self._is_other(t, self.known[t])
+            or not is_same_time(listed.updated, self.known[t].pulled)
         }
 
     @property
     def strange(self) -> set[int]:
         """Tasks that the study has neither sent nor read."""
-        return {t for t in self.there if t not in self.known or self._other(t, self.known[t])}
+        return {t for t in self.there if t not in self.known or self._is_other(t, self.known[t])}
 
-    def _other(self, task: int, known: KnownTask) -> bool:
+    def _is_other(self, task: int, known: KnownTask) -> bool:
         # The creation time distinguishes a task from a later task with the same number.
-        return known.created is not None and not same_time(self.there[task].created, known.created)
+        return known.created is not None and not is_same_time(self.there[task].created, known.created)
 
 
 def survey(store: Store, info: BatchInfo, server: Server, link: Link) -> Survey:
@@ -233,7 +233,7 @@ def survey(store: Store, info: BatchInfo, server: Server, link: Link) -> Survey:
     return Survey(tasks_of(store, info.batch, link), server.listing(link.project))
 
 
-def same_time(first: str, second: str | None) -> bool:
+def is_same_time(first: str, second: str | None) -> bool:
     """Return whether two ISO 8601 strings denote the same moment."""
     return second is not None and datetime.fromisoformat(first) == datetime.fromisoformat(second)
 

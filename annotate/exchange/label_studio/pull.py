@@ -129,7 +129,7 @@ def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dic
     Raises UsageError if there is no project, and Rejected if the shared project was deleted.
     """
     hint = f"To create another project: {command('annotate push', info.batch, '--url', server.url, '--new')}"
-    known = list(links.all_stored(store, info.batch, server.url))
+    known = list(links.read_links(store, info.batch, server.url))
     if not known and (shared := links.find(store, info, server, hint)):
         return dict([shared])
     projects: dict[Link, Project] = {}
@@ -151,7 +151,7 @@ def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dic
 
 def _author(link: Link, authors: Authors, completed_by: Any) -> str:
     """Return the annotator. Raises Unproven for an unknown user, and for a user in the project of another person."""
-    who = authors.of(completed_by)
+    who = authors.find_author(completed_by)
     # Annotators of one project see each other's annotations, so such a label may not be blind.
     if link.person and who != link.person:
         raise Unproven(
@@ -203,7 +203,7 @@ class _Page:
             bad,
             batch=self.info.batch,
             unread=unread,
-            retracted=self._retracted(tasks),
+            retracted=self._find_retracted(tasks),
         )
         self.out.new += done.new
         self.out.joined += done.joined
@@ -256,7 +256,7 @@ class _Page:
     def _source(self, annotation: int) -> str:
         return f"{self.link.address}#{annotation}"
 
-    def _retracted(self, tasks: Sequence[Mapping[str, Any]]) -> list[Retracted]:
+    def _find_retracted(self, tasks: Sequence[Mapping[str, Any]]) -> list[Retracted]:
         """Return imported annotations that were deleted from their task or assigned to another user.
 
         The labels from a deleted task are kept.
@@ -269,7 +269,7 @@ class _Page:
             ):
                 continue
             present = {a["id"]: a for a in task["annotations"]}
-            for number, unit, repeat, who in self._known_annotations([task["id"]]):
+            for number, unit, repeat, who in self._read_known([task["id"]]):
                 if number not in present or (who and self._has_other_author(present[number], who)):
                     self.out.deleted_annotations += number not in present
                     if unit and who:
@@ -284,7 +284,7 @@ class _Page:
             # An unknown user is no evidence against the annotator.
             return False
 
-    def _known_annotations(self, tasks: Sequence[int]) -> list[tuple[int, str | None, int, str | None]]:
+    def _read_known(self, tasks: Sequence[int]) -> list[tuple[int, str | None, int, str | None]]:
         query = (
             "SELECT annotation, unit_id, repeat, annotator_id FROM label_studio_annotations "
             "WHERE batch = ? AND url = ? AND person = ? AND task IN (SELECT value FROM json_each(?))"

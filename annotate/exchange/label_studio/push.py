@@ -66,7 +66,7 @@ def push(
     """
     info = _open(store, batch)
     with store.run_lock(f"label studio {batch}"):
-        known = links.all_stored(store, batch, server.url)
+        known = links.read_links(store, batch, server.url)
         people = _people(store, info, known, separate, new)
         job = _Job(store, info, server, _layout(store, info), Pushed(batch, server.url), progress)
         run_id = judge_run(store, info.task, run, "--with-predictions") if run else None
@@ -78,7 +78,7 @@ def push(
             links.forget(store, batch, server.url)
         shown = any(link.run for who, link in known.items() if who)
         each = [(person, ExchangeUnits(store, info, person or None)) for person in people]
-        job.of = sum(len(tasks.wanted(units, person)) for person, units in each)
+        job.of = sum(len(tasks.list_tasks(units, person)) for person, units in each)
         for person, units in each:
             job.send(person, units, run_id, new=new, restore=restore, shown=shown)
     return job.out
@@ -102,15 +102,15 @@ def preview(
     layout, url = _layout(store, info), sdk.address(url)
     run_id = judge_run(store, info.task, run, "--with-predictions") if run else None
     out = Pushed(batch, url, assisted=run_id is not None, run=run_id)
-    known = links.all_stored(store, batch, url)
+    known = links.read_links(store, batch, url)
     for person in _people(store, info, known, separate, new):
         link = None if new and not person else known.get(person)
         if link is not None and run_id:
             _check_predictions(link, run_id)
         units = ExchangeUnits(store, info, person or None)
         there = {task.key for task in links.tasks_of(store, batch, link).values()} if link else set()
-        missing = [unit for unit in tasks.wanted(units, person) if unit.key not in there]
-        labels = tasks.judged(store, info, run_id) if run_id else {}
+        missing = [unit for unit in tasks.list_tasks(units, person) if unit.key not in there]
+        labels = tasks.read_judged(store, info, run_id) if run_id else {}
         sent = [task for _, task in tasks.tasks_of(units, layout, missing, labels, "", Check(layout.xml))]
         if person:
             out.projects[person] = link.project if link else 0
@@ -196,8 +196,8 @@ class _Job:
             if project.predictions and not link.assisted:
                 link = links.mark_assisted(self.store, batch, link)
             out.updated |= self._update(link, project)
-            sent, lost = self._known(link, restore)
-        missing = [unit for unit in tasks.wanted(units, person) if unit.key not in sent | lost]
+            sent, lost = self._read_known(link, restore)
+        missing = [unit for unit in tasks.list_tasks(units, person) if unit.key not in sent | lost]
         if person:
             out.projects[person] = link.project
         else:
@@ -206,7 +206,7 @@ class _Job:
         out.run = link.run or out.run
         out.there += len(sent)
         out.deleted += len(lost)
-        labels = tasks.judged(self.store, self.info, link.run) if link.run else {}
+        labels = tasks.read_judged(self.store, self.info, link.run) if link.run else {}
         query = "SELECT model FROM runs WHERE run_id = ?"
         model = self.store.conn.execute(query, [link.run]).fetchone()[0] if link.run else ""
         check = Check(self.layout.xml)
@@ -284,7 +284,7 @@ class _Job:
         self.server.update(link.project, {"label_config": self.layout.xml})
         return True
 
-    def _known(self, link: Link, restore: bool) -> tuple[set[Key], set[Key]]:
+    def _read_known(self, link: Link, restore: bool) -> tuple[set[Key], set[Key]]:
         """Return the units that have a task on the server, and the units whose task was deleted and is not
         sent again.
         """

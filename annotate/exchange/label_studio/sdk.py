@@ -87,7 +87,7 @@ def connect(url: str) -> tuple[Any, httpx.Client]:
         mounts=no_proxy(server(url)),
     )
     try:
-        with explained(url):
+        with explain_errors(url):
             return sdk.LabelStudio(base_url=url, api_key=key, timeout=SECONDS, httpx_client=http), http
     except BaseException:
         http.close()
@@ -95,7 +95,7 @@ def connect(url: str) -> tuple[Any, httpx.Client]:
 
 
 @contextmanager
-def explained(url: str, missing: str = "") -> Iterator[None]:
+def explain_errors(url: str, missing: str = "") -> Iterator[None]:
     """Convert exceptions of the SDK to errors of adjudge. `missing` is the explanation of a 404."""
     import httpx
     from label_studio_sdk.core.api_error import ApiError

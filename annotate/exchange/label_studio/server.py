@@ -68,7 +68,7 @@ class Server:
     def project(self, number: int) -> Project | None:
         """Return a project, or None if it does not exist."""
         try:
-            with sdk.explained(self.url):
+            with sdk.explain_errors(self.url):
                 return _project(self._client.projects.get(id=number))
         except Rejected as e:
             if e.status == 404:
@@ -77,23 +77,23 @@ class Server:
 
     def find(self, mark: str) -> Project | None:
         """Return the newest project whose description contains `mark`, or None."""
-        with sdk.explained(self.url):
+        with sdk.explain_errors(self.url):
             projects = [_project(p) for p in self._client.projects.list(page_size=100)]
         return max((p for p in projects if mark in p.description), key=lambda p: p.id, default=None)
 
     def create(self, settings: Mapping[str, Any]) -> int:
         """Create a project and return its id."""
-        with sdk.explained(self.url):
+        with sdk.explain_errors(self.url):
             return int(self._client.projects.create(**settings, request_options=_ONCE).id)
 
     def update(self, number: int, settings: Mapping[str, Any]) -> None:
         """Change a project."""
-        with sdk.explained(self.url, "the project is gone"):
+        with sdk.explain_errors(self.url, "the project is gone"):
             self._client.projects.update(id=number, **settings, request_options=_ONCE)
 
     def add(self, number: int, tasks: Sequence[Mapping[str, Json]]) -> list[int]:
         """Import tasks and return their ids in the same order."""
-        with sdk.explained(self.url, "the project was deleted while tasks were sent"):
+        with sdk.explain_errors(self.url, "the project was deleted while tasks were sent"):
             reply = self._client.projects.import_tasks(
                 id=number, request=list(tasks), return_task_ids=True, request_options=_ONCE
             )
@@ -107,7 +107,7 @@ class Server:
     def listing(self, number: int) -> dict[int, TaskTimes]:
         """Return the times of every task of a project, by id. This takes about ten seconds for 10,000 tasks."""
         # An annotation that is added, edited or deleted changes the time of its task.
-        with sdk.explained(self.url, "the project was deleted"):
+        with sdk.explain_errors(self.url, "the project was deleted"):
             tasks = self._client.tasks.list(
                 project=number, page_size=PAGE, include="id,created_at,updated_at", fields="task_only"
             )
@@ -115,7 +115,7 @@ class Server:
 
     def users(self) -> dict[int, User]:
         """Return all users of the server, by id."""
-        with sdk.explained(self.url):
+        with sdk.explain_errors(self.url):
             return {
                 int(u.id): User(int(u.id), u.email or "", u.username or "") for u in self._client.users.list()
             }
@@ -135,7 +135,7 @@ class Server:
 
         # The export goes to a file, because the export of a large project would fill the memory.
         with tempfile.TemporaryFile() as file:
-            with sdk.explained(self.url, "the project was deleted"):
+            with sdk.explain_errors(self.url, "the project was deleted"):
                 # Otherwise the export would leave out tasks without annotations, among them those whose
                 # annotations were deleted.
                 for part in self._client.projects.exports.download_sync(

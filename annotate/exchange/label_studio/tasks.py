@@ -81,7 +81,7 @@ class Sent(NamedTuple):
     place: int | None = None
 
 
-def wanted(units: ExchangeUnits, person: str) -> list[Sent]:
+def list_tasks(units: ExchangeUnits, person: str) -> list[Sent]:
     """Return every task of a project: a person's queue in its order, or each unit once if the project is shared."""
     # A project for one person may have hidden repeats. In a shared project, a second task of a unit would not
     # be hidden.
@@ -127,7 +127,7 @@ def pages(tasks: Iterator[tuple[Key, dict[str, Json]]]) -> Iterator[list[tuple[K
         yield page
 
 
-def judged(store: Store, info: BatchInfo, run: str) -> Judged:
+def read_judged(store: Store, info: BatchInfo, run: str) -> Judged:
     """Return (label, its probability) by unit and field from a run, for labels that the task has."""
     out: dict[str, dict[str, tuple[str, float | None]]] = {}
     for question in info.task.spec.questions:

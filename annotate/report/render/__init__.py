@@ -14,5 +14,5 @@ FORMATS: Mapping[str, Callable[[Document], str]] = {
 }
 """A map from each format, which is also the file suffix, to its renderer."""
 
-SHORT: Mapping[str, Callable[[Document], str]] = {"md": markdown.short, "tex": latex.short}
+SHORT: Mapping[str, Callable[[Document], str]] = {"md": markdown.render_short, "tex": latex.render_short}
 """A map from each format to the renderer for the paragraph and the table that go into a paper."""

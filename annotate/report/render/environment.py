@@ -5,7 +5,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from annotate.report.cells import counted, grid
+from annotate.report.cells import format_count, grid
 
 FOLDER = Path(__file__).parent
 
@@ -20,5 +20,5 @@ def environment(**options: Any) -> Environment:
         lstrip_blocks=True,
         **options,
     )
-    made.globals.update(grid=grid, counted=counted, kind=lambda block: type(block).__name__)
+    made.globals.update(grid=grid, counted=format_count, kind=lambda block: type(block).__name__)
     return made

@@ -44,12 +44,12 @@ def _environment(figures: str, prefix: str) -> Environment:
         return Markup(plots.draw(figure.draw, figure.data, key, figure.caption, figure.text))
 
     # Each text passes through `finalize`, so no template can forget it.
-    made = environment(autoescape=True, finalize=_shown)
+    made = environment(autoescape=True, finalize=_escape_value)
     made.globals.update(drawing=drawing, prefix=prefix, quote=_quote)
     return made
 
 
-def _shown(value: Any) -> Any:
+def _escape_value(value: Any) -> Any:
     """Return a text with its control and direction characters made visible; Jinja escapes it afterwards."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 

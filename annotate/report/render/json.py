@@ -8,7 +8,7 @@ from typing import assert_never
 from annotate.report.cells import grid
 from annotate.report.model import Block, Cases, Cell, Document, Facts, Figure, Paragraph, Section, Table
 from judge.console import json_text
-from judge.stats.verdict_text import by_state
+from judge.stats.verdict_text import group_by_state
 from judge.types import Json, Measure, attributes
 
 
@@ -33,7 +33,7 @@ def as_json(document: Document) -> dict[str, Json]:
                 **attributes(r, "more_units", "more_questions", "ceiling_known"),
                 "conditions": [asdict(c) for c in r.conditions],
                 "labels": [asdict(row) for row in r.labels],
-                **by_state(r.labels),
+                **group_by_state(r.labels),
                 "error_rates": r.like or None,
                 "power": [asdict(c) for c in r.chances],
                 "curve": [asdict(p) for p in r.curve],

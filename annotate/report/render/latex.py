@@ -72,7 +72,9 @@ def layouts(
 
     With `stacked`, or if the table would be too wide otherwise, intervals are below their values.
     """
-    wide = [_wide(head, numbers[i], [row[i] for row in rows], stacked) for i, head in enumerate(heads)]
+    wide = [
+        _measure_width(head, numbers[i], [row[i] for row in rows], stacked) for i, head in enumerate(heads)
+    ]
     if not stacked and sum(min(n, SHORT) for n in wide) > LINE:
         return layouts(heads, numbers, rows, True)
     # A paragraph can be as narrow as a short text, but a number cannot be broken.
@@ -87,7 +89,7 @@ def layouts(
     return [_layout(part, numbers, wide, stacked) for part in parts]
 
 
-def _wide(head: str, numeric: bool, cells: Sequence[Shown], stacked: bool) -> int:
+def _measure_width(head: str, numeric: bool, cells: Sequence[Shown], stacked: bool) -> int:
     """Return the width of a column in characters, including the gap before the next column."""
     texts = [
         part for c in cells for part in ((c.text + c.marks, c.interval) if stacked else (c.flat + c.marks,))
@@ -141,7 +143,7 @@ def render(document: Document) -> str:
     return _environment().get_template("page.tex.j2").render(document=document)
 
 
-def short(document: Document) -> str:
+def render_short(document: Document) -> str:
     """Return the blocks of the document without the head of a report, for a paper."""
     return _environment().get_template("short.tex.j2").render(document=document)
 
@@ -152,7 +154,7 @@ def _environment() -> Environment:
     made.filters |= {
         "text": text,
         "label": _label,
-        "said": _said,
+        "said": _describe_label,
         "flat": lambda value: " ".join(visible(value).split()),
     }
     made.globals |= {"parts": _parts, "keys": _keys, "paragraphs": _paragraphs}
@@ -171,7 +173,7 @@ def _paragraphs(value: str) -> list[str]:
     return [line for block in blocks for line in re.split(r"\n(?=[-*] )", block)]
 
 
-def _said(label: CaseLabel) -> str:
+def _describe_label(label: CaseLabel) -> str:
     sure = f" ({text(label.how_sure)})" if label.how_sure else ""
     return rf"{text(label.who)}: \textbf{{{text(label.label)}}}{sure}"
 
@@ -179,8 +181,8 @@ def _said(label: CaseLabel) -> str:
 def _parts(table: Table, caption: str) -> Iterator[dict[str, Json]]:
     """Yield the template variables for each part of a table that fits on a page."""
     cells = grid(table)
-    shown = cells.rows[: table.shown()]
-    notes = [text(note) for note in table.left_out() + list(table.notes)]
+    shown = cells.rows[: table.count_shown()]
+    notes = [text(note) for note in table.note_omitted() + list(table.notes)]
     notes += [rf"\textsuperscript{{{mark}}} {text(remark)}" for mark, remark in cells.remarks]
     parts = [
         (layout, page)
@@ -230,10 +232,10 @@ def _stack(place: str, stacked: Iterable[str]) -> str:
 
 def text(value: str) -> str:
     """Return a text as one line without LaTeX commands, in which long words may be broken."""
-    return " ".join(r"\allowbreak{}".join(map(_escaped, pieces(word))) for word in visible(value).split())
+    return " ".join(r"\allowbreak{}".join(map(_escape, pieces(word))) for word in visible(value).split())
 
 
-def _escaped(piece: str) -> str:
+def _escape(piece: str) -> str:
     return _PATTERN.sub(lambda m: _SPECIAL[m[0]], piece)
 
 

@@ -7,7 +7,7 @@ from jinja2 import Environment
 from annotate.report.cells import Shown
 from annotate.report.model import CaseLabel, Document
 from annotate.report.render.environment import environment
-from judge.markdown import quoted, text
+from judge.markdown import quote, text
 
 
 def render(document: Document) -> str:
@@ -15,7 +15,7 @@ def render(document: Document) -> str:
     return _environment().get_template("page.md.j2").render(document=document)
 
 
-def short(document: Document) -> str:
+def render_short(document: Document) -> str:
     """Return the blocks of the document without the head of a report, for a paper."""
     return _environment().get_template("short.md.j2").render(document=document).rstrip() + "\n"
 
@@ -23,7 +23,7 @@ def short(document: Document) -> str:
 @cache
 def _environment() -> Environment:
     made = environment()
-    made.filters |= {"text": text, "quoted": quoted, "cell": _cell, "label": _label}
+    made.filters |= {"text": text, "quoted": quote, "cell": _cell, "label": _label}
     return made
 
 

@@ -123,15 +123,15 @@ def _cell(cell: Cell) -> dict[str, Json]:
     document = cell.as_json()
     names = document["annotators"] or []
     # A JSON list, because a name may contain any separator.
-    document["annotators"] = f"{len(names):,} annotators" if len(names) > NAMED else _listed(names)
-    document["notes"] = _listed(document["notes"])
+    document["annotators"] = f"{len(names):,} annotators" if len(names) > NAMED else _format_values(names)
+    document["notes"] = _format_values(document["notes"])
     return {
         "text": Shown(*brief(cell)).flat,
         **{name: document[name] for name in COLUMNS if name in document},
     }
 
 
-def _listed(values: list[str]) -> str:
+def _format_values(values: list[str]) -> str:
     return json_text(values) if values else ""
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from judge.importers.paths import value_at
-from judge.importers.trace_texts import loaded
+from judge.importers.trace_texts import parse_json_text
 from judge.importers.traces import MODEL, RETRIEVER, TraceSpan
 
 KINDS = {"RETRIEVER": RETRIEVER, "LLM": MODEL}
@@ -57,7 +57,7 @@ def _documents(attributes: Mapping[str, Any], value: Any) -> list[Any]:
     """Return the retrieved documents. They may be a list, a JSON string, or attributes with an index
     (`documents.0`).
     """
-    value = loaded(value)
+    value = parse_json_text(value)
     if isinstance(value, dict):
         # Some exports nest numbered attributes into an object with the numbers as keys.
         value = [value[key] for key in sorted(value, key=lambda key: int(key) if key.isdecimal() else 0)]
@@ -79,7 +79,7 @@ def _document(value: Any) -> Any:
     inner = value["document"] if isinstance(value.get("document"), dict) else value
     plain = {name.removeprefix("document."): part for name, part in inner.items()}
     if isinstance(plain.get("metadata"), str):
-        metadata = loaded(plain["metadata"])
+        metadata = parse_json_text(plain["metadata"])
         plain["metadata"] = {"text": metadata} if isinstance(metadata, str) else metadata
     return plain
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
-from judge.files import LONGEST, opened
+from judge.files import LONGEST, open_input
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.records import Records, built, placed
+from judge.importers.records import Records, add_place, build_all
 from judge.types import Item, Passage, Vote, Where
 
 NamedEntry = tuple[str, str, str | None]
@@ -61,7 +61,7 @@ class Family:
 
         Raises UsageError if a required file is missing.
         """
-        fields.no_maps(self.name, options)
+        fields.refuse_maps(self.name, options)
         kinds = {path: self.kind_of(path) for path in paths}
         # Topics alone are useful: a system answers them before anything is retrieved.
         alone = set(kinds.values()) == {self.topics}
@@ -76,7 +76,7 @@ class Family:
         collection = Collection()
         for path, kind in kinds.items():
             if kind in ("qrels", "run"):
-                entries(path, self.graded if kind == "qrels" else ranked, collection, bad)
+                entries(path, self.graded if kind == "qrels" else parse_run_line, collection, bad)
             elif kind == self.topics:
                 for name, text, meta, where in self.queries(path, bad):
                     try:
@@ -84,7 +84,7 @@ class Family:
                             raise BadInput("a topic must have a query's id and its text", field="query")
                         collection.add_topic(name, Topic(text, dict(meta), where))
                     except BadInput as error:
-                        bad(placed(error, path, where.line))
+                        bad(add_place(error, path, where.line))
         wanted = collection.documents()
         documents: dict[str, Passage] = {}
         for path in [path for path, kind in kinds.items() if kind == "corpus"]:
@@ -93,7 +93,7 @@ class Family:
         if alone:
             for query, topic in collection.topics.items():
                 item = Item(query, dataset, question=topic.text, meta=topic.meta)
-                yield Row(fields.checked(item), topic.where)
+                yield Row(fields.check_item(item), topic.where)
             return
         yield from rows(collection, documents, dataset, options, bad)
 
@@ -105,7 +105,7 @@ class Family:
                 made = passage(name, fields.word(value, key), fields.word(title, "title"), meta)
                 keep(documents, at, made, where.line)
             except BadInput as error:
-                bad(placed(error, path, where.line))
+                bad(add_place(error, path, where.line))
         return documents
 
 
@@ -179,7 +179,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
     Raises BadInput if a line is not UTF-8 or is longer than LONGEST bytes.
     """
-    with opened(path) as handle:
+    with open_input(path) as handle:
         number = 0
         # A file without line breaks would otherwise be read into memory as one line.
         while raw := handle.readline(LONGEST):
@@ -215,7 +215,7 @@ def entries(path: Path, parse: Callable[[str], NamedEntry | None], collection: C
                 collection.add(Named(*got, Where(str(path), number)))
         except BadInput as error:
             some = True
-            bad(placed(error, path, number))
+            bad(add_place(error, path, number))
     if not some:
         bad(BadInput("there are no lines under the header", path=str(path)))
 
@@ -231,7 +231,7 @@ def keep(documents: dict[str, Passage], lines_of: dict[str, int], document: Pass
     lines_of.setdefault(name, number)
 
 
-def whole(cell: str) -> str:
+def format_grade(cell: str) -> str:
     """Return a grade as a string in its shortest form. Raises BadInput if it is not a whole number."""
     try:
         number = float(cell)
@@ -242,7 +242,7 @@ def whole(cell: str) -> str:
     return str(int(number))
 
 
-def ranked(text: str) -> NamedEntry:
+def parse_run_line(text: str) -> NamedEntry:
     """Parse a line of a TREC run: query Q0 document rank score tag."""
     cells = text.split()
     if len(cells) != 6:
@@ -263,7 +263,7 @@ def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[st
         name = next((n for n in names if n in row), names[0])
         return [(fields.identifier(row.get(name), name), row)]
 
-    yield from ((name, row, where) for (name, row), where in built(records, named, bad))
+    yield from ((name, row, where) for (name, row), where in build_all(records, named, bad))
 
 
 def passage(name: str, text: str | None, title: str | None, meta: Mapping[str, Any]) -> Passage:
@@ -297,11 +297,11 @@ def rows(
         item = Item(query, dataset, question=topic.text, meta=topic.meta)
         for named in collection.named.get(query, {}).values():
             try:
-                item.passages.append(_labelled(named, documents, gold, labels))
+                item.passages.append(_add_label(named, documents, gold, labels))
             except BadInput as error:
-                bad(placed(error, Path(named.where.path), named.where.line))
+                bad(add_place(error, Path(named.where.path), named.where.line))
         if item.passages:
-            yield Row(fields.checked(item), topic.where)
+            yield Row(fields.check_item(item), topic.where)
         else:
             idle += 1
     if idle:
@@ -311,14 +311,14 @@ def rows(
     labels.finish()
 
 
-def _labelled(named: Named, documents: Mapping[str, Passage], gold: str, labels: fields.Labels) -> Passage:
+def _add_label(named: Named, documents: Mapping[str, Passage], gold: str, labels: fields.Labels) -> Passage:
     if named.document not in documents:
         raise BadInput(f"document '{named.document}' is not in the corpus", field="document")
     known = documents[named.document]
     votes: list[Vote] = []
     if named.grade is not None:
         try:
-            votes = list(labels.fixed(gold, named.grade, "grade", GRADES[gold]))
+            votes = list(labels.read_fixed(gold, named.grade, "grade", GRADES[gold]))
         except BadInput as error:
             hint = f"{error.reason}; to assign a label to this grade, pass --map-label {gold}:{named.grade}=LABEL"
             raise BadInput(hint, field="grade") from error

@@ -20,7 +20,7 @@ from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad
 from judge.importers.formats import _collection as collection
-from judge.importers.records import json_records, placed
+from judge.importers.records import add_place, json_records
 
 NAME = "beir"
 HELP = "BEIR: queries.jsonl, corpus.jsonl and qrels (TSV), with optional runs"
@@ -50,7 +50,7 @@ def _kind_of(path: Path) -> str:
     )
 
 
-def _graded(text: str) -> collection.NamedEntry | None:
+def _parse_grade(text: str) -> collection.NamedEntry | None:
     """Parse a line of qrels, or return None if it is the header."""
     cells = [cell.strip() for cell in text.split("\t")]
     if tuple(cells) == _HEADER:
@@ -60,15 +60,15 @@ def _graded(text: str) -> collection.NamedEntry | None:
             f"the line has {len(cells)} columns, but qrels must have three, separated by tabs: "
             "query-id, corpus-id, score"
         )
-    return cells[0], cells[1], collection.whole(cells[2])
+    return cells[0], cells[1], collection.format_grade(cells[2])
 
 
 def _queries(path: Path, bad: Bad) -> Iterator[collection.TopicText]:
     for name, row, where in collection.texts(json_records(path, bad), _IDS, bad):
         try:
-            text = fields.required(row.get("text"), "text")
+            text = fields.require_text(row.get("text"), "text")
         except BadInput as error:
-            bad(placed(error, path, where.line))
+            bad(add_place(error, path, where.line))
         else:
             meta = {k: v for k, v in row.items() if k not in (*_IDS, "text") and v not in ({}, None)}
             yield name, text, meta, where
@@ -82,5 +82,5 @@ def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.Co
 
 
 read_rows = collection.Family(
-    NAME, "queries", "queries.jsonl corpus.jsonl qrels/test.tsv", _kind_of, _graded, _queries, _documents
+    NAME, "queries", "queries.jsonl corpus.jsonl qrels/test.tsv", _kind_of, _parse_grade, _queries, _documents
 ).read_rows

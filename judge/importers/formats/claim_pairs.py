@@ -18,8 +18,8 @@ from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
 from judge.importers.mapped import RowReader
-from judge.importers.paths import MISSING, check, follow, value_at, without
-from judge.importers.records import each, table_or_json
+from judge.importers.paths import MISSING, check, follow, remove_paths, value_at
+from judge.importers.records import build_each, table_or_json
 from judge.types import Item
 
 NAME = "claim-pairs"
@@ -33,7 +33,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
     for path in paths:
         records, is_table = table_or_json(path, bad)
         splitter = _Splitter(path, options, is_table)
-        yield from each(records, splitter.items, bad)
+        yield from build_each(records, splitter.items, bad)
         splitter.finish()
 
 
@@ -65,9 +65,9 @@ class _Splitter:
         claims = {p: value_at(row, path) for p, path in self._paths.items()}
         self._met |= {p for p, path in self._paths.items() if follow(row, path) is not MISSING}
         if any(claim is not None for claim in claims.values()):
-            rest = without(row, self._paths.values())
+            rest = remove_paths(row, self._paths.values())
             made = [
-                {**rest, "claim": fields.required(c, p), "polarity": p, "id": f"{pair}-{p}"}
+                {**rest, "claim": fields.require_text(c, p), "polarity": p, "id": f"{pair}-{p}"}
                 for p, c in claims.items()
             ]
         else:
@@ -76,7 +76,7 @@ class _Splitter:
             made = [{**row, "id": row.get("id") or f"{pair}-{polarity}"} if self._no_id else row]
         items = [self._single.item(m) for m in made]
         for item in items:
-            fields.required(item.claim, "claim")
+            fields.require_text(item.claim, "claim")
             seen = self._whole.setdefault(pair, set())
             if item.polarity in seen:
                 raise BadInput(f"pair {pair} has two {item.polarity} claims", field="polarity")

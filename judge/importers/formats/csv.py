@@ -14,7 +14,7 @@ from judge.errors import BadInput
 from judge.importers.base import Bad, Options, Row
 from judge.importers.mapped import RowReader
 from judge.importers.paths import ITEM_FIELDS
-from judge.importers.records import csv_records, each, placed
+from judge.importers.records import add_place, build_each, csv_records
 
 NAME = "csv"
 HELP = "a table with a header; each row is one item, or one item with one passage"
@@ -31,6 +31,6 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
         except BadInput as problem:
             # An error in the first row, or an empty table, explains more than a missing column: it is raised first.
             next(records.rows, None)
-            raise placed(problem, path, 1) from None
-        yield from each(records, reader.items, bad)
+            raise add_place(problem, path, 1) from None
+        yield from build_each(records, reader.items, bad)
         reader.finish()

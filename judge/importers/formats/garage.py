@@ -29,7 +29,7 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.records import each, json_records
+from judge.importers.records import build_each, json_records
 from judge.types import Item, Passage
 
 NAME = "garage"
@@ -45,22 +45,22 @@ _OWN = ("sample_id", "question", "question_date", "grounding", *LISTS)
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield one row per question."""
-    fields.no_maps(NAME, options)
+    fields.refuse_maps(NAME, options)
     for path in paths:
         labels = fields.Labels(options)
         build = partial(_items, dataset=options.dataset or NAME, labels=labels)
-        yield from each(json_records(path, bad), build, bad)
+        yield from build_each(json_records(path, bad), build, bad)
         labels.finish()
 
 
 def _items(raw: Any, dataset: str, labels: fields.Labels) -> list[Item]:
     row = fields.record(raw)
     grounding = fields.listing(row.get("grounding"), "grounding")
-    marks = {name: _aligned(row, name, len(grounding)) for name in LISTS}
+    marks = {name: _get_evidence(row, name, len(grounding)) for name in LISTS}
     item = Item(
         source_id=fields.identifier(row.get("sample_id"), "sample_id"),
         dataset=dataset,
-        question=fields.required(row.get("question"), "question"),
+        question=fields.require_text(row.get("question"), "question"),
         question_date=fields.word(row.get("question_date"), "question_date"),
         meta={k: v for k, v in row.items() if k not in _OWN},
     )
@@ -71,7 +71,7 @@ def _items(raw: Any, dataset: str, labels: fields.Labels) -> list[Item]:
         # For an irrelevant passage, evidence_correct is empty and only evidence_relevant gives its class.
         value = _class(given, number)
         known = {c: c for c in CLASSES}
-        passage.votes += labels.fixed("relevance", value, f"evidence_correct.{number}", known)
+        passage.votes += labels.read_fixed("relevance", value, f"evidence_correct.{number}", known)
         item.passages.append(passage)
     if "answer_validate" in row and marks["evidence_cited"] is not None:
         cited = "YES" in marks["evidence_cited"]
@@ -79,10 +79,10 @@ def _items(raw: Any, dataset: str, labels: fields.Labels) -> list[Item]:
         # 2,366 rows).
         insufficient = row["answer_validate"] in ("", None) and not cited
         item.votes += labels.gold("insufficient", insufficient, "answer_validate")
-    return [fields.checked(item)]
+    return [fields.check_item(item)]
 
 
-def _aligned(row: Mapping[str, Any], name: str, length: int) -> list[Any] | None:
+def _get_evidence(row: Mapping[str, Any], name: str, length: int) -> list[Any] | None:
     """Return an evidence list, or None if the row does not have it. Raises BadInput if its length differs
     from the number of passages.
     """
@@ -114,7 +114,7 @@ def _passage(raw: Any, place: str) -> Passage:
         raise BadInput(f"must have exactly one key cite_N, but has {len(markers)}", field=place)
     key = markers[0]
     return Passage(
-        text=fields.required(row[key], f"{place}.{key}"),
+        text=fields.require_text(row[key], f"{place}.{key}"),
         source_id=key.strip("[]"),
         date=fields.word(row.get("date"), f"{place}.date"),
         source=fields.word(row.get("provider"), f"{place}.provider"),

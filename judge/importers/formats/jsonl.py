@@ -21,7 +21,7 @@ from pathlib import Path
 
 from judge.importers.base import Bad, Options, Row
 from judge.importers.mapped import RowReader
-from judge.importers.records import each, json_records
+from judge.importers.records import build_each, json_records
 
 NAME = "jsonl"
 HELP = "one JSON object per line: items with passages, gold labels and human labels"
@@ -31,5 +31,5 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
     """Yield the rows of each file. Raises UsageError if a --map names an unknown field, or a path that no row has."""
     for path in paths:
         reader = RowReader(path, options)
-        yield from each(json_records(path, bad), reader.items, bad)
+        yield from build_each(json_records(path, bad), reader.items, bad)
         reader.finish()

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judge.importers import fields, traces
-from judge.importers.trace_texts import loaded, plain_word
+from judge.importers.trace_texts import get_word, parse_json_text
 from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
 
 NAME = "langfuse"
@@ -37,16 +37,18 @@ KINDS = {"RETRIEVER": RETRIEVER, "GENERATION": MODEL}
 _DOCUMENTS = ("documents", "chunks", "results", "context", "contexts")
 
 
-def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
-    observations = loaded(row.get("observations"))
+def _read_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
+    observations = parse_json_text(row.get("observations"))
     if isinstance(observations, list) and all(isinstance(observation, dict) for observation in observations):
         trace = fields.identifier(row.get("id"), "id")
         # The trace becomes the root span of its observations. Its id differs from the ids of all
         # observations.
-        yield TraceSpan(trace, trace, input=loaded(row.get("input")), output=loaded(row.get("output")))
+        yield TraceSpan(
+            trace, trace, input=parse_json_text(row.get("input")), output=parse_json_text(row.get("output"))
+        )
         for observation in observations:
             yield _observation(observation, trace)
-        for score in fields.listing(loaded(row.get("scores")), "scores"):
+        for score in fields.listing(parse_json_text(row.get("scores")), "scores"):
             # The API's list of traces contains only the ids of scores; the scores are in a separate file.
             if not isinstance(score, str):
                 yield from _score(fields.record(score), trace)
@@ -56,7 +58,9 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
         yield from _score(row, str(_get(row, "traceId") or ""))
     elif row.get("timestamp") is not None:
         trace = fields.identifier(row.get("id"), "id")
-        yield TraceSpan(trace, trace, input=loaded(row.get("input")), output=loaded(row.get("output")))
+        yield TraceSpan(
+            trace, trace, input=parse_json_text(row.get("input")), output=parse_json_text(row.get("output"))
+        )
     else:
         raise traces.unknown(row, "a Langfuse trace, observation or score", "type")
 
@@ -66,10 +70,10 @@ def _observation(row: Mapping[str, Any], trace: str) -> TraceSpan:
     kind = KINDS.get(str(row.get("type")).upper(), "")
     span = TraceSpan(trace, name, str(_get(row, "parentObservationId") or trace), kind)
     span.start = str(_get(row, "startTime") or "")
-    span.input, span.output = loaded(row.get("input")), loaded(row.get("output"))
+    span.input, span.output = parse_json_text(row.get("input")), parse_json_text(row.get("output"))
     if kind == MODEL:
         model = row.get("model") or _get(row, "providedModelName")
-        span.model = plain_word(model)
+        span.model = get_word(model)
     if kind == RETRIEVER:
         documents = span.output
         if isinstance(documents, dict):
@@ -103,4 +107,4 @@ def _get(row: Mapping[str, Any], name: str) -> Any:
     return row.get(name, row.get(snake))
 
 
-read_rows = traces.reader(NAME, _of_record)
+read_rows = traces.reader(NAME, _read_record)

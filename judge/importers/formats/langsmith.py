@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judge.importers import fields, traces
-from judge.importers.trace_texts import loaded, plain_word
+from judge.importers.trace_texts import get_word, parse_json_text
 from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
 
 NAME = "langsmith"
@@ -29,7 +29,7 @@ BESIDE = (("run_id", "key"),)
 KINDS = {"retriever": RETRIEVER, "llm": MODEL}
 
 
-def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
+def _read_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
     if row.get("run_type") is not None:
         yield _run(row)
     elif row.get("run_id") is not None and row.get("key") is not None:
@@ -40,14 +40,14 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
 
 def _run(row: Mapping[str, Any]) -> TraceSpan:
     name, trace = (fields.identifier(row.get(key), key) for key in ("id", "trace_id"))
-    parent = plain_word(row.get("parent_run_id"))
+    parent = get_word(row.get("parent_run_id"))
     span = TraceSpan(trace, name, parent, KINDS.get(str(row["run_type"]), ""))
     span.start = str(row.get("start_time") or "")
-    span.input, span.output = loaded(row.get("inputs")), loaded(row.get("outputs"))
+    span.input, span.output = parse_json_text(row.get("inputs")), parse_json_text(row.get("outputs"))
     if span.kind == MODEL:
-        extra = fields.mapping(loaded(row.get("extra")), "extra")
+        extra = fields.mapping(parse_json_text(row.get("extra")), "extra")
         metadata = fields.mapping(extra.get("metadata"), "extra.metadata")
-        span.model = plain_word(metadata.get("ls_model_name"))
+        span.model = get_word(metadata.get("ls_model_name"))
     if span.kind == RETRIEVER:
         outputs = span.output
         documents = outputs.get("documents") if isinstance(outputs, dict) else outputs
@@ -58,7 +58,7 @@ def _run(row: Mapping[str, Any]) -> TraceSpan:
 
 def _feedback(row: Mapping[str, Any]) -> Iterator[TraceScore]:
     """Yield the feedback's score or, if it has none, its value. Feedback with only a comment is skipped."""
-    source = fields.mapping(loaded(row.get("feedback_source")), "feedback_source")
+    source = fields.mapping(parse_json_text(row.get("feedback_source")), "feedback_source")
     kind = str(source.get("type") or "api")
     return traces.scores_of(
         row["key"],
@@ -74,4 +74,4 @@ def _feedback(row: Mapping[str, Any]) -> Iterator[TraceScore]:
     )
 
 
-read_rows = traces.reader(NAME, _of_record)
+read_rows = traces.reader(NAME, _read_record)

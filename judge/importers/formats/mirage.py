@@ -24,8 +24,8 @@ from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.cells import parsed
-from judge.importers.records import Records, built, each, is_array, json_elements, json_pairs
+from judge.importers.cells import parse_cell
+from judge.importers.records import Records, build_all, build_each, is_array, json_elements, json_pairs
 from judge.types import Item, Passage, Where
 
 NAME = "mirage"
@@ -49,7 +49,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
     """Yield one row for each group of adjacent chunks, and for each question without chunks. Raises
     UsageError if dataset.json is missing.
     """
-    fields.no_maps(NAME, options)
+    fields.refuse_maps(NAME, options)
     kinds = {path: _kind_of(path) for path in paths}
     if "dataset" not in kinds.values():
         raise UsageError(
@@ -65,7 +65,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
     for path in paths:
         if kinds[path] == "pool":
             yield from builder.pool(path)
-    yield from builder.rest()
+    yield from builder.read_unused()
     builder.finish()
 
 
@@ -93,7 +93,7 @@ class _Builder:
 
     def questions(self, path: Path) -> None:
         """Read dataset.json."""
-        for row in each(Records(path, "element", json_elements(path)), self._question, self._bad):
+        for row in build_each(Records(path, "element", json_elements(path)), self._question, self._bad):
             self._items[row.item.source_id] = row
         if not self._items:
             self._bad(BadInput("no questions", path=str(path)))
@@ -101,7 +101,7 @@ class _Builder:
     def oracles(self, path: Path) -> None:
         """Read oracle.json."""
         pairs = Records(path, "element", json_pairs(path))
-        for (name, passage), where in built(pairs, self._oracle, self._bad):
+        for (name, passage), where in build_all(pairs, self._oracle, self._bad):
             self._oracles[name] = where, passage
 
     def pool(self, path: Path) -> Iterator[Row]:
@@ -109,7 +109,7 @@ class _Builder:
         run: list[Passage] = []
         name, start = "", Where(str(path), 0)
         chunks = Records(path, "element", json_elements(path))
-        for (owner, passage), where in built(chunks, self._chunk, self._bad):
+        for (owner, passage), where in build_all(chunks, self._chunk, self._bad):
             # Only adjacent chunks are put into one row, because collecting all chunks of a question would
             # need the whole pool in memory.
             if owner != name:
@@ -118,12 +118,12 @@ class _Builder:
             oracle = self._oracles.get(name)
             if oracle is not None and oracle[1].text == passage.text:
                 passage.meta["oracle"] = True
-                # The chunk is in the pool, where it is marked. It must not be yielded again by `rest`.
+                # The chunk is in the pool, where it is marked. It must not be yielded again by `read_unused`.
                 del self._oracles[name]
             run.append(passage)
         yield from self._row(name, run, start)
 
-    def rest(self) -> Iterator[Row]:
+    def read_unused(self) -> Iterator[Row]:
         """Yield rows for the oracle chunks that are not in the pool, then rows for the questions without chunks."""
         for name, (where, passage) in self._oracles.items():
             yield from self._row(name, [passage], where)
@@ -141,7 +141,7 @@ class _Builder:
             return
         self._shown.add(name)
         try:
-            item = fields.checked(replace(self._items[name].item, passages=passages))
+            item = fields.check_item(replace(self._items[name].item, passages=passages))
         except BadInput as error:
             self._bad(BadInput(error.reason, path=where.path, line=where.line, field=error.field))
         else:
@@ -153,19 +153,19 @@ class _Builder:
         if isinstance(answer, str) and answer.startswith("["):
             # The repository saves lists as Python literals.
             try:
-                answer = parsed(answer) or answer
+                answer = parse_cell(answer) or answer
             except ValueError as error:
                 raise BadInput(str(error), field="answer") from error
         item = Item(
             source_id=fields.identifier(row.get("query_id"), "query_id"),
             dataset=self._dataset,
-            question=fields.required(row.get("query"), "query"),
+            question=fields.require_text(row.get("query"), "query"),
             reference_answers=fields.texts(answer, "answer"),
             meta={k: v for k, v in row.items() if k not in _OWN},
         )
         if item.source_id in self._items:
             raise BadInput(f"question {item.source_id} occurs twice", field="query_id")
-        return [fields.checked(item)]
+        return [fields.check_item(item)]
 
     def _oracle(self, pair: tuple[str, Any]) -> list[tuple[str, Passage]]:
         name, raw = pair
@@ -184,7 +184,7 @@ class _Builder:
 
     def _passage(self, row: Mapping[str, Any], place: str) -> Passage:
         return Passage(
-            text=fields.required(row.get("doc_chunk"), f"{place}doc_chunk"),
+            text=fields.require_text(row.get("doc_chunk"), f"{place}doc_chunk"),
             title=fields.word(row.get("doc_name"), f"{place}doc_name"),
-            votes=list(self._labels.fixed("support", row.get("support"), f"{place}support", SUPPORT)),
+            votes=list(self._labels.read_fixed("support", row.get("support"), f"{place}support", SUPPORT)),
         )

@@ -19,7 +19,7 @@ from judge.errors import BadInput
 from judge.importers import fields, traces
 from judge.importers.base import Bad, Options, Row
 from judge.importers.formats._attributes import span_of
-from judge.importers.records import Records, built, json_elements
+from judge.importers.records import Records, build_all, json_elements
 from judge.importers.traces import TraceScore, TraceSpan
 from judge.types import Where
 
@@ -34,7 +34,7 @@ DEEPEST = 20
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield one row per retrieval. Raises BadInput if there is no retrieval in the files."""
-    fields.no_maps(NAME, options)
+    fields.refuse_maps(NAME, options)
     yield from traces.items(paths, _parts(paths, bad), options, bad)
 
 
@@ -42,10 +42,10 @@ def _parts(paths: Sequence[Path], bad: Bad) -> Iterator[tuple[TraceSpan | TraceS
     for path in paths:
         # The file is streamed span by span, because an export may be a single line of many megabytes.
         spans = Records(path, "span", json_elements(path, SPANS, lines=True))
-        yield from built(spans, lambda record: _of_span(fields.record(record)), bad)
+        yield from build_all(spans, lambda record: _read_span(fields.record(record)), bad)
 
 
-def _of_span(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
+def _read_span(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
     trace = fields.identifier(row.get("traceId"), "traceId")
     name = fields.identifier(row.get("spanId"), "spanId")
     parent = fields.word(row.get("parentSpanId"), "parentSpanId")
@@ -60,9 +60,9 @@ def _of_span(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
                 "gen_ai.evaluation.score.value", attributes.get("gen_ai.evaluation.score.label")
             )
             if value is not None and attributes.get("gen_ai.evaluation.name"):
-                by, why = "gen_ai.evaluation", attributes.get("gen_ai.evaluation.explanation")
+                by, reason = "gen_ai.evaluation", attributes.get("gen_ai.evaluation.explanation")
                 yield TraceScore(
-                    trace, name, str(attributes["gen_ai.evaluation.name"]), value, by, False, why
+                    trace, name, str(attributes["gen_ai.evaluation.name"]), value, by, False, reason
                 )
 
 
@@ -70,23 +70,23 @@ def _attributes(value: Any, field: str) -> dict[str, Any]:
     """Convert a list of {key, value} objects to one object. Raises BadInput if the list is malformed."""
     attributes = {}
     for entry in fields.listing(value, field):
-        attributes[fields.identifier(fields.record(entry).get("key"), f"{field}.key")] = _plain(
+        attributes[fields.identifier(fields.record(entry).get("key"), f"{field}.key")] = _to_json(
             entry.get("value"), 0
         )
     return attributes
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _to_json(value: Any, depth: int) -> Any:
     """Convert an OTLP value to plain JSON: a string, a number, a list or an object."""
     # The file is untrusted, and deeply nested lists would exceed Python's recursion limit.
     if not isinstance(value, dict) or depth > DEEPEST:
         return None
     if isinstance(value.get("arrayValue"), dict):
-        return [_plain(element, depth + 1) for element in value["arrayValue"].get("values") or []]
+        return [_to_json(element, depth + 1) for element in value["arrayValue"].get("values") or []]
     if isinstance(value.get("kvlistValue"), dict):
         pairs = value["kvlistValue"].get("values") or []
         return {
-            str(pair.get("key")): _plain(pair.get("value"), depth + 1)
+            str(pair.get("key")): _to_json(pair.get("value"), depth + 1)
             for pair in pairs
             if isinstance(pair, dict)
         }

@@ -31,9 +31,9 @@ from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row, ignore
-from judge.importers.cells import parsed
-from judge.importers.records import Records, built, csv_records, each, is_array, json_records
-from judge.store.imports import at
+from judge.importers.cells import parse_cell
+from judge.importers.records import Records, build_all, build_each, csv_records, is_array, json_records
+from judge.store.imports import error_at
 from judge.types import Item, Passage, Where
 
 NAME = "raguard"
@@ -74,12 +74,12 @@ def kind_of(path: Path) -> str:
     )
 
 
-def listed(cell: Any, field: str) -> list[Any]:
+def parse_list(cell: Any, field: str) -> list[Any]:
     """Return the list in a cell, which may be a printed Python list. Return [] for an empty cell."""
     if isinstance(cell, list) or cell is None or cell == "":
         return cell or []
     try:
-        value = parsed(cell) if isinstance(cell, str) else None
+        value = parse_cell(cell) if isinstance(cell, str) else None
     except ValueError:
         value = None
     if not isinstance(value, list):
@@ -104,7 +104,7 @@ neither a text nor a title.
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield one row per claim. Raises UsageError if there are documents but no claims."""
-    fields.no_maps(NAME, options)
+    fields.refuse_maps(NAME, options)
     kinds = {path: kind_of(path) for path in paths}
     claims = [p for p in paths if kinds[p] == "claims"]
     documents = [p for p in paths if kinds[p] == "documents"]
@@ -119,11 +119,11 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
         builder.shelve(csv_records(path, bad, ("Document ID", "Title", "Full Text", "Claim ID"))[1])
     for path in claims:
         _, records = csv_records(path, bad, ("Claim ID", "Claim"))
-        yield from each(records, builder.claim, bad)
-    builder.left_over()
+        yield from build_each(records, builder.claim, bad)
+    builder.report_unused()
     for path in paths:
         if kinds[path] == "sample":
-            yield from each(json_records(path, bad), builder.sample, bad)
+            yield from build_each(json_records(path, bad), builder.sample, bad)
     builder.finish(complete=bool(documents))
 
 
@@ -141,10 +141,10 @@ class _Builder:
 
     def shelve(self, records: Records) -> None:
         """Read documents.csv, and collect the documents of each claim."""
-        for (claim, passage, name), where in built(records, self._shelved, self._bad):
+        for (claim, passage, name), where in build_all(records, self._add_document, self._bad):
             self._shelf.setdefault(claim, []).append((where, passage, name))
 
-    def _shelved(self, row: Mapping[str, Any]) -> Iterator[tuple[str, Passage | None, str]]:
+    def _add_document(self, row: Mapping[str, Any]) -> Iterator[tuple[str, Passage | None, str]]:
         name = fields.identifier(row["Document ID"], "Document ID")
         if name in self._ids:
             raise BadInput(f"document {name} occurs twice", field="Document ID")
@@ -164,16 +164,16 @@ class _Builder:
             if role is not None and listed_roles.get(name, role) != role:
                 # The two files contradict each other, so neither label can be trusted.
                 reason = f"the label is '{role}' here, but '{listed_roles[name]}' in the claims file"
-                self._bad(at(where, reason, "Document Label"))
+                self._bad(error_at(where, reason, "Document Label"))
             else:
                 self._add(item, passage, name)
-        return [fields.checked(item)]
+        return [fields.check_item(item)]
 
-    def left_over(self) -> None:
+    def report_unused(self) -> None:
         """Pass each document whose claim is missing to `bad`."""
         for claim, entries in self._shelf.items():
             for where, *_ in entries:
-                self._bad(at(where, f"the claims file has no claim {claim}", "Claim ID"))
+                self._bad(error_at(where, f"the claims file has no claim {claim}", "Claim ID"))
 
     def sample(self, raw: Any) -> list[Item]:
         """Return the item in an element of a JSON sample."""
@@ -186,7 +186,7 @@ class _Builder:
             place = f"documents.{number}."
             passage = self._passage(fields.mapping(document, place[:-1]), place)
             self._add(item, passage, str(document.get("Document ID") or number))
-        return [fields.checked(item)]
+        return [fields.check_item(item)]
 
     def finish(self, *, complete: bool) -> None:
         """Note how many documents had no text, and how many were missing."""
@@ -205,17 +205,17 @@ class _Builder:
     def _item(self, row: Mapping[str, Any]) -> Item:
         # Some copies of the data set call the column Label.
         verdict = "Verdict" if "Verdict" in row else "Label"
-        ids = [str(i) for i in listed(row.get("Document IDs"), "Document IDs")]
-        words = listed(row.get("Document Labels"), "Document Labels")
+        ids = [str(i) for i in parse_list(row.get("Document IDs"), "Document IDs")]
+        words = parse_list(row.get("Document Labels"), "Document Labels")
         if len(ids) != len(words):
             raise BadInput(f"there are {len(words)} labels for {len(ids)} documents", field="Document Labels")
-        roles = [self._labels.one_of("raguard.role", w, "Document Labels", ROLES) for w in words]
+        roles = [self._labels.read_one_of("raguard.role", w, "Document Labels", ROLES) for w in words]
         item = Item(
             source_id=fields.identifier(row["Claim ID"], "Claim ID"),
             dataset=self._dataset,
-            claim=fields.required(row["Claim"], "Claim"),
+            claim=fields.require_text(row["Claim"], "Claim"),
             meta={"document_ids": ids, "document_labels": roles} if ids else {},
-            votes=list(self._labels.fixed("claim_verdict", row.get(verdict), verdict, VERDICTS)),
+            votes=list(self._labels.read_fixed("claim_verdict", row.get(verdict), verdict, VERDICTS)),
         )
         original = fields.word(row.get("Original Verdict"), "Original Verdict")
         if original is not None:
@@ -231,7 +231,9 @@ class _Builder:
             if title is None or PLACEHOLDER.fullmatch(title):
                 return None
             body, title, meta = title, None, {**meta, "text_from": "title", "full_text": body}
-        votes = self._labels.fixed("raguard.role", row.get("Document Label"), f"{place}Document Label", ROLES)
+        votes = self._labels.read_fixed(
+            "raguard.role", row.get("Document Label"), f"{place}Document Label", ROLES
+        )
         name = fields.word(row.get("Document ID"), f"{place}Document ID")
         return Passage(body, source_id=name or "", title=title, meta=meta, votes=list(votes))
 

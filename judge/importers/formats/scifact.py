@@ -31,10 +31,10 @@ from typing import Any
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
-from judge.files import opened
+from judge.files import open_input
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row, ignore
-from judge.importers.records import built, each, json_records, table_or_json
+from judge.importers.records import build_all, build_each, json_records, table_or_json
 from judge.types import Item, Passage, Vote
 
 NAME = "scifact"
@@ -57,7 +57,7 @@ class Abstract:
 
 def is_corpus(path: Path) -> bool:
     """Return whether the file's first line (a header or an object) contains the word "abstract"."""
-    with opened(path) as handle:
+    with open_input(path) as handle:
         return b"abstract" in handle.readline(2**20)
 
 
@@ -71,7 +71,7 @@ def corpus(path: Path, bad: Bad, wanted: set[str]) -> Iterator[tuple[str, Abstra
             yield name, _document(row)
 
     records, _ = table_or_json(path, bad, ("doc_id", "title", "abstract"))
-    yield from (document for document, _ in built(records, documents, bad))
+    yield from (document for document, _ in build_all(records, documents, bad))
 
 
 def _document(row: Any) -> Abstract:
@@ -81,7 +81,7 @@ def _document(row: Any) -> Abstract:
         raise BadInput("no sentences", field="abstract")
     return Abstract(
         title=fields.word(row.get("title"), "title"),
-        sentences=[fields.required(s, f"abstract.{n}").strip() for n, s in enumerate(sentences)],
+        sentences=[fields.require_text(s, f"abstract.{n}").strip() for n, s in enumerate(sentences)],
         # The value is text in CSV files, and a boolean in JSON.
         structured=str(row.get("structured")) == "True",
     )
@@ -103,7 +103,7 @@ STANCE = {"SUPPORT": "support", "REFUTE": "refute", "CONTRADICT": "refute"}
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield one row per claim. Raises UsageError if the claims file or the corpus is missing."""
-    fields.no_maps(NAME, options)
+    fields.refuse_maps(NAME, options)
     corpora = [p for p in paths if is_corpus(p)]
     others = [p for p in paths if p not in corpora]
     if not corpora or not others:
@@ -115,7 +115,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
     documents = {name: doc for p in corpora for name, doc in corpus(p, bad, cited)}
     builder = _Builder(options, documents)
     for path in others:
-        yield from each(json_records(path, bad), builder.items, bad)
+        yield from build_each(json_records(path, bad), builder.items, bad)
     builder.finish()
 
 
@@ -142,7 +142,7 @@ class _Builder:
     def items(self, raw: Any) -> list[Item]:
         """Return the item for one claim."""
         row = fields.record(raw)
-        claim = fields.required(row.get("claim"), "claim")
+        claim = fields.require_text(row.get("claim"), "claim")
         fields.listing(row.get("cited_doc_ids"), "cited_doc_ids")
         evidence = fields.mapping(row.get("evidence"), "evidence")
         item = Item(
@@ -163,7 +163,7 @@ class _Builder:
             if "evidence" in row:
                 self._gold(passage, stances[name], verdict)
             item.passages.append(passage)
-        return [fields.checked(item)]
+        return [fields.check_item(item)]
 
     def finish(self) -> None:
         """Note the claims without a verdict."""
@@ -180,7 +180,7 @@ class _Builder:
         """
         place = f"evidence.{name}"
         stances = {
-            self._labels.one_of("stance", fields.record(s).get("label"), f"{place}.label", STANCE)
+            self._labels.read_one_of("stance", fields.record(s).get("label"), f"{place}.label", STANCE)
             for s in fields.listing(sets, place)
         }
         if None in stances:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import BadInput, UsageError
-from judge.files import opened
+from judge.files import open_input
 from judge.importers.base import Bad
 from judge.importers.formats import _collection as collection
 from judge.importers.records import json_records
@@ -90,21 +90,21 @@ def _kind_of(path: Path) -> str:
     )
 
 
-def _graded(text: str) -> collection.NamedEntry:
+def _parse_grade(text: str) -> collection.NamedEntry:
     cells = text.split()
     if len(cells) != 4:
         raise BadInput(
             f"the line has {len(cells)} columns, but a line of qrels must have four: query 0 document grade"
         )
-    return cells[0], cells[2], collection.whole(cells[3])
+    return cells[0], cells[2], collection.format_grade(cells[3])
 
 
 def _topics(path: Path, bad: Bad) -> Iterator[collection.TopicText]:
     first = next((text for _, text in collection.lines(path)), "").lstrip()
     if first.startswith("<"):
-        given = _marked(path)
+        given = _read_topics(path)
     elif first[:1] in "[{":
-        given = (_of_json(*row) for row in collection.texts(json_records(path, bad), TOPIC_IDS, bad))
+        given = (_read_json_topic(*row) for row in collection.texts(json_records(path, bad), TOPIC_IDS, bad))
     else:
         given = ((*_two(text), {}, Where(str(path), number)) for number, text in collection.lines(path))
     for name, text, meta, where in given:
@@ -117,15 +117,17 @@ def _two(text: str) -> tuple[str, str]:
     return name, rest
 
 
-def _of_json(name: str, row: Mapping[str, Any], where: Where) -> tuple[str, str, dict[str, Any], Where]:
+def _read_json_topic(
+    name: str, row: Mapping[str, Any], where: Where
+) -> tuple[str, str, dict[str, Any], Where]:
     key = next((k for k in ("query", "text", "title") if isinstance(row.get(k), str)), "query")
     used = {key, *TOPIC_IDS}
     return name, str(row.get(key) or ""), {k: v for k, v in row.items() if k not in used}, where
 
 
-def _marked(path: Path) -> Iterator[tuple[str, str, dict[str, Any], Where]]:
+def _read_topics(path: Path) -> Iterator[tuple[str, str, dict[str, Any], Where]]:
     """Yield the topics in <top> or <topic> elements. HTML entities are decoded."""
-    with opened(path) as handle:
+    with open_input(path) as handle:
         raw = handle.read(_MOST_TOPICS)
         if handle.read(1):
             raise BadInput(f"the file with the topics is larger than {_MOST_TOPICS >> 20} MB", path=str(path))
@@ -193,5 +195,5 @@ def _columns(first: str) -> tuple[str, ...]:
 
 
 read_rows = collection.Family(
-    NAME, "topics", "topics.tsv corpus.tsv qrels.txt", _kind_of, _graded, _topics, _documents
+    NAME, "topics", "topics.tsv corpus.tsv qrels.txt", _kind_of, _parse_grade, _topics, _documents
 ).read_rows

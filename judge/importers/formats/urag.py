@@ -21,7 +21,7 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.records import Records, each, json_elements, json_events
+from judge.importers.records import Records, build_each, json_elements, json_events
 from judge.types import Item, Passage
 
 NAME = "urag"
@@ -40,7 +40,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
     """Yield one row per question, first those in the calibration split. Raises BadInput if a file has neither
     split.
     """
-    fields.no_maps(NAME, options)
+    fields.refuse_maps(NAME, options)
     for path in paths:
         labels = fields.Labels(options)
         dataset = options.dataset or _name(path)
@@ -48,7 +48,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
         for split in SPLITS:
             records = Records(path, f"{split} element", json_elements(path, f"{split}.item"))
             build = partial(_items, dataset=dataset, split=split)
-            for row in each(records, build, bad):
+            for row in build_each(records, build, bad):
                 has_questions = True
                 yield row
         if not has_questions:
@@ -68,7 +68,7 @@ def _name(path: Path) -> str:
 
 def _items(raw: Any, dataset: str, split: str) -> list[Item]:
     row = fields.record(raw)
-    question = fields.required(row.get("question"), "question")
+    question = fields.require_text(row.get("question"), "question")
     name = fields.identifier(row.get("id"), "id")
     stem, options = _options(question, row.get("options"))
     rest = {k: v for k, v in row.items() if k not in _OWN}
@@ -84,13 +84,13 @@ def _items(raw: Any, dataset: str, split: str) -> list[Item]:
         meta={**rest, "split": split},
         passages=[_passage(r, n) for n, r in enumerate(results)],
     )
-    return [fields.checked(item)]
+    return [fields.check_item(item)]
 
 
 def _options(question: str, given: Any) -> tuple[str, dict[str, str]]:
     """Split a text into the question and the options at its end. Return (question, {letter: text of the option})."""
     if isinstance(given, dict):
-        return question, {k: fields.required(v, f"options.{k}") for k, v in given.items()}
+        return question, {k: fields.require_text(v, f"options.{k}") for k, v in given.items()}
     letters = fields.texts(given, "options") or []
     if not letters:
         raise BadInput("missing", field="options")
@@ -108,7 +108,7 @@ def _options(question: str, given: Any) -> tuple[str, dict[str, str]]:
     ends = [start for start, _ in spans[1:]] + [len(_TAIL.sub("", question))]
     texts = [question[begin:end].strip() for (_, begin), end in zip(spans, ends, strict=True)]
     stem = question[: spans[0][0]].strip()
-    return fields.required(stem, "question"), dict(zip(letters, texts, strict=True))
+    return fields.require_text(stem, "question"), dict(zip(letters, texts, strict=True))
 
 
 def _spans(question: str, letters: Sequence[str], gap: str) -> list[tuple[int, int]] | None:
@@ -140,7 +140,7 @@ def _correct(raw: Any, options: Mapping[str, str]) -> str | None:
 def _passage(raw: Any, number: int) -> Passage:
     place = f"search_results.{number}"
     if isinstance(raw, str):
-        return Passage(fields.required(raw, place), source_id=f"r{number + 1}")
+        return Passage(fields.require_text(raw, place), source_id=f"r{number + 1}")
     if not isinstance(raw, dict):
         raise BadInput(f"must be text or an object, not {fields.kind(raw)}", field=place)
     body = next((k for k in TEXT_KEYS if raw.get(k)), None)
@@ -149,7 +149,7 @@ def _passage(raw: Any, number: int) -> Passage:
     source = next((k for k in SOURCE_KEYS if raw.get(k)), None)
     used = ("id", "title", "date", body, source)
     return Passage(
-        text=fields.required(raw[body], f"{place}.{body}"),
+        text=fields.require_text(raw[body], f"{place}.{body}"),
         source_id=fields.word(raw.get("id"), f"{place}.id") or f"r{number + 1}",
         title=fields.word(raw.get("title"), f"{place}.title"),
         date=fields.word(raw.get("date"), f"{place}.date"),

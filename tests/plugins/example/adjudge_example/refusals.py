@@ -16,17 +16,17 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     """One score, a mean over answers."""
     import numpy as np
 
-    from judge.scores.columns import coded, statuses, units
-    from judge.scores.score import scored
+    from judge.scores.columns import encode_labels, statuses, units
+    from judge.scores.score import score_values
 
     chosen = study.system()
     if chosen is None:
         raise NothingToScore(f"no system has answered anything in '{study.dataset}'")
     judged = study.labels("deflection", chosen)
     study.check()
-    declined = coded(judged["label"], {"missing": 1.0, "attempted": 0.0}, "deflection")
+    declined = encode_labels(judged["label"], {"missing": 1.0, "attempted": 0.0}, "deflection")
     status = statuses(judged, ~np.isnan(declined))
-    return [scored("rag_refusal_rate", units(judged, "answers"), declined, status)]
+    return [score_values("rag_refusal_rate", units(judged, "answers"), declined, status)]
 
 
 PAPER = Paper(
