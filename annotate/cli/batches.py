@@ -265,7 +265,7 @@ def _for_the_lead(document: dict[str, Any]) -> None:
 @batches.command("close")
 @click.argument("name", cls=BatchName)
 @click.option("--undo", is_flag=True, help="Reopen the batch.")
-@click.option("--note", "why", help="Reason to store with the change.")
+@click.option("--note", "reason", help="Reason to store with the change.")
 @with_study
 def close(name: str, undo: bool, reason: str | None, store: Store) -> None:
     """Close the batch NAME, so that nobody can label it."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["batches"]
 """The command line imports this module to get the group together with the commands that this module adds to it."""
 
-why_option = click.option("--note", "why", help="Reason to store with the change.")
+reason_option = click.option("--note", "reason", help="Reason to store with the change.")
 
 
 def _names(text: str) -> list[str]:
@@ -48,7 +48,7 @@ def _print_result(store: Store, done: Changed, message: str, as_json: bool) -> N
 @click.option(
     "-n", "n", type=click.IntRange(min=1), help="Number of units for each annotator (default: all)."
 )
-@why_option
+@reason_option
 @allow_option
 @with_study
 @json_option
@@ -132,7 +132,7 @@ def extend(
 @batches.command("stop")
 @click.argument("name", cls=BatchName)
 @click.option("--annotator", "person", required=True, metavar="NAME", help="Annotator to exclude.")
-@click.option("--why", help="Reason to show in the report, e.g. 'failed training'.")
+@click.option("--why", "reason", help="Reason to show in the report, e.g. 'failed training'.")
 @click.option("--undo", is_flag=True, help="Include the annotator and their labels again.")
 @with_study
 def stop(name: str, person: str, reason: str | None, undo: bool, store: Store) -> None:
@@ -170,7 +170,7 @@ def stop(name: str, person: str, reason: str | None, undo: bool, store: Store) -
     metavar="FIELD=X",
     help="Accept numbers that differ by at most X, and use their median.",
 )
-@why_option
+@reason_option
 @with_study
 def policy(name: str, rule: str | None, tolerance: tuple[str, ...], reason: str | None, store: Store) -> None:
     """Set the rule that decides disagreements without the lead.

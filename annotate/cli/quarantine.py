@@ -50,7 +50,7 @@ def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
 @click.option(
     "--assisted", "blind", flag_value="assisted", help="Mark labels as assisted: suggestions were shown."
 )
-@click.option("--note", "why", help="Reason to store with the decision.")
+@click.option("--note", "reason", help="Reason to store with the decision.")
 @with_study
 def accept(
     numbers: tuple[int, ...],
@@ -76,7 +76,7 @@ def accept(
 
 @quarantine.command("drop")
 @click.argument("numbers", nargs=-1, type=int, metavar="ID...")
-@click.option("--note", "why", help="Reason to store with the decision.")
+@click.option("--note", "reason", help="Reason to store with the decision.")
 @with_study
 def drop(numbers: tuple[int, ...], reason: str | None, store: Store) -> None:
     """Drop records permanently. They are still listed by annotate quarantine list --all."""

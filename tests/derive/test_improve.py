@@ -292,7 +292,7 @@ class Pairs(Planted):
     reads_pairs = True
     task, labels = "", ()
 
-    def suit(self, task: str, labels: Any) -> None:
+    def prepare_labels(self, task: str, labels: Any) -> None:
         """Any labels do."""
         self.labels = tuple(labels)
 

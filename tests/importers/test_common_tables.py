@@ -61,7 +61,7 @@ def test_a_table_of_each_tool_goes_in_without_maps(name: str, judge: Judge) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "line", "column", "why"),
+    ("name", "line", "column", "reason"),
     [
         # numpy prints an array without commas, and Python would join the two texts into one.
         ("pandas_numpy.csv", 2, "retrieved_contexts", "comma"),
@@ -267,7 +267,7 @@ GOOD = {"question": "q", "contexts": "['a', 'b']", "answer": "r"}
 
 
 @pytest.mark.parametrize(
-    ("bad", "column", "why"),
+    ("bad", "column", "reason"),
     [
         ({"contexts": "['" + "x" * 40_000_000 + "']"}, "contexts", "40,000,004 characters"),
         ({"contexts": "[" * 1_000_000}, "contexts", "nested more than 20 levels deep"),

@@ -177,7 +177,7 @@ def test_one_trace_as_it_is_downloaded(judge: Judge, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "why"),
+    ("rows", "reason"),
     [
         (
             [{"id": "t", "observations": [{"id": "o", "type": "SPAN", "output": "x"}]}],

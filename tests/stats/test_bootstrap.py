@@ -164,7 +164,7 @@ def test_a_higher_confidence_gives_a_wider_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "message"),
+    ("options", "message"),
     [
         ({"interval": "normal"}, "unknown interval 'normal'"),
         ({"confidence": 1.0}, "confidence must be between 0 and 1"),
