@@ -15,6 +15,7 @@ that means relevant (already known for shipped tasks).
 import asyncio
 import json
 import math
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -91,9 +92,10 @@ class Provider:
             (resource_dir("data") / "minilm" / "head.json").read_text("utf-8")
         )
         self._model: MiniLM | None = None
-        self._vectors: dict[str, asyncio.Task[Vectors]] = {}
+        self._kept: OrderedDict[str, Vectors] = OrderedDict()
         self._cut: set[str] = set()
         self._batches = SessionBatches[tuple[str, Any], Vectors](self._embed, lambda call: len(call[1].ids))
+        self._flying: dict[str, asyncio.Task[Vectors]] = {}
 
     async def open(self) -> None:
         """Load the weights. Raises MissingExtra or Rejected."""
@@ -137,10 +139,10 @@ class Provider:
 
     async def close(self) -> None:
         """Free the model, and cancel all computations that have not finished."""
-        for task in self._vectors.values():
+        for task in self._flying.values():
             task.cancel()
-        await asyncio.gather(*self._vectors.values(), return_exceptions=True)
-        self._vectors.clear()
+        await asyncio.gather(*self._flying.values(), return_exceptions=True)
+        self._flying.clear()
         self._model = None
 
     def describe(self) -> Mapping[str, Json]:
@@ -156,17 +158,18 @@ class Provider:
         return (f"{cut} texts were longer than {LONGEST} tokens and were truncated",) if cut else ()
 
     async def _vector(self, text: str) -> Vectors:
-        # Calls for many passages of one question arrive together, so the question's vector is computed only once.
-        if text not in self._vectors:
-            if len(self._vectors) >= KEPT:
-                del self._vectors[next(iter(self._vectors))]
-            self._vectors[text] = asyncio.create_task(self._embed_new(text))
+        if text in self._kept:
+            self._kept.move_to_end(text)
+            return self._kept[text]
+        if text not in self._flying:
+            # Calls for many passages of one question arrive together, so the question's vector is computed only once.
+            self._flying[text] = asyncio.create_task(self._embed_new(text))
         try:
             # A cancelled call must not cancel the vector that other calls wait for.
-            return await asyncio.shield(self._vectors[text])
-        except Rejected:
-            self._vectors.pop(text, None)
-            raise
+            return await asyncio.shield(self._flying[text])
+        finally:
+            if text in self._flying and self._flying[text].done():
+                del self._flying[text]
 
     async def _embed_new(self, text: str) -> Vectors:
         assert self._model is not None
@@ -174,7 +177,11 @@ class Provider:
         if cut:
             # The beginning is enough to distinguish texts, and whole texts would fill the memory.
             self._cut.add(text[:200])
-        return await self._batches.get_result((text, tokens))
+        vector = await self._batches.get_result((text, tokens))
+        self._kept[text] = vector
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return vector
 
     def _embed(self, batch: Sequence[tuple[str, Any]]) -> Sequence[Vectors]:
         assert self._model is not None
