@@ -1,4 +1,4 @@
-"""Agreement for all pairs of many annotators at once; for example, 164 workers form 13,366 pairs."""
+"""The agreement between many annotators, for all pairs at once. For example, 164 workers form 13,366 pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from judge.types import Json
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The agreement of many pairs. Row i is about annotators `first[i]` and `second[i]`, who share `n_units[i]` units.
+    """The agreement of many pairs of annotators.
 
-    Every listed pair shares at least one unit. `values` maps a key of METRICS to a coefficient's values, which are nan
-    if undefined. `n_pairs` counts all pairs, including those without a shared unit.
+    Row i is for the annotators `first[i]` and `second[i]`, who both labelled `n_units[i]` units. Pairs without a common unit
+    have no row, but `n_pairs` counts them. `values` maps a key of METRICS to one value per row, which is nan if undefined.
     """
 
     annotators: tuple[str, ...]
@@ -27,7 +27,7 @@ class Pairs:
     n_pairs: int
 
     def summary(self, key: str) -> dict[str, Json]:
-        """Return quartiles over pairs, the mean over pairs, and the mean weighted by shared units."""
+        """Return the quartiles of a coefficient over the pairs, its mean, and its mean weighted by the number of common units."""
         values = self.values[key]
         known = np.isfinite(values)
         defined = values[known]
@@ -53,8 +53,8 @@ def compute_pairs(
 ) -> Pairs:
     """Return the agreement of every annotator in `first` with every annotator in `second`, each pair once.
 
-    The values are point estimates on the units that both labelled, without intervals. A single sparse product yields all
-    confusion matrices, and the coefficients of judge.stats are computed from these.
+    The values are point estimates without intervals, on the units that both labelled. One product of sparse matrices yields
+    all confusion matrices, from which the coefficients in judge.stats are computed.
     """
     from scipy import sparse  # imported here because it is slow
 

@@ -37,7 +37,7 @@ PAIR = {
 
 @dataclass(frozen=True)
 class Block:
-    """Measures under a heading. In a list of pairs, all measures for a pair are adjacent."""
+    """A heading with its measures. If the measures are for several pairs, those for the same pair are adjacent."""
 
     title: str
     annotators: Sequence[str]
@@ -46,7 +46,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Many:
-    """A heading with a summary of pairs that are too many to list."""
+    """A heading for pairs that are too many to list and are therefore summarised."""
 
     title: str
     pairs: Pairs
@@ -69,7 +69,7 @@ def check(panel: Panel) -> None:
 
 
 def check_measures(wanted: Iterable[str]) -> None:
-    """Raise UsageError for a name that is not a coefficient of judge.stats."""
+    """Raise UsageError for a name that is not a coefficient in judge.stats."""
     general = ("krippendorff_alpha", "gwet_ac2")
     for name in wanted:
         if name not in general and name not in METRICS:
@@ -90,8 +90,8 @@ def panels_of(
 ) -> tuple[list[Panel], list[str]]:
     """Return a Panel for each field with at least two annotators, and the reasons why other fields are left out.
 
-    Without `field` and `task`, all fields are read. Raises UsageError for unknown names, and BadInput if there is
-    nothing to compare.
+    Without `field` and `task`, all fields are read. Raises UsageError if a name is unknown, and BadInput if there is nothing
+    to compare.
     """
     if batch:
         members(store, batch)
@@ -124,13 +124,13 @@ def panels_of(
         listed = ", ".join(f"{p.field} ({', '.join(p.ratings.annotators)})" for p in panels) or "none yet"
         conflicts = f"; {in_conflict}" if (in_conflict := describe_conflicts(store)) else ""
         raise BadInput(
-            f"{store.path}: no field was labelled by two annotators; available: {listed}{conflicts}"
+            f"{store.path}: no field has labels from at least two annotators; available: {listed}{conflicts}"
         )
     return enough, [*map(str, refused), *_note_unlabelled(store, {name for name, _ in wanted}, field or task)]
 
 
 def _note_unlabelled(store: Store, wanted: set[str], named: str | None) -> list[str]:
-    """Return a note on the fields that would be silently missing, because all of their labels are in conflict."""
+    """Return a note on each field whose labels are all in conflict. Without a note, the field would be silently missing."""
     if named:
         return []
     fields = sorted(relation.conflict_counts(store.conn).keys() - wanted)
@@ -138,7 +138,7 @@ def _note_unlabelled(store: Store, wanted: set[str], named: str | None) -> list[
 
 
 def usual(panel: Panel, pair: bool) -> list[str]:
-    """Return the default coefficients for a pair or a group at the level of measurement."""
+    """Return the default coefficients for a pair or for a group, which depend on the panel's level of measurement."""
     if panel.are_scores:
         return panel.keys(["krippendorff_alpha"])
     return panel.keys((PAIR if pair else GROUP)[panel.level])
@@ -146,7 +146,7 @@ def usual(panel: Panel, pair: bool) -> list[str]:
 
 @dataclass(eq=False)
 class Agreement:
-    """The results on one field."""
+    """The results for one field."""
 
     panel: Panel
     reference: Reference | None
@@ -178,11 +178,11 @@ def analyse(
     per_class: bool = False,
     **options: Unpack[IntervalOptions],
 ) -> Agreement:
-    """Compute the agreement between all annotators: groups, pairs, judges with the reference, and each label.
+    """Compute the agreement in groups, in pairs, of judges with the reference, and on each label.
 
-    `names` are the coefficients (default: those for the level). `per_class` adds precision, recall and F1 for
-    each judge against the reference. `how` has the same meaning as in judge.stats.measures. Raises BadInput if there is
-    nothing to compare, and UsageError for an unknown coefficient.
+    `names` lists the coefficients (by default those for the level of measurement). `per_class` adds precision, recall and
+    F1 for each judge against the reference. `options` are those of judge.stats.measures. Raises BadInput if there is nothing
+    to compare, and UsageError if a coefficient is unknown.
     """
     check(panel)
     result = Agreement(panel, reference, notes=[*panel.notes, *panel.remarks])
@@ -238,7 +238,7 @@ def _groups(panel: Panel) -> list[tuple[str, list[str]]]:
 
 
 def _lists(panel: Panel) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the pairs to report, under headings. People come first, because they are the ceiling for the judge."""
+    """Return the pairs to report, grouped under headings. Pairs of people come first: they are the ceiling for the judge."""
     vote = [panel.majority.name] if panel.majority is not None else []
     fixed = vote + panel.known
     lists: list[tuple[str, list[tuple[str, str]]]] = []

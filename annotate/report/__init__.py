@@ -1,11 +1,11 @@
-"""The report on one field in a study: how far a judge can be trusted, and the corrected numbers.
+"""The report on one field of a study: how far a judge can be trusted, and which numbers result after correction.
 
     with Store.open("study.db", create=False) as store:
         document = build(store, ReportOptions(task="stance"))   # everything is computed here, once
     Path("report.html").write_text(FORMATS["html"](document), encoding="utf-8")
 
-`subject` loads the labels, `rulings` and the section modules (people, judges, classes, cases, changes,
-corrected, alternative, origin) make a `model.Document`, and `render` writes it.
+`subject` loads the labels. `rulings` and the section modules (people, judges, classes, cases, changes,
+corrected, alternative, origin) build a `model.Document`, and `render` writes this document in a format.
 """
 
 from annotate.report.build import build, build_table

@@ -14,7 +14,7 @@ SHOWN = 12
 
 
 def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
-    """Return the table for the alternative annotator test, on which the verdict rests if there are at least three people."""
+    """Return the section on the alternative annotator test. The verdict uses this test if there are at least three people."""
     title = "Alternative annotator test"
     if not tests:
         present = _people_count(subject) if subject.panel.judges else "there is no judge"
@@ -74,7 +74,10 @@ def _table(judge: str, test: AltTest, i: int, closeness: str) -> Table:
 
 
 def latent(subject: Subject) -> Section:
-    """Return prevalences, each person's estimated accuracy, and the judge's agreement with the estimated classes."""
+    """Return the section on the latent class model.
+
+    It has the prevalences, each person's estimated accuracy, and the judge's agreement with the estimated classes.
+    """
     title = "Dawid and Skene: estimated classes"
     # The model of two annotators has more parameters than their table can determine.
     if len(subject.panel.people) < 3 or subject.panel.numeric:
@@ -132,7 +135,7 @@ def latent(subject: Subject) -> Section:
 
 
 def _accuracies(subject: Subject, model: DawidSkene) -> Table:
-    """Return each person's probability of giving the true label, averaged over classes by their prevalence."""
+    """Return a table of each person's probability of giving the true label, averaged over classes by prevalence."""
     labelled = (subject.panel.among_people.codes != MISSING).sum(axis=0)
     order = sorted(range(len(subject.panel.people)), key=lambda a: (-labelled[a], subject.panel.people[a]))
     rows: list[list[Cell]] = [

@@ -28,7 +28,7 @@ OPTIONS = {
 
 
 def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
-    """Return facts about sampling, blindness, overlap and checks for one batch, or for all batches with the field."""
+    """Return facts about sampling, blindness, overlap and checks in one batch, or in all batches that ask for the field."""
     blocks: list[Block] = []
     drawn: list[tuple[str, str, str]] = []
     query = "SELECT batch, task, purpose, seed, options, reveal_run, created, closed FROM batches ORDER BY created"
@@ -59,7 +59,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
 
 
 def read_revealed(store: Store, name: str | None, field: str) -> set[str]:
-    """Return the runs whose labels were shown to people in these batches after people had given their own labels."""
+    """Return the runs whose labels were shown to people after they had given their own labels, in one batch or in all."""
     rows = store.conn.execute(
         "SELECT batch, task, reveal_run FROM batches WHERE reveal_run IS NOT NULL"
     ).fetchall()
@@ -71,10 +71,10 @@ def read_revealed(store: Store, name: str | None, field: str) -> set[str]:
 
 
 def _sampling(purpose: str, seed: int, plan: BatchPlan, earlier: list[tuple[str, str]]) -> str:
-    """Describe how the units were drawn. `earlier` are the earlier batches, whose units are excluded."""
+    """Describe how the units were drawn. `earlier` lists the earlier batches, whose units are excluded."""
     # A route and a queue select units by the judge's labels, so neither is a random sample.
     if plan.from_route:
-        return f"units that the route {plan.from_route} left to people: not a random sample"
+        return f"units that the route {plan.from_route} left for people to label: not a random sample"
     if purpose == "queue":
         return "the units the judge is least sure of: not a random sample"
     how = "a random sample"
@@ -107,7 +107,7 @@ def _counts(store: Store, batch: str) -> list[tuple[str, str]]:
 
 
 def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: Json) -> str:
-    """Describe what is known about the blindness of labels made here. For other labels, only a declaration exists."""
+    """Describe what is known about the blindness of labels made here. For labels made elsewhere, blindness is only declared."""
     if task.people_only:
         return f"no: people are shown gold ({', '.join(task.spec.shows_gold)}) while they label"
     if assisted:
@@ -135,7 +135,7 @@ def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: J
 
 
 def _elsewhere(store: Store, batch: str) -> str:
-    """Describe what the table of exposures says about the labels made here, as the end of a sentence."""
+    """Return the end of a sentence: what people had seen of the units before labelling, according to the exposures table."""
     query = "SELECT exposure FROM batches WHERE batch = ?"
     if store.conn.execute(query, [batch]).fetchone()[0] == "unknown":
         return (
@@ -157,7 +157,7 @@ def _elsewhere(store: Store, batch: str) -> str:
 
 
 def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
-    """Return the changes that leads made to the open batch, and the people whom they stopped."""
+    """Return the changes that leads made to the batch while it was open, and the annotators whom they stopped."""
     rows = []
     query = "SELECT annotator_id, why, at FROM stopped WHERE batch = ? ORDER BY at"
     for who, reason, at in store.conn.execute(query, [batch]):
@@ -174,7 +174,7 @@ def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
 
 
 def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]]:
-    """Return the rule for adjudication, and its progress."""
+    """Return the rule for adjudication, and how many units are decided."""
     n, done = store.conn.execute(
         "SELECT count(*), coalesce(sum(status = 'done'), 0) FROM assignments WHERE batch = ? AND role = 'adjudication'",
         [batch],
@@ -197,7 +197,7 @@ def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]
 
 
 def _describe_policy(store: Store, batch: str, policy: Policy) -> str:
-    """Describe the decisions that were made without a lead, as the end of a sentence."""
+    """Return the end of a sentence: how many units the batch's policy decided without a lead."""
     # A lead can overrule the policy's decision, so all events for a unit must be the policy's.
     n = store.conn.execute(
         "SELECT count(*) FROM (SELECT e.position FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
@@ -211,7 +211,7 @@ def _describe_policy(store: Store, batch: str, policy: Policy) -> str:
 
 
 def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
-    """Return the labels in the batch that were made elsewhere, by format. Their blindness is only declared."""
+    """Return, for each import format, how many labels in the batch were made elsewhere, and their declared blindness."""
     counts_by_format: dict[str, Counter[str]] = {}
     query = "SELECT format, counts FROM label_imports WHERE batch = ? ORDER BY imported_at"
     for form, text in store.conn.execute(query, [batch]):
@@ -234,7 +234,7 @@ def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
 def _cautions(
     store: Store, batch: str, purpose: str, task: Task, earlier: list[tuple[str, str]]
 ) -> list[str]:
-    """Return warnings about how the corrected numbers could be misread."""
+    """Return warnings about ways in which the corrected numbers could be misread."""
     if purpose == "queue":
         return [
             f"Batch {batch} is not a random sample of the judged units, so corrected numbers do not hold for those units."

@@ -1,4 +1,4 @@
-"""Compute the document for a report, with its settings and its notes on reading the numbers."""
+"""Compute the document for a report, including its settings and the notes on how to read its numbers."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _find_neighbour(subject: Subject) -> str:
 
 
 def _sort_sections(sections: list[Section]) -> list[Section]:
-    """Return the sections with content, then the sections without content, then the citations."""
+    """Return the sections that have content, then the empty sections, then the citations."""
     # Sections that only give the reason for their absence come after the sections with content.
     with_content = [s for s in sections if s.blocks and s.key != "citations"]
     without = [s for s in sections if not s.blocks]
@@ -174,7 +174,7 @@ def settings(subject: Subject) -> dict[str, Json]:
 
 
 def describe_settings(subject: Subject, rulings: Sequence[Ruling]) -> list[tuple[str, str]]:
-    """Return the settings as pairs, for the head of the report."""
+    """Return the settings as (name, value) pairs, for the head of the report."""
     options, interval, clusters = subject.options, IntervalSettings(), _describe_resampling(subject)
     epsilon = f"{options.epsilon:g}" + (f" ({options.epsilon_name})" if options.epsilon_name else "")
     looked_at = _find_looked_at(subject)

@@ -1,4 +1,4 @@
-"""Single units on which the judge and the reference differ, with their text and all labels."""
+"""Units on which the judge and the reference differ, each with its texts and all of its labels."""
 
 from collections.abc import Sequence
 
@@ -16,16 +16,16 @@ from judge.store.inputs import decode
 from judge.types import Json
 
 LONGEST = 1500
-"""The maximum number of characters that are shown of a text."""
+"""The maximum number of characters of a text that are shown."""
 VOTES = 8
-"""If more people labelled a unit, their labels are counted instead of listed."""
+"""The maximum number of people whose labels for a unit are listed. If there are more, the labels are only counted."""
 MOST_LISTED = 50
 """The maximum number of disagreements listed for each judge."""
 DEFAULT_INPUTS = ("question", "claim", "passage_title", "passage")
 
 
 def disagreements(store: Store, subject: Subject) -> Section:
-    """Return the units on which each judge differs from the reference, the most informative first."""
+    """Return the section on the units where a judge differs from the reference, the most informative units first."""
     title = "Where judge and reference differ"
     reference = subject.reference
     if reference is None or not subject.panel.judges:
@@ -53,9 +53,10 @@ def disagreements(store: Store, subject: Subject) -> Section:
 
 
 def _rank(subject: Subject, judge: str, reference: str) -> tuple[IntArray, str]:
-    """Rank differing units by distance (for numbers), then the judge's probability, then the agreement between people.
+    """Rank the units on which the judge and the reference differ. Return their indices, and a description of the order.
 
-    Return the indices of the units, and a description of the order.
+    The keys are the distance between the labels (if they are numbers or ordered), then the judge's probability for
+    its label, then the share of people who gave the reference label.
     """
     judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     differ = np.flatnonzero(subject.has_label(judge) & subject.has_label(reference) & (judged != true))
@@ -120,7 +121,7 @@ def _label(store: Store, subject: Subject, name: str, u: int) -> CaseLabel:
 
 
 def _texts(store: Store, subject: Subject, unit_id: str) -> list[tuple[str, str]]:
-    """Return the inputs of the task as the judge saw them, but shortened."""
+    """Return the inputs of the task as the judge saw them, with long texts truncated."""
     # A prompt may show more than the view's columns, such as all passages of an item.
     columns = {row[1] for row in store.conn.execute("PRAGMA table_info(unit_texts)")}
     inputs = subject.panel.task.input_names if subject.panel.task else DEFAULT_INPUTS

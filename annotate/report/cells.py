@@ -1,4 +1,4 @@
-"""Tables as text: values with their intervals, counts in separate columns, and marks for remarks."""
+"""Tables as text: values with their intervals, counts in separate columns, and marks that refer to remarks."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ UNDEFINED = "undefined"
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell as text: a value, its interval if any, and the marks that refer to its remarks."""
+    """A cell as text: a value, its interval if it has one, and the marks that refer to remarks on it."""
 
     text: str
     interval: str = ""
@@ -27,7 +27,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table as text: column heads, rows of Shown, and the legend for the marks."""
+    """A table as text: column heads, rows of `Shown` cells, and the remarks to which the marks refer."""
 
     heads: tuple[str, ...]
     numbers: tuple[bool, ...]
@@ -36,12 +36,12 @@ class Grid:
 
     @property
     def dense(self) -> bool:
-        """Whether rows have so many intervals that the intervals are written below the values."""
+        """Whether some row has so many intervals that each interval is written below its value."""
         return any(sum(bool(cell.interval) for cell in row) > 2 for row in self.rows)
 
 
 def grid(table: Table) -> Grid:
-    """Return the table as every renderer shows it: Measures become text, and counts become separate columns."""
+    """Return the table as all renderers show it. Measures become text, and their counts become separate columns."""
     remarks = {
         text: _mark(i)
         for i, text in enumerate(dict.fromkeys(t for m in table.measures() for t in _remarks(m)))
@@ -69,7 +69,7 @@ def grid(table: Table) -> Grid:
 
 
 def _has_several_levels(table: Table, place: int) -> bool:
-    """Return whether the intervals of this column have several confidence levels."""
+    """Return whether the intervals in this column have different confidence levels."""
     cells = (row[place] for row in table.rows)
     return len({level_text(m.confidence) for m in cells if isinstance(m, Measure) and m.low is not None}) > 1
 
@@ -103,13 +103,13 @@ def _remarks(measure: Measure) -> tuple[str, ...]:
 
 
 def _mark(i: int) -> str:
-    """Return the mark for a number: a to z, then aa, ab and so on."""
+    """Return the mark with index `i`: a to z, then aa, ab and so on."""
     letter = chr(ord("a") + i % 26)
     return letter if i < 26 else _mark(i // 26 - 1) + letter
 
 
 def brief(measure: Measure) -> tuple[str, str]:
-    """Return the value or the word "undefined", and the interval or an empty string."""
+    """Return the value (or "undefined") and the interval (or an empty string) as text."""
     if measure.value is None:
         return UNDEFINED, ""
     if measure.low is None or measure.high is None:
@@ -118,7 +118,7 @@ def brief(measure: Measure) -> tuple[str, str]:
 
 
 def number(value: float | None) -> str:
-    """Format a count with thousands separators, a fraction with three digits, and None as an empty string."""
+    """Format a count with thousands separators, or a fraction with three decimal places. None becomes an empty string."""
     if value is None:
         return ""
     if isinstance(value, int):
@@ -140,7 +140,7 @@ def format_stored(value: Json, none: str = "") -> str:
 
 
 def share(value: float | None) -> str:
-    """Format a share in per cent."""
+    """Format a share as a percentage."""
     if value is None:
         return ""
     # 100 % must mean all and 0 % none: 9,999 of 10,000 would be rounded to 100.0 %.
@@ -150,5 +150,5 @@ def share(value: float | None) -> str:
 
 
 def p_value(value: float) -> str:
-    """Format a p value with three digits, and one that would round to zero as `< 0.001`."""
+    """Format a p-value with three decimal places. A p-value below 0.001 becomes `< 0.001`."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -39,7 +39,7 @@ def consistency(store: Store, subject: Subject) -> Section:
 
 
 def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None, int]:
-    """Return one annotator's labels, with one column per repeat, and the number of columns."""
+    """Return a table of one annotator's labels with one column per repeat, and the number of these columns."""
     annotator = subject.run_ids.get(name, name)
     most, answers = relation.repeats(
         store.conn, annotator, subject.panel.field, subject.panel.kinds[name] is AnnotatorKind.JUDGE
@@ -56,7 +56,10 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
 
 
 def revisions(store: Store, subject: Subject) -> Section:
-    """Return the people who changed labels after seeing the judge's label, and how often they moved towards it or away."""
+    """Return the section on labels that were changed after seeing the judge's label.
+
+    It shows how often each person changed a label, and how often the change was towards or away from the judge's label.
+    """
     title = "Labels revised after the judge's label was shown"
     revised = relation.read_revised(store.conn, subject.panel.field)
     revised = {person: labels for person, labels in revised.items() if person in subject.panel.people}
@@ -67,7 +70,7 @@ def revisions(store: Store, subject: Subject) -> Section:
         _count_revised(subject, person, judge, later) for person, later in revised.items() for judge in judges
     ]
     if not rows:
-        return Section("revisions", title, absent="no label was revised: there are first labels only")
+        return Section("revisions", title, absent="no label was revised: each person gave only a first label")
     columns = heads("text", "person", "judge")
     columns += heads("brief", "changed", "towards the judge", "away from the judge") + COUNTS
     others = [j for j in subject.panel.judges if j not in judges]
@@ -82,7 +85,7 @@ def revisions(store: Store, subject: Subject) -> Section:
             if shown
             else ["The study does not record which judge people had seen when they revised these labels."]
         ),
-        "Shares are of the units that have a first label, a later label, and a label by the judge. Towards: only the "
+        "Shares are of the units that have a first label, a later label, and a label from the judge. Towards: only the "
         "later label equals the judge's. Away: only the first label equals the judge's.",
         "All other sections use first labels only.",
     )

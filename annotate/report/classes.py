@@ -1,4 +1,4 @@
-"""Results by label: confusions (heat maps, scores), label shares, and the calibration of a judge's probabilities."""
+"""Results for each label: confusions (heat maps and scores), label shares, and the calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from judge.types import Json
 
 
 def confusions(subject: Subject) -> Section:
-    """Return heat maps and scores per label for each judge against the reference."""
+    """Return the section that compares each judge with the reference, with heat maps and scores for each label."""
     title = "Which labels are confused"
     reference = subject.reference
     if subject.panel.numeric:
@@ -129,7 +129,7 @@ SHOWN = 12
 
 
 def class_shares(subject: Subject) -> Section:
-    """Return the share of each label by annotator."""
+    """Return the section on how often each annotator gives each label."""
     title = "How often each label is given"
     if subject.panel.numeric:
         return _means(subject, title)
@@ -195,7 +195,7 @@ def class_shares(subject: Subject) -> Section:
 
 
 def _means(subject: Subject, title: str) -> Section:
-    """Return the mean number for each annotator. Numbers have no label shares."""
+    """Return the section with each annotator's mean, for a field whose labels are numbers."""
     panel = subject.panel
     names = (*panel.judges, *panel.known, *panel.people)
     rows: list[list[Cell]] = []
@@ -216,7 +216,10 @@ def _means(subject: Subject, title: str) -> Section:
 
 
 def reliability(subject: Subject) -> Section:
-    """Return ECE, Brier score, log loss and the reliability diagram for each judge with stored probabilities."""
+    """Return the section on calibration, with scores and a reliability diagram for each judge with stored probabilities.
+
+    The scores are the expected calibration error (ECE), the Brier score and the log loss.
+    """
     title = "Are the judge's probabilities calibrated?"
     stored = [j for j in subject.panel.judges if j in subject.panel.distributions]
     if not stored:

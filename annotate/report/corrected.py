@@ -1,8 +1,8 @@
 """The judge's numbers corrected by human labels: PPI++ and Rogan-Gladen.
 
-An estimand is a mean of one value per unit. The estimands for single labels are computed here. Those from papers combine
-several labels (eligibility, factuality, RAF, deflection, SR, CR, CBR, ...). They come from `judge.suites`, which
-computes them once with the judge's labels and once with the reference's labels.
+An estimand is the mean of one value per unit. This module computes the estimands for single labels. The measures from
+papers (eligibility, factuality, RAF, deflection, SR, CR, CBR, ...) combine several labels. They come from
+`judge.suites`, which computes each of them once from the judge's labels and once from the reference labels.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REPLICATES = 1000
 
 
 def _iterate_label_estimands(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
-    """Yield the share of each label and the judge's accuracy, or the mean of a numeric field."""
+    """Yield the estimands of a field: the share of each label and the judge's accuracy, or the mean of a numeric field."""
     if subject.panel.numeric:
         values = np.array([float(v) for v in subject.panel.domain])
         numbers = (
@@ -49,7 +49,11 @@ def _iterate_label_estimands(subject: Subject, judge: str, reference: str) -> It
 
 
 def _accuracy(subject: Subject, judge: str, reference: str) -> Estimand:
-    """Return the judge's accuracy: from its own probability on every unit, and from the reference on labelled units."""
+    """Return the estimand for the judge's accuracy.
+
+    The judge's value for a unit is the probability of its own label. The human value is whether the judge is right, on
+    units with a reference label.
+    """
     judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     given = subject.has_label(judge)
     stated = np.full(len(judged), np.nan)
@@ -64,7 +68,7 @@ def _accuracy(subject: Subject, judge: str, reference: str) -> Estimand:
 
 
 def corrected(store: Store, subject: Subject) -> Section:
-    """Return the estimates "judge only", "human only", PPI++ and Rogan-Gladen side by side, for every estimand."""
+    """Return the section with the estimates "judge only", "human only", PPI++ and Rogan-Gladen for each estimand."""
     title = "Corrected numbers"
     reference = subject.reference
     if reference is None or not subject.panel.judges:
@@ -154,7 +158,7 @@ def _pair_labels(
 
 
 def _on_judged_units(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, float]) -> Estimand:
-    """Restrict an estimand to the units that the judge has judged, because other units belong to another population."""
+    """Restrict an estimand to the units that the judge was asked about; other units belong to another population."""
     mask = subject.panel.asked_units[judge]
     unit_weights = None
     if weights:
@@ -179,9 +183,9 @@ def _mask_code(codes: IntArray, code: int) -> FloatArray:
 
 
 def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Estimand], list[str]]:
-    """Return the means over units of all papers that use this judge's run, and notes on papers that have an error.
+    """Return the measures from all papers that use this judge's run, and a note on each paper that raised an error.
 
-    If there are several scopes, the names of the means include the data set and the system.
+    If the run covers several data sets or systems, the name of each measure includes them.
     """
     measures: dict[str, Estimand] = {}
     notes: list[str] = []
@@ -217,7 +221,7 @@ def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Es
 
 
 def _group_parts(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
-    """Return the parts that use a run. Weighted parts for several tasks are kept separate."""
+    """Return the paper's parts that use a run, in groups. With weights, parts for several tasks form their own group."""
     parts = [part for part in paper.parts if run.task_id in part.tasks or run.task_id in part.instead]
     # If a unit is drawn for two tasks, neither task's inclusion probability is the unit's.
     groups = (
@@ -228,14 +232,14 @@ def _group_parts(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
 
 @dataclass(frozen=True)
 class _Place:
-    """The scope of a run: a data set and, if the units are answers or parts of them, the system that gave the answers."""
+    """Units that a run covers: one data set and, if the units are answers or parts of answers, one system."""
 
     dataset: str
     system: str | None
     condition: str | None
 
     def distinction(self, places: list[_Place]) -> str:
-        """Return the text that distinguishes this scope from the others, or an empty string if there is only one."""
+        """Return a suffix that distinguishes this place from the others, or an empty string if there is only one place."""
         parts = [self.dataset] if len({p.dataset for p in places}) > 1 else []
         if self.system is not None and len({(p.system, p.condition) for p in places}) > 1:
             parts.append(f"{self.system} ({self.condition})")
@@ -243,7 +247,7 @@ class _Place:
 
 
 def _places(store: Store, run: Run) -> list[_Place]:
-    """Return the scopes of a run, excluding people's answers (which papers use as a reference) and distractors."""
+    """Return the places that a run covers, without human answers (which papers use as a reference) and distractors."""
     from judge.suites.queries import HUMAN
 
     query = (

@@ -1,6 +1,6 @@
-"""Each judge against each person, the majority and the reference; judges against each other.
+"""The agreement of each judge with each person, the majority and the reference, and the comparison between judges.
 
-For a routed judge, the section also has its coverage and agreement at each step of the route.
+For a routed judge, the report also shows the coverage and the agreement at each step of the route.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ SHOWN = 10
 
 
 def against(subject: Subject) -> Section:
-    """Return one table per judge, a figure for all judges, and the comparison between judges."""
+    """Return the section with one table per judge, a figure of all judges, and the comparison between judges."""
     title = "Judges against people and gold"
     others = _list_others(subject)
     if not subject.panel.judges or not others:
@@ -51,7 +51,7 @@ def against(subject: Subject) -> Section:
 
 
 def _list_others(subject: Subject) -> list[str]:
-    """Return the columns to compare with: first the majority and the labels from the data, then people."""
+    """Return the columns with which a judge is compared: the majority, then imported labels, then people."""
     majority = [subject.majority] if subject.majority else []
     return [*majority, *subject.panel.known, *subject.panel.people]
 
@@ -67,7 +67,7 @@ def _names(subject: Subject) -> list[str]:
 def _table(
     subject: Subject, judge: str, others: Sequence[str], number: int
 ) -> tuple[Table, list[dict[str, Json]]]:
-    """Return the agreement of one judge with everybody else, and the rows that the figure shows."""
+    """Return a table of one judge's agreement with everybody else, and the rows for the figure."""
     names = _names(subject)
     listed, n_unlisted = list(others), 0
     if len(subject.panel.people) > MANY:
@@ -106,7 +106,7 @@ def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
 
 
 def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
-    """Return the figure's rows on the agreement between people, with which the judges are compared."""
+    """Return the rows for the figure that show the agreement between people, as a comparison for the judges."""
     rows = []
     if 2 <= len(subject.panel.people) <= 4:
         rows += [_bar(f"{first} and {second}", kappa, "people") for first, second, _, kappa in subject.pairs]
@@ -169,7 +169,7 @@ def _spread(subject: Subject, judge: str) -> Table:
 
 
 def _compare_judges(subject: Subject, reference: str) -> Table:
-    """Return paired differences between judges, on the units labelled by all of them and by the reference."""
+    """Return the paired differences between judges, on the units that all of them and the reference have labelled."""
     names = subject.panel.with_labels(subject.panel.judges, reference)
     alone = [name for name in subject.panel.judges if name not in names]
     notes = (

@@ -23,9 +23,10 @@ NUMBERS = "key_numbers"
 
 @dataclass(frozen=True)
 class Column:
-    """A column. `brief` shows a Measure as value and interval; `n` shows its units, questions and coverage.
+    """A column of a table: its title, and how its cells are shown (`kind`).
 
-    `share` shows a number in per cent, `p` a p-value.
+    The kind `brief` shows the value and the interval of a Measure, and `n` shows its units, questions and coverage.
+    `share` shows a number as a percentage, and `p` shows a p-value.
     """
 
     title: str
@@ -33,35 +34,35 @@ class Column:
 
 
 def level_text(confidence: float) -> str:
-    """Return a confidence level in per cent, with as many digits as distinguish it from 100 %."""
+    """Return a confidence level as a percentage, with enough digits to distinguish it from 100 %."""
     text = f"{100 * confidence:.4g}"
     return f"{100 * confidence:.6g} %" if text == "100" else f"{text} %"
 
 
 def interval_head(name: str, confidences: Iterable[float]) -> str:
-    """Return the head of a column with intervals. It includes their confidence level if all intervals have the same."""
+    """Return the head of a column with intervals. It includes the confidence level if all intervals have the same level."""
     levels = {level_text(level) for level in confidences} or {level_text(IntervalSettings().confidence)}
     # If the levels in a column differ, `cells.grid` writes each level beside its interval.
     return f"{name} ({levels.pop()} interval)" if len(levels) == 1 else f"{name} (interval with its level)"
 
 
 def heads(kind: Kind, *titles: str) -> list[Column]:
-    """Return columns that all have one kind."""
+    """Return a column of this kind for each title."""
     return [Column(title, kind) for title in titles]
 
 
 COUNTS = heads("n", "")
-"""The columns for units, questions and coverage of the Measure beside them."""
+"""The columns for the units, questions and coverage of the Measure in the row."""
 
 
 def make_value_columns(confidences: Iterable[float]) -> list[Column]:
-    """Return the columns for a table with one Measure per row: name, value, and counts."""
+    """Return the columns for a table with one Measure per row: its name, its value, and its counts."""
     return heads("text", "measure") + heads("brief", interval_head("value", confidences)) + COUNTS
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of cells. The first column names the row.
+    """A table: columns, and rows of cells. The first cell of a row is the row's name.
 
     The first `fold` rows are always shown. Renderers that cannot fold omit the other rows and print a note; JSON and CSV
     have all rows.
@@ -75,7 +76,7 @@ class Table:
     fold: int | None = None
 
     def drop_undefined(self) -> Table:
-        """Return the table without the rows whose Measures have no units. A note names these rows and gives the reason."""
+        """Return the table without rows whose Measures have no units. A note lists the omitted rows and the reasons."""
         by_reason: dict[str, list[str]] = {}
         for row in filter(_is_undefined, self.rows):
             reason = next(c.reason for c in row if isinstance(c, Measure)) or "no unit"
@@ -85,7 +86,7 @@ class Table:
         return replace(self, rows=rows, notes=(*self.notes, *notes)) if notes else self
 
     def measures(self) -> Iterator[Measure]:
-        """Yield the Measures of the cells, row by row, each once."""
+        """Yield each Measure in the table once, row by row."""
         # A Measure is in two cells of its row: as value with interval, and as counts.
         seen: set[int] = set()
         for row in self.rows:
@@ -100,7 +101,7 @@ class Table:
         return len(self.rows) if self.fold is None or len(self.rows) <= self.fold + 2 else self.fold
 
     def note_omitted(self) -> list[str]:
-        """Return the note on the omitted rows for a renderer without folding."""
+        """Return a note on how many rows a renderer without folding omits, or no note if it omits none."""
         rest = len(self.rows) - self.count_shown()
         if not rest:
             return []
@@ -116,7 +117,7 @@ def _is_undefined(row: Sequence[Cell]) -> bool:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text. `quote` marks third-party text (guidelines), which is shown line by line."""
+    """Running text. The kind `quote` is for third-party text such as guidelines, which is shown line by line."""
 
     text: str
     style: Literal["plain", "note", "quote"] = "plain"
@@ -124,7 +125,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names with values, one per line."""
+    """Pairs of a name and a value, one pair per line."""
 
     key: str
     caption: str
@@ -133,9 +134,9 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A drawing of `table`, which renderers without drawings show instead.
+    """A drawing of the data in `table`. Renderers that cannot draw show the table instead.
 
-    `draw` names a function in `plots`, and `data` has its arguments. `text` describes the figure in words.
+    `draw` is the name of a function in `plots`, and `data` contains its arguments. `text` describes the figure in words.
     """
 
     key: str
@@ -148,7 +149,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class CaseLabel:
-    """One label of a case: its annotator, the label, its probability in words, and the rationale."""
+    """One label for a case: the annotator, the label, its probability in words, and the rationale."""
 
     who: str
     label: str
@@ -160,8 +161,8 @@ class CaseLabel:
 class Disagreement:
     """A unit on which the judge and the reference differ.
 
-    `shown` has the inputs that the judge saw. `link` leads to the unit on a page written by `annotate view`, if there is
-    such a page.
+    `shown` contains the inputs that the judge saw. `link` is the address of the unit on a page written by
+    `annotate view`, or empty if there is no such page.
     """
 
     unit_id: str
@@ -184,9 +185,9 @@ Block = Paragraph | Facts | Table | Figure | Cases
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A heading with its blocks. `cites` are keys in `works.toml`.
+    """A heading with its blocks. `cites` lists the keys of the cited works in `works.toml`.
 
-    A section without content has no blocks, and `absent` gives the reason in words.
+    A section without content has no blocks, and `absent` states the reason.
     """
 
     key: str
@@ -196,7 +197,7 @@ class Section:
     absent: str = ""
 
     def drop_undefined(self) -> Section:
-        """Return the section without the undefined rows of its tables. A table that has no other rows becomes a note."""
+        """Return the section without undefined rows in its tables. A table with only undefined rows is replaced by a note."""
         blocks: list[Block] = []
         for block in self.blocks:
             if not isinstance(block, Table):
@@ -210,7 +211,7 @@ class Section:
         return replace(self, blocks=blocks)
 
     def tables(self) -> Iterator[Table]:
-        """Yield the section's tables, including the tables behind figures."""
+        """Yield the section's tables, including those that figures are drawn from."""
         for block in self.blocks:
             if isinstance(block, Table):
                 yield block
@@ -220,10 +221,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Ruling:
-    """The verdict on one judge: the sentence, the rule behind it and its numbers.
+    """The verdict on one judge: the sentence, the rule that was applied, and the numbers.
 
-    `draw` is the number of units and how they were drawn; `next_place` is the number of units at the next look. `numbers`
-    are the agreements behind the verdict, which are shown in its box and, for all judges, in the section `summary`.
+    `draw` describes in words how many units the verdict is based on, and how they were drawn. `next_place` is the number of
+    units at the next look. `numbers` is a table of the agreements on which the verdict is based. The table is in the
+    verdict's box; the section `summary` shows the agreements for all judges.
     """
 
     judge: str
@@ -245,20 +247,21 @@ class Ruling:
     curve: Sequence[Point] = ()
     numbers: Table | None = None
     conflicts: int = 0
-    """The number of labels in conflict. As long as there are any, the verdict is undecided."""
+    """The number of labels in conflict. While any label is in conflict, the verdict is undecided."""
     no_labels: bool = False
-    """Whether the judge has no label on any unit that others labelled."""
+    """Whether the judge has no label for any of the units that others labelled."""
     confidence: float = IntervalSettings().confidence
-    """The level of the intervals behind the verdict."""
+    """The confidence level of the intervals that the verdict uses."""
     shared_by: str = ""
-    """What shares the error rate of 5 %, in words, such as 'several looks at the units'. Empty if nothing shares it."""
+    """The tests that share the error rate of 5 %, in words, such as 'several looks at the units'. Empty for a single test."""
 
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """The whole report. `about` describes it in pairs of name and value. `rulings` has one entry per judge.
+    """The whole report.
 
-    `reading` contains sentences on how to read the numbers.
+    `about` describes the report in (name, value) pairs, and `rulings` has one verdict per judge. `reading` contains
+    sentences on how to read the numbers.
     """
 
     title: str
@@ -270,7 +273,7 @@ class Document:
     reading: Sequence[str] = ()
 
     def measures(self) -> list[tuple[str, Measure]]:
-        """Return every Measure in the report once, with the key of its section."""
+        """Return each Measure in the report once, as (key of its section, Measure)."""
         # Compare by identity, because measures with the same numbers can be in two sections.
         by_identity: dict[int, tuple[str, Measure]] = {}
         for ruling in self.rulings:

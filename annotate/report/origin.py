@@ -1,4 +1,4 @@
-"""The origin of labels: judge runs, imports, the task's paper, and the methods that should be cited (`works.toml`)."""
+"""The origin of the labels (judge runs, imports, the task's paper), and the methods to cite (`works.toml`)."""
 
 import json
 import tomllib
@@ -20,7 +20,7 @@ from judge.types import Json, Status
 
 
 def runs(store: Store, subject: Subject) -> Section:
-    """Return the facts about each judge: model, resolved version, prompt, options, and the statuses of its replies."""
+    """Return the section on each judge: its model, resolved version, prompt and options, and the status of its replies."""
     title = "The judges"
     if not subject.panel.judges:
         return Section("runs", title, absent="no judge has a run for this field")
@@ -84,7 +84,7 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
 
 
 def _examples(task: Task, options: Mapping[str, Json]) -> str:
-    """Return the number of examples in a run's prompt: the run's own, or those of the task."""
+    """Return the number of examples in a run's prompt, as text. A run without its own examples uses those in the task."""
     # A run without the option used the examples in its task file.
     chosen = options.get("examples")
     n = len(task.spec.examples) if chosen is None else len(list(filter(None, chosen.split(","))))
@@ -102,7 +102,7 @@ def _pairs(values: Mapping[str, Json]) -> str:
 
 
 def imports(store: Store, subject: Subject) -> Section:
-    """Return the imported files, with the maps that renamed fields and labels."""
+    """Return the section on imports: the files, and how their fields and labels were renamed."""
     title = "The data, as imported"
     blocks: list[Block] = [_table(subject, subject.table)] if subject.table else []
     for i, record in enumerate(list_imports(store), 1):
@@ -134,7 +134,7 @@ def _table(subject: Subject, path: Path) -> Facts:
 
 
 def citations(subject: Subject, sections: Iterable[Section]) -> Section:
-    """Return the works cited by the sections, and the paper that defines the labels."""
+    """Return the section with the works that the sections cite, and the paper that defines the labels."""
     blocks: list[Block] = []
     task = subject.panel.task
     if task is not None and task.spec.citation is not None:

@@ -1,4 +1,4 @@
-"""The annotators, the selection of units, and the agreement between people, which is the human ceiling."""
+"""The annotators, the selection of units, and the agreement between people (the human ceiling)."""
 
 import json
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ OF_A_TABLE = (
 
 
 def describe_annotators(store: Store, subject: Subject) -> Section:
-    """Return the annotators with their profiles."""
+    """Return the section on the annotators and their profiles."""
     names = [*subject.panel.people, *subject.panel.others]
     waiting = _waiting(subject)
     if not names:
@@ -79,7 +79,7 @@ def describe_annotators(store: Store, subject: Subject) -> Section:
 
 
 def _waiting(subject: Subject) -> list[str]:
-    """Return sentences on labels that are not used, because they may not be blind or because a lead stopped their annotator."""
+    """Return sentences on unused labels: those that may not be blind, and those of annotators whom a lead stopped."""
     texts = []
     for person, layers in subject.waiting.items():
         for layer, n in layers.items():
@@ -115,7 +115,7 @@ def _span(low: int, high: int) -> str:
 
 
 def sampling(store: Store, subject: Subject) -> Section:
-    """Return how many units each source labelled, the facts about the batch, and the guidelines."""
+    """Return the section on sampling: how many units each source labelled, facts about the batches, and the guidelines."""
     blocks: list[Block] = [_units(subject)]
     blocks += (
         [Paragraph(OF_A_TABLE, "note")]
@@ -168,7 +168,7 @@ def _units(subject: Subject) -> Table:
 
 
 def ceiling(subject: Subject) -> Section:
-    """Return the agreement between people, and the agreement of their majority with gold."""
+    """Return the section on the agreement between people, and on the agreement of their majority with gold."""
     title = "How well people agree: the human ceiling"
     blocks: list[Block] = []
     cites = ["alpha", "gwet", "bootstrap"]
@@ -245,7 +245,7 @@ def _pairs(subject: Subject) -> Table:
 
 
 def _summary(subject: Subject) -> list[Block]:
-    """Return the quartiles over all pairs that share units, and a figure of the distribution."""
+    """Return a table with the quartiles of the coefficient over all pairs that share units, and a histogram."""
     table = subject.panel.among_people
     pairs = compute_pairs(
         table,
@@ -261,7 +261,7 @@ def _summary(subject: Subject) -> list[Block]:
         return [spread]
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     text = (
-        f"Histogram of {subject.coefficient_name} over {format_count(len(values), 'pair')} of people; half of them lie between "
+        f"Histogram of {subject.coefficient_name} over {format_count(len(values), 'pair')} of people; half of the values lie between "
         f"{low:.2f} and {high:.2f}, the median is {middle:.2f}."
     )
     data = {"values": values.tolist(), "label": subject.coefficient_name}
@@ -269,7 +269,7 @@ def _summary(subject: Subject) -> list[Block]:
 
 
 def spread_table(key: str, caption: str, pairs: Pairs) -> Table:
-    """Return a table of one coefficient's distribution over many pairs: counts, quartiles, mean, weighted mean."""
+    """Return a table on the distribution of one coefficient over many pairs: counts, quartiles, and two means."""
     spread = pairs.summary(next(iter(pairs.values)))
     quartiles = ("min", "q25", "median", "q75", "max", "mean", "weighted_mean")
     columns = heads("text", "pairs") + heads(
@@ -300,7 +300,7 @@ def _against(subject: Subject, source: str, other: str) -> Table:
 
 
 def tie_note(subject: Subject) -> str:
-    """Return the sentence on ties in the majority vote."""
+    """Return a sentence on how many units have a tie in the majority vote, or an empty string if there is no majority."""
     if subject.majority is None:
         return ""
     text = f"The majority leaves ties open: {format_count(subject.n_tied, 'unit has', 'units have')} no majority label."

@@ -1,7 +1,7 @@
-"""Figures as inline SVG: text stays text, and colours are classes of the page's style sheet.
+"""Figures as inline SVG. Text is not converted to paths, and colours are classes in the page's style sheet.
 
-This is the only module that imports matplotlib. It draws in marker colours, which `svg` replaces with classes, so that
-one figure works in light and dark mode and on paper. The output is deterministic: equal documents yield equal bytes.
+Only this module imports matplotlib. It draws in marker colours, and `svg` replaces these with classes. Therefore one
+figure works in light mode, in dark mode and on paper. The output is deterministic: equal documents yield equal bytes.
 """
 
 import io
@@ -49,7 +49,7 @@ def draw(name: str, data: Mapping[str, Json], key: str, title: str, text: str) -
 
 @lru_cache(maxsize=32)
 def _render(name: str, data: str) -> str:
-    """Return a figure in the SVG that matplotlib writes."""
+    """Return the SVG that matplotlib writes for a figure."""
     # Cached, because drawing takes most of a report's time, and a notebook draws the same figures again.
     import warnings
 
@@ -82,7 +82,7 @@ def _center_text(axes: Any, x: float, y: float, text: str, size: int, **more: An
 
 
 def _box(axes: Any, j: int, i: int, width: float, height: float, **look: Any) -> None:
-    """Draw a box of this size around the middle of a cell."""
+    """Draw a box of this size, centred in a cell."""
     from matplotlib.patches import Rectangle
 
     axes.add_patch(Rectangle((j - width / 2, i - height / 2), width, height, **look))
@@ -150,7 +150,7 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
 
 
 def _write_above(axes: Any, y: float, text: str) -> None:
-    """Write the name of a row above its drawing, so that the drawing has the full width."""
+    """Write the name of a row above its drawing, which then has the full width."""
     axes.text(0, y, text, transform=axes.get_yaxis_transform(), ha="left", va="bottom", fontsize=9)
 
 
@@ -309,7 +309,7 @@ DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
 
 
 def _shorten(text: str, width: int = 24) -> str:
-    """Return as much of the text as fits in the width of `width` lowercase letters."""
+    """Shorten a text to the space that `width` lowercase letters take."""
     flat = visible(" ".join(str(text).split()))
     ends = list(accumulate(map(_room, flat)))
     if not ends or ends[-1] <= width:

@@ -1,6 +1,6 @@
-"""The verdict on each judge: one sentence, with the rule behind it and its numbers.
+"""The verdict on each judge, with the rule that was applied and the numbers.
 
-Figures and tables show how many more labels would decide the verdict, and what the verdict is with other limits.
+Figures and tables show how many more labels would decide the verdict, and what the verdict would be with other limits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FEW, UNEVEN = 10, 0.1
 
 
 def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
-    """Return a ruling for each judge, the alternative annotator tests behind them, and the reason if there is no ruling."""
+    """Return a ruling for each judge, the alternative annotator test of each judge, and the reason if there is no ruling."""
     if not subject.panel.judges:
         return [], {}, "No judge labelled this field, so there is nothing to trust or distrust yet."
     if not subject.panel.people and subject.reference is None:
@@ -94,7 +94,7 @@ def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
 
 
 def _describe_sharing(verdict: Verdict) -> str:
-    """Return, in words, what shares the verdict's error rate and so makes its intervals wider than 95 % intervals."""
+    """Return, in words, the tests that share the verdict's error rate. They make its intervals wider than 95 % intervals."""
     looks, family = verdict.draw.looks, len(verdict.draw.family)
     parts = ["several looks at the units"] if looks is not None and len(looks.spent) > 1 else []
     return " and by ".join([*parts, *([f"{family} judges"] if family > 1 else [])])
@@ -116,13 +116,13 @@ def _because(verdict: Verdict) -> str:
 
 
 def _describe_rates(subject: Subject, verdict: Verdict) -> str:
-    """Return the rule's error rates in simulated studies that resemble this one."""
+    """Return a sentence with the rule's error rates in simulated studies that resemble this study."""
     # The simulated studies have labels, so nothing is known about numbers.
     return "" if subject.panel.numeric else describe_rates(verdict)
 
 
 def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
-    """Return warnings about problems that the rule does not test."""
+    """Return warnings about problems that the rule does not check for."""
     codes = subject.panel.labels_of(judge)
     counts = np.bincount(codes[codes != MISSING], minlength=len(subject.panel.domain))
     warnings = []
@@ -154,13 +154,13 @@ def _warn_missing(subject: Subject, judge: str) -> list[str]:
         return []
     shares = ", ".join(f"{share:.0%} of '{label}'" for label, share in missing.items())
     return [
-        f"By the reference label, the judge's labels are missing on {shares}. They are not missing at random, so the agreement "
-        "describes the other units only."
+        f"By reference label, the judge's labels are missing on {shares}. They are not missing at random, so the agreement "
+        "describes only the units that the judge labelled."
     ]
 
 
 def _warn_chance(subject: Subject) -> list[str]:
-    """Return a warning if people do not agree with each other, because then any judge is non-inferior to them."""
+    """Return a warning if people may agree only by chance, because a judge that guesses could then be non-inferior."""
     if len(subject.panel.people) < 2 or subject.panel.numeric:
         return []
     (alpha,) = subject.panel.measure(subject.panel.people, subject.panel.keys(["krippendorff_alpha"]))
@@ -173,7 +173,7 @@ def _warn_chance(subject: Subject) -> list[str]:
 
 
 def describe_draw(verdict: Verdict) -> str:
-    """Return the number of units behind the verdict, and how they were drawn."""
+    """Describe how many units the verdict is based on, and how they were drawn."""
     looks = verdict.draw.looks
     n = verdict.of.n_units
     if looks is None or not looks.places:
@@ -185,7 +185,7 @@ def describe_draw(verdict: Verdict) -> str:
 
 
 def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
-    """Return the verdict in at most 60 words, not counting names: comparison, units, result, and next step."""
+    """Return the verdict in at most 60 words, not counting names: the comparison, the units, the result and the next step."""
     if verdict.draw.no_labels:
         return f"No verdict on '{subject.panel.field}': {verdict.refused}."
     people = len(verdict.people)
@@ -234,7 +234,7 @@ def _open(verdict: Verdict) -> str:
 
 
 def _ahead(verdict: Verdict) -> str:
-    """Return the next step as the end of a sentence: how many more units are needed, or that no number would decide."""
+    """Return sentences on the next step: how many more units are needed, or that no number of units would decide."""
     draw = verdict.draw
     if verdict.held_up or (verdict.refused and draw.looks is None and not verdict.of.sums.weighted):
         # The sentence already names the next step, and more units of this kind would not decide.
@@ -269,7 +269,7 @@ def _ahead(verdict: Verdict) -> str:
 
 
 def _describe_look(look: Look | None) -> list[str]:
-    """Return a sentence on the level of the verdict's test if a sealed test was opened."""
+    """Return a sentence on the significance level of the verdict's test, if the sealed test was opened for the judge."""
     if look is None:
         return []
     return [
@@ -280,7 +280,7 @@ def _describe_look(look: Look | None) -> list[str]:
 
 
 def power(rulings: Sequence[Ruling]) -> list[Section]:
-    """Return one curve for each undecided judge."""
+    """Return the section with one curve for each undecided judge: the chance of a verdict against the added units."""
     blocks: list[Block] = [_curve(i, ruling) for i, ruling in enumerate((r for r in rulings if r.chances), 1)]
     return [Section("power", "How many more labels", blocks)] if blocks else []
 
@@ -310,7 +310,7 @@ def _curve(number: int, ruling: Ruling) -> Figure:
 
 
 def limits(subject: Subject, rulings: Sequence[Ruling]) -> list[Section]:
-    """Return the verdict for other values of margin and epsilon, or of the threshold, if requested."""
+    """Return the section with the verdict under other margins and epsilons, or under other thresholds, if requested."""
     blocks: list[Block] = [
         _tabulate_limits(subject, i, ruling) for i, ruling in enumerate(rulings, 1) if ruling.curve
     ]
@@ -318,7 +318,7 @@ def limits(subject: Subject, rulings: Sequence[Ruling]) -> list[Section]:
 
 
 def _tabulate_limits(subject: Subject, number: int, ruling: Ruling) -> Figure:
-    """Return a grid of verdicts with rows for the margin (or the threshold), and columns for epsilon if it matters."""
+    """Return a grid of verdicts. Its rows are margins (or thresholds), and its columns are epsilons if the rule uses epsilon."""
     options = subject.options
     by_margin = ruling.curve[0].threshold is None
     limit_name = "margin" if by_margin else "threshold"

@@ -30,7 +30,7 @@ ORDERED_CEILING = ("percent", "krippendorff_alpha", "gwet_ac2")
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """The options of the command. None or an empty value selects the default, which the report then names."""
+    """The options of the report command. None or an empty value selects the default, and the report names this default."""
 
     task: str | None = None
     field: str | None = None
@@ -52,9 +52,10 @@ class ReportOptions:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The labels for one field, and the reference, which may be None.
+    """The labels for one field, and the reference labels (`resolved`), or None if there is no reference.
 
-    `table` is the file with the labels if there is no study. `measured` and `others_of` cache results of `summary`.
+    `table` is the file with the labels if there is no study. `measured` and `others_of` are caches for the module
+    `summary`.
     """
 
     options: ReportOptions
@@ -67,7 +68,7 @@ class Subject:
 
     @property
     def majority(self) -> str | None:
-        """The column with the human majority, or None if there are fewer than two people."""
+        """The name of the column with the human majority, or None if there are fewer than two people."""
         return self.panel.majority.name if self.panel.majority else None
 
     @property
@@ -81,22 +82,22 @@ class Subject:
 
     @property
     def reference(self) -> str | None:
-        """The column of the reference."""
+        """The name of the column with the reference labels, or None if there is no reference."""
         return self.resolved.name if self.resolved else None
 
     @property
     def reference_kind(self) -> str | None:
-        """The word for the reference: gold, decided, majority, or a person's name."""
+        """The word for the kind of reference (gold, decided or majority), or the name of the person who is the reference."""
         return self.resolved.word if self.resolved else None
 
     @property
     def reference_text(self) -> str:
-        """The reference in words."""
+        """The phrase for the reference in the report's sentences, or "none" if there is no reference."""
         return self.resolved.text if self.resolved else "none"
 
     @property
     def coefficient_name(self) -> str:
-        """The coefficient's readable name."""
+        """The readable name of the coefficient of agreement."""
         return get_title(self.panel.coefficient)
 
     @cached_property
@@ -106,12 +107,12 @@ class Subject:
 
     @property
     def waiting(self) -> Mapping[str, Mapping[str, int]]:
-        """A map from person and layer to the number of unused labels, for example because they are not known to be blind."""
+        """A map from person to layer to the number of unused labels, such as labels that may not be blind."""
         return {n: layers for n, layers in self.panel.layers.items() if n not in self.panel.others}
 
     @cached_property
     def pairs(self) -> list[tuple[str, str, Measure, Measure]]:
-        """Percent agreement and the coefficient for every pair of people, on the units that people labelled."""
+        """Every pair of people with its percent agreement and its coefficient, on the units that people labelled."""
         # Numbers are seldom equal to the last digit, so percent agreement would be near 0 even for close numbers.
         keys = [self.panel.coefficient] if self.panel.numeric else ["percent", self.panel.coefficient]
         measured = [
@@ -121,20 +122,20 @@ class Subject:
         return [(first, second, m[0], m[-1]) for first, second, m in measured]
 
     def has_label(self, name: str) -> BoolArray:
-        """Return, for each unit, whether it has a label in this column."""
+        """Return a mask of the units that have a label in this column."""
         labelled: BoolArray = self.panel.labels_of(name) != MISSING
         return labelled
 
     def measure(self, first: str, second: str, *names: str) -> list[Measure]:
-        """Return coefficients for two annotators, by default the coefficient for the level."""
+        """Return coefficients for two annotators. Without names, return the default coefficient for the level of measurement."""
         keys = self.panel.keys(names or [self.panel.coefficient])
         return self.panel.measure([first, second], keys, confidence=self.panel.confidence(first, second))
 
 
 def load(store: Store, options: ReportOptions) -> Subject:
-    """Return the subject for these options, with defaults filled in.
+    """Return the subject for these options, using defaults for missing options.
 
-    Raises UsageError if a name is unknown or a choice is ambiguous.
+    Raises UsageError if a name is unknown or several fields, tasks or references are possible.
     """
     task, field, others = _choose(store, options)
     people = None if options.annotators is None else tuple(options.annotators)
@@ -152,7 +153,7 @@ def load(store: Store, options: ReportOptions) -> Subject:
 
 
 def _find_versioned(store: Store) -> set[tuple[str, str]]:
-    """Return each (model, task without version) for which the study has runs with several versions of the task."""
+    """Return the (model, task without its version) pairs for which the study has runs of several versions of the task."""
     only_tried = read_tried(store.conn)
     versions: dict[tuple[str, str], set[str]] = {}
     for run, model, task in store.conn.execute("SELECT run_id, model, task FROM runs"):
@@ -162,9 +163,9 @@ def _find_versioned(store: Store) -> set[tuple[str, str]]:
 
 
 def _make_short_names(panel: Panel, in_versions: Collection[tuple[str, str]]) -> dict[str, str]:
-    """Return the shortest unique name of each judge: the model and, if necessary, the task's version and the run id's end.
+    """Return a short unique name for each judge: the model and, if necessary, the task's version and the end of the run id.
 
-    The name includes the version even if only one run was chosen, because the reader may know the model's other runs.
+    The name includes the version even if only one run was chosen. The reader may know the model's other runs.
     """
     models: dict[str, str] = {}
     for name in panel.shown.values():
@@ -180,7 +181,7 @@ def _make_short_names(panel: Panel, in_versions: Collection[tuple[str, str]]) ->
 
 
 def _choose(store: Store, options: ReportOptions) -> tuple[str | None, str, list[str]]:
-    """Return the task (None if no task defines the field), the field, and the task's other labelled fields."""
+    """Return the task (or None if no task defines the field), the field, and the other labelled fields of the task."""
     labelled = fields_of(store)
     if not labelled:
         conflicts = describe_conflicts(store)
@@ -198,7 +199,7 @@ def _choose(store: Store, options: ReportOptions) -> tuple[str | None, str, list
     if task is None:
         fields = sorted({row.field for row in labelled})
         if len(fields) > 1:
-            raise UsageError(f"name one field with --field: {', '.join(fields)}")
+            raise UsageError(f"several fields have labels; name one with --field: {', '.join(fields)}")
         return None, fields[0], []
     # A task that the study has not used is loaded by the given name, which may be a path.
     name = task.name if _is_stored(store, task.name) else options.task
@@ -206,7 +207,7 @@ def _choose(store: Store, options: ReportOptions) -> tuple[str | None, str, list
     if options.field is not None:
         return name, options.field, [f for f in annotators if f != options.field]
     if not annotators:
-        raise UsageError(f"nobody labelled a field of {task.name} ({', '.join(task.fields)})")
+        raise UsageError(f"no field of {task.name} has labels yet ({', '.join(task.fields)})")
     # There is no coefficient of agreement for free text.
     usable = [f for f in task.fields if f in annotators and task.level(f) != "text"] or list(annotators)
     kind_of = dict(store.conn.execute("SELECT annotator_id, kind FROM annotators").fetchall())

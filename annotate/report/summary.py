@@ -1,4 +1,4 @@
-"""The first section of a report: the judge's kappa beside the human ceiling, and each person beside the judge."""
+"""The first section of a report, which compares the judge's kappa with the human ceiling, and each person with the judge."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from judge.types import Measure
 
 KEY = "summary"
 POOLED = "pooled kappa"
-"""The name, in tables, for a kappa that combines the kappas of several pairs."""
+"""The name that tables use for a kappa that combines the kappas of several pairs."""
 OTHERS = "the majority of the others"
 LISTED = 20
 WORDS = (
@@ -46,7 +46,7 @@ COVERED = (
 
 
 def with_numbers(subject: Subject, rulings: Sequence[Ruling]) -> list[Ruling]:
-    """Return each ruling with the numbers shown in its box: judge-human agreement and human-human agreement."""
+    """Return the rulings with the numbers for their boxes: judge-human agreement and human-human agreement."""
     ceiling = _ceiling(subject)
     return [
         replace(r, numbers=_numbers(f"key_numbers_{i}", [*_agreements(subject, r), *ceiling]))
@@ -55,7 +55,10 @@ def with_numbers(subject: Subject, rulings: Sequence[Ruling]) -> list[Ruling]:
 
 
 def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
-    """Return the numbers behind the verdict, then each person and the judge against the majority of the other people."""
+    """Return the section with the numbers on which the verdicts are based.
+
+    It also compares each person, and the judge in that person's place, with the majority of the other people.
+    """
     title = "The verdict in numbers"
     if not rulings:
         return Section(KEY, title, absent="there is no verdict")
@@ -108,7 +111,7 @@ def _ceiling(subject: Subject) -> list[list[Cell]]:
 
 
 def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
-    """Return a table that shows for which labels condition (d) of the verdict (docs/verdict.md) holds, each with its n."""
+    """Return a table that shows, for each label, whether condition (d) of the verdict (docs/verdict.md) holds, with its n."""
     rows: list[list[Cell]] = []
     for row in ruling.labels:
         span = "" if row.low is None or row.high is None else f" ({cell(row.low)} to {cell(row.high)})"
@@ -126,7 +129,7 @@ def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
 
 
 def _tabulate_annotators(subject: Subject, judge: str, number: int) -> Table:
-    """Return the agreement of each person, and of the judge in that person's place, with the majority of the others."""
+    """Return a table of the agreement with the majority of the others, for each person and for the judge in their place."""
     people = most_labelled(subject)
     n_others = len(subject.panel.people) - len(people)
     rows: list[list[Cell]] = []
@@ -153,7 +156,7 @@ def _tabulate_annotators(subject: Subject, judge: str, number: int) -> Table:
 
 
 def most_labelled(subject: Subject) -> list[str]:
-    """Return all people or, if there are more than MANY, the LISTED people who labelled most units."""
+    """Return all people or, if there are more than MANY, the LISTED people who labelled the most units."""
     if len(subject.panel.people) <= MANY:
         return list(subject.panel.people)
     n_labels = {p: int(subject.has_label(p).sum()) for p in subject.panel.people}
@@ -167,10 +170,11 @@ def with_the_others(
     judged: BoolArray | None = None,
     labelled: BoolArray | None = None,
 ) -> Measure:
-    """Return the agreement of `who` (the person, or a judge in their place) with the majority of the others.
+    """Return the agreement of `who` with the majority of the people other than `person`.
 
-    It is computed on the units that the person labelled and, for a comparison, that a judge labelled (`labelled`, among
-    `judged`). Coverage is relative to the units that the person labelled and the judge has judged.
+    `who` is the person or a judge in the person's place. The agreement is computed on the units that the person labelled.
+    To compare a person with a judge, pass masks of the units that the judge was asked about (`judged`) and labelled
+    (`labelled`); only units in both are used. Coverage is the share of the person's units in `judged` that are used.
     """
     by_person = subject.has_label(person)
     judged = by_person if judged is None else by_person & judged
@@ -204,7 +208,7 @@ def _mask_others(subject: Subject, person: str) -> IntArray:
 
 
 def shorten_document(document: Document) -> Document:
-    """Return a paragraph for a paper and one table, with the n of each number."""
+    """Return a short document for a paper: one paragraph and one table, with the n of each number."""
     section = next((s for s in document.sections if s.key == KEY and s.blocks), None)
     # If there is no verdict, only the reason is reported, which the renderers add.
     if section is None:
@@ -237,7 +241,7 @@ def shorten_document(document: Document) -> Document:
 
 
 def levels(rulings: Sequence[Ruling]) -> list[str]:
-    """Return one sentence for each unusual confidence level of verdicts, with the reason for the level."""
+    """Return a sentence for each confidence level of verdicts that differs from the default, with the reason for it."""
     judges: dict[tuple[str, str], list[str]] = {}
     for r in rulings:
         if r.shared_by and r.confidence != IntervalSettings().confidence and has_intervals(r):
@@ -249,7 +253,7 @@ def levels(rulings: Sequence[Ruling]) -> list[str]:
 
 
 def has_intervals(ruling: Ruling) -> bool:
-    """Return whether any number behind the verdict has an interval."""
+    """Return whether any of the numbers that the verdict is based on has an interval."""
     return any(m.low is not None for m in ruling.measures)
 
 
@@ -259,11 +263,11 @@ PROFILE = {
     "paid": "payment",
     "consent": "consent",
 }
-"""A map from each key in an annotator's profile to the word in the report. Reviewers ask for each of these facts."""
+"""A map from keys in an annotator's profile to words in the report. Reviewers of papers ask for each of these facts."""
 
 
 def _verdict(ruling: Ruling) -> str:
-    """Return the verdict's sentence with the reason, which is not repeated if the sentence already contains it."""
+    """Return the verdict's sentence and the reason for the verdict, unless the sentence already contains the reason."""
     reason, _, units = ruling.because.partition(" (n = ")
     if units and reason.lower() in ruling.sentence.lower():
         return ruling.sentence

@@ -1,7 +1,7 @@
-"""Turn a matplotlib figure into an SVG element of the page.
+"""Convert a matplotlib figure to an SVG element for the page.
 
-Marker colours become classes (`ink`, `judge`, `people`, `soft` ...), which the style sheet colours for light mode,
-dark mode and print. Style attributes become presentation attributes.
+Marker colours become classes (`ink`, `judge`, `people`, `soft` ...). The style sheet assigns colours to the classes for
+light mode, dark mode and print. Style attributes become presentation attributes.
 """
 
 import re
@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 from judge.console import visible
 
 LABELS = 8
-"""The maximum number of labels with different colours."""
+"""The maximum number of labels that can have different colours."""
 # A map from marker colours to classes. The style sheet sets the colour of each class for light, dark and print.
 MARKERS = {
     "#010101": "ink",

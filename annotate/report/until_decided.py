@@ -1,4 +1,4 @@
-"""Batches that are labelled in blocks until the verdict is decided. A batch is closed when a look decides."""
+"""Batches that are labelled in blocks until the verdict is decided. The batch is then closed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from judge.stats.looks import places_until
 from judge.store import Store
 
 FINISHED = "this part is finished"
-"""The message after every block, even the last, because a different message would reveal the verdict to annotators."""
+"""The message after every block. The last block has the same message; another one would reveal the verdict to annotators."""
 
 
 @dataclass(frozen=True)
 class NextBlock:
-    """The result of a block: how many units were opened, or whether the batch was closed. Only the lead sees `messages`."""
+    """The result of `next_block`: how many units were opened, and whether the batch is closed. Only the lead sees `messages`."""
 
     opened: int
     closed: bool
@@ -32,10 +32,11 @@ class NextBlock:
 
 
 def next_block(store: Store, name: str) -> NextBlock:
-    """Open the next block of a batch whose block is complete, or close the batch if every judge is decided.
+    """Open the next block of a batch if the current block is complete, or close the batch.
 
-    Does nothing until everybody has labelled or skipped all assigned units, so the command is safe at any time. Raises
-    UsageError if the batch was not drawn with --until-decided.
+    The batch is closed if the verdict on every judge is decided, or if no more units can be opened. While assigned units
+    are neither labelled nor skipped, nothing happens, so the command is safe at any time. Raises UsageError if the batch was
+    not drawn with --until-decided.
     """
     info = batch_info(store, name)
     until = info.plan.until
@@ -51,7 +52,7 @@ def next_block(store: Store, name: str) -> NextBlock:
     messages = [f"{ruling.judge}: {ruling.decision}. {_describe_limit(ruling)}" for ruling in rulings]
     # The verdict uses an unbroken sequence of complete units from the first one, so an open unit blocks all later ones.
     if waiting := len(sequence.units) - sequence.complete:
-        messages.append(f"{waiting:,} units, from the first open unit on, are not complete yet")
+        messages.append(f"{waiting:,} units, starting with the first open unit, are not complete yet")
         return NextBlock(0, False, tuple(messages))
     size = sum(len(b.units) for b in sequence.batches if b.name == name)
     place = next((p for p in places_until(sequence.end) if p > len(sequence.units)), None)
@@ -78,9 +79,10 @@ def next_block(store: Store, name: str) -> NextBlock:
 
 
 def move_on(store: Store, name: str) -> str:
-    """Open the next block if the last unit is done. Return the message for the annotator, which is empty for other batches.
+    """Open the next block if the current one is complete. Return the message for the annotator.
 
-    This is called after labels were added by a session, a file, a pack or Label Studio.
+    The message is empty if the batch was not drawn with --until-decided. This function is called after a session, a file,
+    a pack or Label Studio has added labels.
     """
     info = batch_info(store, name)
     if info.plan.until is None:
@@ -92,7 +94,7 @@ def move_on(store: Store, name: str) -> str:
 
 
 def _describe_limit(ruling: Ruling) -> str:
-    """Return the interval and the limit of the deciding condition, in the units of the measure."""
+    """Describe the interval and the limit of the condition that decides the verdict, in the unit of the measure."""
     deciding = next((c for c in ruling.conditions if c.name in ("non_inferiority", "threshold")), None)
     if deciding is None or deciding.value is None or deciding.low is None or deciding.high is None:
         return ruling.because
@@ -108,7 +110,7 @@ def _describe_limit(ruling: Ruling) -> str:
 
 
 def _hours(store: Store, name: str, units: int) -> str:
-    """Return, as text, the time that a block of `units` takes each person at the current pace; empty if it is unknown."""
+    """Describe how long each person needs for `units` units at the slowest pace so far. Empty if no pace is known."""
     paces = [p["units_per_hour"] for p in show_batch(store, name)["annotators"] if p["units_per_hour"]]
     return (
         f", about {duration(3600 * units / min(paces))} for each person at the slowest pace so far"

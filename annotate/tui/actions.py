@@ -1,11 +1,11 @@
-"""The queue of the user's actions (key presses, clicks and menu choices), which are handled one by one in their order.
+"""The queue of the user's actions (key presses, clicks and menu choices), which are handled one by one, in order.
 
-Textual runs a screen's `on_key` at once, but a binding only after the key has bubbled to the app. These two paths can
-change the order: in a burst, `s`, Backspace, `r` was stored as support, refute, undo. So every key goes into this
-queue, and the app finishes one action (commit, dialog, next unit) before it takes the next.
+Textual runs a screen's `on_key` at once, but runs a binding only after the key has bubbled to the app. With these two
+paths, the order can change: in a burst, the keys `s`, Backspace, `r` were stored as support, refute, undo. Therefore
+every key goes into this queue, and the app finishes one action (commit, dialog, next unit) before it takes the next.
 
-When an action is refused, the actions that were typed before anybody could see the refusal become void. Otherwise a
-label typed ahead for the next unit would be given to this one.
+When an action is refused, all actions typed before the user can see the refusal are discarded. Otherwise a label that
+was typed ahead for the next unit would be given to the current unit.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from time import monotonic
 from textual import events
 
 SETTLE = 0.3
-"""Nobody reacts to a new screen within this many seconds, so an earlier key was typed ahead."""
+"""The seconds within which nobody can react to a new screen. A key pressed earlier was typed ahead."""
 HELD_MS = 40
-"""A key that is pressed a third time within this many milliseconds after the second is held down."""
+"""A key counts as held down at its third press, if presses follow each other within this many milliseconds."""
 # A busy machine delivers repetitions unevenly, so this is longer than HELD_MS.
 RELEASED = 0.25
 """A held key counts as released after this many seconds without a repetition."""
@@ -28,7 +28,10 @@ RELEASED = 0.25
 
 @dataclass(slots=True)
 class UserAction:
-    """A key press or pasted text (`event`), or a click or menu choice (`callback`), with its monotonic time."""
+    """A user's action and its monotonic time (`at`).
+
+    A key press or pasted text has an `event`. A click or a menu choice has a `callback`.
+    """
 
     event: events.Key | events.Paste | None = None
     callback: Callable[[], Awaitable[None]] | None = None
@@ -36,7 +39,7 @@ class UserAction:
 
     @property
     def key(self) -> str:
-        """The key's name in Textual, or an empty string for a paste, a click or a menu choice."""
+        """Textual's name for the key, or an empty string for a paste, a click or a menu choice."""
         return self.event.key if isinstance(self.event, events.Key) else ""
 
     @property
@@ -46,7 +49,7 @@ class UserAction:
 
 
 class ActionQueue:
-    """A queue in which waiting actions become void after a refusal."""
+    """A queue that marks actions as invalid if they were typed before the user could see a refusal."""
 
     def __init__(self) -> None:
         self._waiting: deque[UserAction] = deque()
@@ -55,16 +58,16 @@ class ActionQueue:
         self._idle.set()
         self._void_until = -math.inf
         self.dropped = 0
-        """The number of actions since the last refusal that were void."""
+        """The number of invalid actions that were taken from the queue since the last refusal."""
 
-    def put(self, action: UserAction, *, first: bool = False) -> None:
-        """Add an action at the end or, if it results from the action being handled, at the front (`first`)."""
+    def add(self, action: UserAction, *, first: bool = False) -> None:
+        """Add an action at the end, or at the front (`first`) if the action that is being handled caused it."""
         (self._waiting.appendleft if first else self._waiting.append)(action)
         self._idle.clear()
         self._there.set()
 
     async def take(self) -> tuple[UserAction, bool]:
-        """Wait for the next action. Return the action and whether it is valid."""
+        """Wait for the next action, and take it from the queue. Return the action and whether it is valid."""
         while not self._waiting:
             self._idle.set()
             self._there.clear()
@@ -76,35 +79,35 @@ class ActionQueue:
         return action, valid
 
     def next_key(self) -> str:
-        """Return the next key in the queue if it is valid, otherwise an empty string."""
+        """Return the next key without taking it, or an empty string if the next action is not a valid key press."""
         if self._waiting and self._waiting[0].at > self._void_until:
             return self._waiting[0].key
         return ""
 
-    async def done(self) -> None:
+    async def wait_until_done(self) -> None:
         """Wait until the queue is empty and its last action is finished."""
         await self._idle.wait()
 
     def refuse(self) -> None:
-        """Make all actions void that are typed before `seen` is called."""
+        """Invalidate all actions that are typed before the refusal is on the screen (see `record_seen`)."""
         # Nobody can have seen the refusal before it is painted.
         self._void_until = math.inf
         self.dropped = 0
 
-    def seen(self) -> None:
-        """Record that the refusal is painted: keys typed at least SETTLE seconds later are valid again."""
+    def record_seen(self) -> None:
+        """Record that the refusal is on the screen now. Actions typed at least SETTLE seconds later are valid again."""
         self._void_until = monotonic() + SETTLE
 
 
 class HeldKeys:
-    """A detector of keys that are held down and not just pressed repeatedly."""
+    """A detector that distinguishes a key that is held down from a key that is pressed repeatedly."""
 
     def __init__(self, within_ms: float | None = None) -> None:
         self._within = (HELD_MS if within_ms is None else within_ms) / 1000
         self._last, self._at, self._run = "", -math.inf, 0
 
     def is_held(self, action: UserAction) -> bool:
-        """Count a key press. Return whether it is at least the third of a fast series of the same key."""
+        """Count a key press. Return whether it is at least the third in a rapid series of presses of the same key."""
         name = action.key
         # Once a key is held, only a longer pause counts as a release. Otherwise a busy machine would label again.
         within = max(self._within, RELEASED) if self._run >= 3 else self._within

@@ -1,4 +1,4 @@
-"""The Textual app of `annotate open`, which consumes the queue of the user's actions."""
+"""The Textual app for `annotate open`, which handles the user's actions from a queue."""
 
 import asyncio
 from collections.abc import Iterable
@@ -27,8 +27,8 @@ from judge.errors import AdjudgeError
 class AnnotateApp(App[None]):
     """The app in which one annotator labels one batch. The desk commits each change before a screen shows it.
 
-    Every key goes into the queue `typed` when the terminal sends it. `_work` takes one action at a time from the queue,
-    and finishes it before it takes the next.
+    Every key goes into the queue `typed` when the terminal sends it. `_work` takes the actions from the queue, and finishes
+    each action before it takes the next one.
     """
 
     CSS_PATH = "app.tcss"
@@ -49,14 +49,14 @@ class AnnotateApp(App[None]):
         return driver
 
     def get_css_variables(self) -> dict[str, str]:
-        """Return Textual's CSS variables, with our colours added."""
+        """Return Textual's CSS variables together with our colours."""
         variables = super().get_css_variables()
         variables |= get_theme_colours(variables)
         self.theme_variables = variables
         return variables
 
     async def on_mount(self) -> None:
-        """Set the theme, show the labelling screen, then start the consumer."""
+        """Set the theme, show the labelling screen, then start to handle the actions in the queue."""
         # This version of Textual may lack the theme of the last session.
         if (theme := read_theme()) in self.available_themes:
             self.theme = str(theme)
@@ -66,7 +66,7 @@ class AnnotateApp(App[None]):
         self.run_worker(self._work(), group="typed")
 
     async def on_event(self, event: Event) -> None:
-        """Put keys and pastes into the queue instead of handling them. Every input counts as working time."""
+        """Put keys and pastes into the queue, instead of handling them at once. Every input event counts as activity."""
         clock = self.labelling.hand.clock
         if isinstance(event, events.InputEvent) and not event.is_forwarded:
             clock.touch()
@@ -74,7 +74,7 @@ class AnnotateApp(App[None]):
             # Textual does the same, because a terminal may not report that it has the focus again.
             self.app_focus = True
             clock.away(False)
-            self.typed.put(UserAction(event, at=event.time))
+            self.typed.add(UserAction(event, at=event.time))
             return
         await super().on_event(event)
 
@@ -120,7 +120,7 @@ class AnnotateApp(App[None]):
             await asyncio.wait_for(self.workers.wait_for_complete(looking), 2)
 
     async def _wait_for_delivery(self, screen: Screen[object]) -> None:
-        """Wait until all widgets that a key bubbles through have handled the key and the messages that it caused."""
+        """Wait until every widget that the key bubbles through has handled the key and the resulting messages."""
         # Otherwise the next key could be handled before this one, because it could take another path.
         # Handling a key can post messages to the same widgets, so this waits for them again. The menu needs more rounds.
         for _ in range(4 if isinstance(screen, CommandPalette) else 2):
@@ -140,15 +140,15 @@ class AnnotateApp(App[None]):
             self.labelling.view.add(message)
 
     def on_app_blur(self, event: events.AppBlur) -> None:
-        """Count the time from now on as idle, because the terminal lost the focus."""
+        """Count time as idle from now on, because the terminal has lost the focus."""
         self.labelling.hand.clock.away(True)
 
     def on_app_focus(self, event: events.AppFocus) -> None:
-        """Count the time from now on as work, because the terminal has the focus again."""
+        """Count time as work from now on, because the terminal has the focus again."""
         self.labelling.hand.clock.away(False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Yield the entries of the menu: our commands, then Textual's entries for themes and for quitting."""
+        """Yield the menu's entries: first our commands, then Textual's own commands for choosing a theme and for quitting."""
         if screen is self.labelling:
             for command in COMMANDS:
                 if command.short:
@@ -161,7 +161,7 @@ class AnnotateApp(App[None]):
 
     def _run_chosen(self, command: str) -> None:
         # The command comes before the keys in the queue, which were typed after the Enter that chose it.
-        self.typed.put(UserAction(callback=self.labelling.commands.by_id[command]), first=True)
+        self.typed.add(UserAction(callback=self.labelling.commands.by_id[command]), first=True)
 
 
 # With Alt, terminals send special sequences for these keys, so they cannot be mistaken for Escape and a key.
@@ -173,15 +173,15 @@ def _is_alt(key: str) -> bool:
 
 
 def run_app(desk: Desk, keymap: dict[str, str]) -> str | None:
-    """Run the app until the annotator quits. Return why the last change was not stored, or None if it was stored.
+    """Run the app until the annotator quits. Return the reason why the last change was not stored, or None if it was.
 
-    Raises AdjudgeError if a bug in the program ended the session.
+    Raises AdjudgeError if a bug ended the session.
     """
     app = AnnotateApp(desk, keymap=keymap)
     app.run()
     # After an unhandled exception, Textual prints it and returns as usual. Only this code shows that the session failed.
     if app.return_code:
         raise AdjudgeError(
-            "a bug ended the session; everything that was shown as done is stored. Please report the error that is printed above"
+            "a bug ended the session, but everything that was shown as done is stored. Please report the error that is printed above"
         )
     return app.labelling.place.refused

@@ -1,11 +1,11 @@
-"""Our colours, which are readable in every theme: `$quiet` for secondary text and `$mark` for highlights."""
+"""Our colours, which are readable in all themes: `$quiet` for secondary text and `$mark` for highlights."""
 
 from collections.abc import Mapping, Sequence
 
 from textual.color import Color, ColorParseError
 
 READABLE = 4.5
-"""The minimum contrast ratio of text in WCAG 2 (level AA)."""
+"""The minimum contrast ratio for text that WCAG 2 requires at level AA."""
 QUIET = "$quiet"
 MARK = "$mark"
 GROUNDS = ("background", "surface", "panel")
@@ -24,7 +24,7 @@ def contrast(first: Color, other: Color) -> float:
 
 
 def get_theme_colours(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return `quiet` and `mark` for a theme's variables.
+    """Return the colours `quiet` and `mark` for a theme with these variables.
 
     `quiet` is the text colour, moved towards the background as far as it stays readable. `mark` is the accent colour,
     moved towards the text colour until it is readable.

@@ -1,4 +1,4 @@
-"""The commands of the labelling screen: undo, skip, flag, note, list, search, jump, help, and the end of the batch."""
+"""The commands on the labelling screen: undo, skip, flag, note, list, search, jump, help, and the end of the batch."""
 
 from collections.abc import Awaitable, Callable
 
@@ -19,7 +19,7 @@ from annotate.tui.workplace import Workplace
 ALWAYS = ("undo", "review", "search", "jump", "help")
 """Commands that have the same effect at the end of the batch as on a unit."""
 ALL = 1_000_000
-"""A number of lines that no text reaches. Scrolling by it leads to the beginning or the end."""
+"""More lines than any text has. Scrolling by this number leads to the beginning or the end of the text."""
 
 ELSEWHERE = f"""
 ## Keys of the list
@@ -33,17 +33,17 @@ ELSEWHERE = f"""
 """
 
 ONCE = frozenset({"skip", "go_on"})
-"""Commands that a held key does not repeat, because they leave the unit."""
+"""Commands that are not repeated while their key is held down, because they leave the unit."""
 
 
 class Commands:
-    """The commands by name. Each command commits its change before the screen shows it."""
+    """The handlers of the commands. Each command commits its change before the screen shows it."""
 
     def __init__(self, place: Workplace, marking: Marking) -> None:
         self._place, self._hand, self._view, self._desk = place, place.hand, place.view, place.desk
         self._form, self._at = Form(place, self.finish), 0.0
         self.answer = self._form.answer
-        """Label the current unit."""
+        """Give a label to the current unit."""
         self.by_id: dict[str, Callable[[], Awaitable[None]]] = {
             "undo": self.undo,
             "skip": self.skip,
@@ -71,7 +71,7 @@ class Commands:
         }
 
     async def run(self, name: str, at: float) -> None:
-        """Run the command of a key that was typed at `at` (monotonic seconds)."""
+        """Run the command for a key that was typed at `at` (monotonic seconds)."""
         self._at = at
         await self.by_id[name]()
 
@@ -109,7 +109,7 @@ class Commands:
         self._place.show(first, "give a label to undo the skip")
 
     async def undo(self) -> None:
-        """Undo the last action, even one from before a restart."""
+        """Undo the last action, even if it is from an earlier session."""
         place = self._place
         # The desk would pass over this unit, and undo something on a unit that is not on the screen.
         if self._hand.phase != "label" and not self._hand.unit.state.revised:
@@ -146,7 +146,7 @@ class Commands:
     async def _ask_text(
         self, name: str, title: str, before: str, store: Callable[..., State], message: str
     ) -> None:
-        """Ask for the text of a flag or a note."""
+        """Ask for the text of a flag or a note, and store it."""
         at = self._at
 
         async def done(text: str) -> str | None:
@@ -166,7 +166,7 @@ class Commands:
         self._view.say(message)
 
     async def jump(self) -> None:
-        """Ask for the number of a unit, and go there."""
+        """Ask for the number of a unit, and go to that unit."""
 
         async def go(text: str) -> None:
             position = self._hand.unit_number(text)
@@ -178,7 +178,7 @@ class Commands:
         await self._place.open(Ask(f"Go to unit 1 to {self._desk.total}", then=go, is_number=True))
 
     async def review(self, *, ask: bool = False) -> None:
-        """Open the list of the annotator's units; with `ask`, also open the search line."""
+        """Open the list of the annotator's units. If `ask` is true, also open the search line."""
 
         def chosen(position: int, searched: str) -> None:
             self._hand.found_by = (searched, position)
@@ -188,7 +188,7 @@ class Commands:
         await self._place.open(Review(self._desk, near, self._place.typed, chosen, ask=ask))
 
     async def help(self) -> None:
-        """Show guidelines, labels and keys."""
+        """Show the guidelines, the labels and the keys."""
         keys = self._hand.keys
         rows = ["| key | what it does |", "|---|---|"]
         for command in COMMANDS:
@@ -237,11 +237,11 @@ class Commands:
         )
 
     async def match(self, step: int) -> None:
-        """Scroll the text to the next highlight or search hit that is not visible."""
+        """Scroll the text to the next highlight or search hit outside the visible rows."""
         if not self._view.texts.turn_to_match(step):
             self._view.say(f"no highlight or match {'below' if step > 0 else 'above'} the visible text")
 
     async def pane(self) -> None:
-        """Select the next pane to scroll: the texts, then the question and the labels if they do not fit."""
+        """Select the pane that the arrows scroll: first the texts, then the question and the labels if they do not fit."""
         if not self._view.turn_pane():
             self._view.say("everything is visible")

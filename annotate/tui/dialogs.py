@@ -1,4 +1,4 @@
-"""Dialogs over the labelling screen: text input, notices, help, and the end of a batch."""
+"""Dialogs in front of the labelling screen: text input, notices, help, and the end of a batch."""
 
 import math
 from abc import abstractmethod
@@ -21,7 +21,7 @@ class Dialog(ModalScreen[None]):
     """A dialog that handles the user's actions until it is closed."""
 
     def on_mount(self) -> None:
-        """Record when the dialog is painted."""
+        """Arrange that the time when the dialog is painted is recorded."""
         # Until it is painted, every key counts as typed ahead.
         self._painted = math.inf
         self.call_after_refresh(self._record_seen)
@@ -30,7 +30,7 @@ class Dialog(ModalScreen[None]):
         self._painted = monotonic()
 
     def ahead(self, action: UserAction) -> bool:
-        """Return whether a key was typed before anybody could have read the dialog."""
+        """Return whether a key was typed before the user could have read the dialog."""
         # Read through the module, so that tests can set it to 0.
         return action.at < self._painted + actions.SETTLE
 
@@ -39,7 +39,7 @@ class Dialog(ModalScreen[None]):
         await self.app.pop_screen()
 
     def say(self, text: str) -> None:
-        """Show why a key was ignored, in a dialog that has a line for it."""
+        """Show why a key was ignored, if the dialog has a line for such messages."""
 
     @abstractmethod
     async def take(self, action: UserAction) -> bool:
@@ -47,11 +47,12 @@ class Dialog(ModalScreen[None]):
 
 
 class Ask(Dialog):
-    """A dialog for typing one line of text, which begins as `draft` or, if there is no draft, as `before`.
+    """A dialog for typing one line of text. The line initially contains `draft` or, if there is no draft, `before`.
 
-    Enter calls `done` with the text. If `done` returns an error, the dialog shows the error and stays open. Otherwise
-    the dialog closes, and `then` is called with the text. Escape calls `on_escape` with the text. `keep` is called with
-    the text after each change, to store it as a draft, and with None once the text is stored or equals `before`.
+    Enter calls `done` with the text. If `done` returns an error, the dialog shows the error and stays open. Otherwise the
+    dialog closes and calls `then` with the text. Escape closes the dialog and calls `on_escape` with the text. After each
+    change, `keep` is called with the text to store it as a draft. It is called with None when the text is stored or
+    equals `before`.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Ask(Dialog):
             self._keep(text if text != self._before else None)
 
     async def take(self, action: UserAction) -> bool:
-        """Handle Enter and Escape; all other keys are typed into the input."""
+        """Handle Enter and Escape. Let the input handle all other keys."""
         box = self.query_one(Input)
         if action.key == "escape":
             await self.close()
@@ -124,7 +125,7 @@ class Ask(Dialog):
 
 
 class Notice(Dialog):
-    """A dialog with a text. Enter or Escape closes it."""
+    """A dialog that shows a text. Enter or Escape closes the dialog."""
 
     def __init__(self, text: Content) -> None:
         super().__init__()
@@ -143,7 +144,7 @@ class Notice(Dialog):
 
 
 class Confirm(Notice):
-    """A question that Enter confirms and Escape cancels. Enter is ignored until the question can have been read."""
+    """A question. Enter means yes, and Escape means no. Enter is ignored until the user can have read the question."""
 
     def __init__(self, text: Content, yes: Callable[[], Awaitable[None]]) -> None:
         super().__init__(text)
@@ -187,8 +188,9 @@ class Help(Dialog):
 class Finished(Dialog):
     """A dialog at the end of a batch, with counts and the possible next steps.
 
-    `ways` maps keys to commands of the labelling screen. Keys in `always` have the same effect on that screen. All other
-    keys answer this dialog, so a key that was typed before anybody could have read it is refused (`refuse`).
+    `ways` maps keys to commands on the labelling screen. Keys in `always` do the same in this dialog as on the labelling
+    screen, so they always work. Any other key is refused with `refuse` if it was typed before the user could have read
+    the dialog.
     """
 
     # No key is a letter, because a label that was typed ahead for the next unit would have an effect here.
@@ -210,7 +212,7 @@ class Finished(Dialog):
             yield Static("", id="done-said", markup=False)
 
     async def take(self, action: UserAction) -> bool:
-        """Run the command of a key."""
+        """Run the command for a key, or close the dialog on Escape."""
         way = self._ways.get(action.key)
         if action.key == "escape":
             await self.close()

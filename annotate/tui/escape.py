@@ -1,8 +1,8 @@
-"""Distinguish Escape from Alt.
+"""A parser that distinguishes Escape from Alt.
 
 A terminal sends one byte for Escape, and the same byte before a key that is pressed with Alt. Textual waits 100 ms for
-the next byte and combines both into one key, so a text that the user wanted to discard would be stored. This parser
-treats the bytes as two keys unless they arrive in one read.
+the next byte, and combines both bytes into one key. A text that the user wanted to discard could then be stored. This
+parser treats the bytes as two keys unless they arrive in the same read.
 """
 
 import sys
@@ -18,17 +18,20 @@ from textual.message import Message
 
 ESC = "\x1b"
 _SEQUENCES = "[O" + ESC
-"""The bytes that continue a sequence after an Escape. Of two Escapes in a row, the first was pressed alone."""
+"""The bytes that show that the Escape before them is not Alt.
+
+`[` and `O` continue an escape sequence. Before a second Escape, the first was pressed alone.
+"""
 # The kitty protocol writes Escape as a sequence of its own, which Textual's parser understands at once.
 _ALONE = ESC + "[27u"
 _PASTE, _PASTED = ESC + "[200~", ESC + "[201~"
 
 
 class EscapeParser(XTermParser):
-    """Textual's parser, whose input is rewritten so that each key is unambiguous, as in the kitty protocol."""
+    """Textual's parser with rewritten input, in which each key is unambiguous, as in the kitty keyboard protocol."""
 
     _held_since: float | None = None
-    """The monotonic time of the last read if it ended with an Escape that is not parsed yet, otherwise None."""
+    """The monotonic time of the last read, if the read ended with an Escape that is not parsed yet. Otherwise None."""
     _pasting = False
 
     def feed(self, data: str) -> Iterable[Message]:
@@ -38,7 +41,7 @@ class EscapeParser(XTermParser):
         return super().feed(rewritten) if rewritten or not data else ()
 
     def tick(self) -> Iterable[Message]:
-        """Parse an Escape that was not followed by another byte."""
+        """Parse a pending Escape if no other byte has followed it."""
         if self._held_since is not None and monotonic() - self._held_since >= ESCAPE_DELAY:
             self._held_since = None
             yield from super().feed(_ALONE)
@@ -87,7 +90,7 @@ class EscapeParser(XTermParser):
 
 
 def install_parser(driver: type) -> None:
-    """Make a Textual driver use this parser, and a decoder that replaces bytes that are not UTF-8."""
+    """Make the module of a Textual driver use this parser, and a decoder that replaces invalid UTF-8."""
     # Terminals with another encoding send such bytes, and Textual would end with an error.
     module: ModuleType = sys.modules[driver.__module__]
     if hasattr(module, "XTermParser"):

@@ -51,7 +51,7 @@ class LabelScreen(Screen[None]):
         self.view.fit(self.app.size)
         self.place.show(desk.first())
         if desk.following(0) is None:
-            self.place.typed.put(UserAction(callback=self.commands.finish))
+            self.place.typed.add(UserAction(callback=self.commands.finish))
 
     def on_resize(self, event: events.Resize) -> None:
         """Fit the layout to the new size."""
@@ -140,4 +140,4 @@ class LabelScreen(Screen[None]):
             else:
                 self.place.refuse("the click was ignored, because the unit had just changed")
 
-        self.place.typed.put(UserAction(callback=checked))
+        self.place.typed.add(UserAction(callback=checked))

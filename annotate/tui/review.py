@@ -169,7 +169,7 @@ class Review(Screen[None]):
             # The keys after this one were meant for the unit, but would act on the list.
             self._show_keys("this is the list: ⏎ goes to a unit, Esc goes back")
             self._typed.refuse()
-            self.call_after_refresh(self._typed.seen)
+            self.call_after_refresh(self._typed.record_seen)
         return True
 
     def _click(self, position: int) -> None:
@@ -177,7 +177,7 @@ class Review(Screen[None]):
             if self.app.screen is self:
                 await self._go(position)
 
-        self._typed.put(UserAction(callback=go))
+        self._typed.add(UserAction(callback=go))
 
     async def _choose(self) -> None:
         rows = self.query_one(ReviewRows)

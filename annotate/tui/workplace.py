@@ -113,4 +113,4 @@ class Workplace:
         # Annotators look at the text while they type, and not at the foot of the screen.
         self.view.app.bell()
         self.typed.refuse()
-        screen.call_after_refresh(self.typed.seen)
+        screen.call_after_refresh(self.typed.record_seen)

@@ -1,6 +1,6 @@
-"""The page: one file with its style, script and data, and a security policy that prevents it from loading anything.
+"""The page as one HTML file with its style, script and data. Its security policy prevents it from loading anything.
 
-All text is data in JSON. The script puts it on the page as text nodes, so that markup in it is never interpreted.
+All texts are stored as JSON. The script puts them on the page as text nodes, so markup in them is never interpreted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _get_allowed(text: str) -> str:
 
 
 def _data(view: View) -> str:
-    """Return JSON in which no character can end its HTML element."""
+    """Return the view as JSON that is safe inside a <script> element: no text in it can end the element."""
     texts: dict[str, int] = {}
     document = {
         "task": visible(view.task.name),
@@ -63,7 +63,7 @@ def _data(view: View) -> str:
 
 
 def _unit(unit: ShownUnit, texts: dict[str, int]) -> Mapping[str, Json]:
-    """Return one unit for the page's script, without empty parts."""
+    """Return one unit in the form that the page's script reads, without empty values."""
     shown = []
     for name, about, pieces in unit.texts:
         text = json.dumps([_piece(piece) for piece in pieces])

@@ -1,7 +1,7 @@
-"""The units of a page: texts with highlights and evidence, and every label with its source and reason.
+"""The units on a page: texts with highlights and evidence, and every label with its source and rationale.
 
-For a unit that somebody must still label blind, the page has only the texts. It has neither labels nor anything that
-reveals a label, such as a judge's reply, evidence or a note.
+For a unit that somebody must still label blind, the page contains only the texts. It contains no labels, and nothing
+that reveals a label, such as a judge's reply, evidence or a note.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from judge.store.study import dumps
 from judge.types import AnnotatorKind
 
 MOST = 10_000
-"""The maximum number of units on a page. A browser needs more than three seconds to open a page with more units."""
+"""The maximum number of units on a page. With more units, a browser would need more than three seconds to open the page."""
 _JSON = ("reference_answers", "options")
 _ABOUT = ("passage_title", "passage_date", "passage_source")
 _ASKED = ("question", "claim", "answer_claim", "nugget", "sentence")
@@ -38,12 +38,12 @@ _ASKED = ("question", "claim", "answer_claim", "nugget", "sentence")
 
 HIGHLIGHT, EVIDENCE = "h", "e"
 Segment = str | tuple[str, str]
-"""A piece of plain text, or a marked piece with its mark."""
+"""A piece of plain text, or a pair of a piece and its mark (HIGHLIGHT or EVIDENCE)."""
 
 
 @dataclass(slots=True)
 class ShownLabel:
-    """A label by a run or a person, with its batch or import, and the probability of the label."""
+    """A label from a run or a person, with the probability of the label and the label's source (a batch or an import)."""
 
     field: str
     who: str
@@ -58,7 +58,10 @@ class ShownLabel:
 
 @dataclass(slots=True)
 class ShownUnit:
-    """A unit on a page. `texts` are (name, remark, pieces); `lost` are (run, status, reason) of judgements without a label."""
+    """A unit on a page.
+
+    `texts` are tuples of (name, remark, pieces). `lost` are tuples of (run, status, reason) for judgements without a label.
+    """
 
     unit_id: str
     question: str
@@ -69,25 +72,25 @@ class ShownUnit:
     labels: list[ShownLabel] = field(default_factory=list)
     lost: list[tuple[str, str, str]] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
-    """Pairs of (person, note or flag)."""
+    """Pairs of a person and this person's note or flag."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The content of a page. `who` maps runs and people to (name, kind)."""
+    """The content of a page. `who` maps each run id and each person to a pair (name, kind)."""
 
     task: Task
     units: Sequence[ShownUnit]
     who: Mapping[str, tuple[str, str]]
     withheld: int
-    """The number of units whose labels are left out because the units wait for a blind label."""
+    """The number of units whose labels are left out, because somebody must still label these units blind."""
 
 
 def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[str] = ()) -> View:
     """Read the selected units of a task.
 
-    `reveal_to` names the people who will read a page with all labels. The study first records that they saw these labels.
-    Raises UsageError if no units are selected, or more units than a page can have.
+    If `reveal_to` names people, the page has all labels, and the study first records that these people saw them. Raises
+    UsageError if no units are selected, or more than a page can have.
     """
     n, _ = select(store, task, selection)
     if not n:
@@ -114,7 +117,7 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
 
 
 def _find_undrawn(store: Store) -> set[str]:
-    """Return the units, and their items, that an open batch will draw unless its verdict is decided earlier."""
+    """Return the ids of units, and of their items, that an open batch will draw unless its verdict is decided earlier."""
     # The seed fixes the order of such a draw, so its next block is known. The people who get these units label them blind.
     query = "SELECT batch FROM batches WHERE closed IS NULL AND json_extract(options, '$.until') IS NOT NULL"
     names: set[str] = set()
@@ -131,14 +134,14 @@ def _find_undrawn(store: Store) -> set[str]:
 
 
 def _runs(store: Store) -> dict[str, str]:
-    """Return a map from runs to models, without the runs that a search or a drift check started."""
+    """Return a map from run ids to models, without runs that were made by a search or a drift check."""
     only_tried = read_tried(store.conn)
     rows = store.conn.execute("SELECT run_id, model FROM runs")
     return {run: model for run, model in rows if run not in only_tried}
 
 
 def _with_texts(store: Store, task: Task, waiting: set[str]) -> dict[str, ShownUnit]:
-    """Return the selected units with their texts, and with people's evidence unless a unit waits for a blind label."""
+    """Return the selected units with their texts. Evidence is included unless the unit waits for a blind label."""
     # Gold that a task shows to its own annotators may be the answer to another task's question.
     names = [
         name
@@ -170,7 +173,7 @@ Remarks = list[tuple[str, str]]
 
 
 def _evidence(store: Store) -> dict[str, tuple[list[Span], Remarks]]:
-    """Return maps from each unit to the spans that people marked in its texts, and to their flags and notes."""
+    """Return two maps: from each unit to the spans that people marked in its texts, and to people's flags and notes."""
     query = (
         "SELECT a.unit_id, a.annotator_id, a.spans, a.flag, a.note FROM assignments AS a "
         "JOIN units AS u USING (unit_id) JOIN temp.selection AS s ON s.n = u.rowid "
@@ -226,7 +229,7 @@ def _format_value(value: Any) -> str:
 
 
 def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
-    """Split the text where marks begin and end. Evidence takes precedence over highlights."""
+    """Split a text into pieces at the ends of marks. Where evidence and a highlight overlap, the piece is evidence."""
     marks = [(max(0, start), min(end, len(text)), kind) for start, end, kind in marked]
     cuts = sorted({0, len(text), *(at for start, end, _ in marks for at in (start, end))})
     out: list[Segment] = []
@@ -239,7 +242,7 @@ def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
 
 
 def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: Mapping[str, str]) -> None:
-    """Add the labels of units that do not wait for a blind label, except judges' labels on a sealed test set."""
+    """Add labels to the units that do not wait for a blind label. Judges' labels on sealed test units are not added."""
     sealed = {run: splits.read_closed_units(store, task.task_id, run) for run in runs}
     only_tried = read_tried(store.conn)
     for row in relation.read_selection(store.conn):
@@ -265,7 +268,7 @@ def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: 
 
 
 def _names(store: Store, units: Iterable[ShownUnit], runs: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return (name, kind) of each run and person that has labels on the page.
+    """Return a map from each run and person with labels on the page to the pair (name, kind).
 
     If several runs have the same model, their names include the end of the run id.
     """

@@ -249,7 +249,7 @@ def test_all_fields_of_a_study_and_what_is_left_out(tmp_path: Path) -> None:
     assert [field["field"] for field in outcome["fields"]] == ["stance", "tone"]
     assert {m["field"] for m in outcome["measures"]} == {"stance", "tone"}
     alone = annotate("agreement", "-d", db, "--field", "lonely", code=1)
-    assert "no field was labelled by two annotators; available: lonely (gold)" in alone.stderr
+    assert "no field has labels from at least two annotators; available: lonely (gold)" in alone.stderr
     ordered = document("agreement", "-d", db, "--field", "tone", "--level", "ordinal:rude,kind", *NONE)
     assert ordered["fields"][0]["labels"] == ["rude", "kind"]
 

@@ -38,7 +38,7 @@ async def moved(pilot: Pilot[None], start: tuple[int, int], end: tuple[int, int]
     await pilot.hover(offset=end)
     await pilot.mouse_up(offset=end)
     await pilot.pause()
-    await screen(pilot).place.typed.done()
+    await screen(pilot).place.typed.wait_until_done()
     await pilot.pause()
 
 
@@ -137,7 +137,7 @@ async def test_a_drag_that_began_on_another_unit_marks_nothing(tmp_path: Path) -
         await press(pilot, "s")
         await pilot.mouse_up(offset=(at[0] + 8, at[1]))
         await pilot.pause()
-        await screen(pilot).place.typed.done()
+        await screen(pilot).place.typed.wait_until_done()
         await pilot.pause()
         assert screen(pilot).hand.unit.position == 2 and marked(pilot) == []
         assert "the click was ignored" in text_of(pilot, "message")

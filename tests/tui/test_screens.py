@@ -139,7 +139,7 @@ async def test_what_is_typed_ahead_of_the_end_labels_no_skipped_unit(
         for key, character in (("s", "s"), ("minus", "-"), ("r", "r"), ("backspace", "\x7f"), ("n", "n")):
             app.post_message(events.Key(key, character))
         await pilot.pause()
-        await app.typed.done()
+        await app.typed.wait_until_done()
         await pilot.pause()
         assert isinstance(app.screen, Finished)
         assert "4 later keys" not in str(app.screen.query_one("#done-said", Static).content)
@@ -157,7 +157,7 @@ async def test_what_is_typed_ahead_of_the_judge_keeps_nothing(
         assert screen(pilot).hand.unit.position == 1 and screen(pilot).hand.phase == "judge"
         assert {layer for _, _, layer, _ in labels(path)} == {"first"}
         monkeypatch.setattr("annotate.tui.actions.SETTLE", 0.0)
-        pilot.app.typed.seen()
+        pilot.app.typed.record_seen()
         await press(pilot, "enter")
     assert {layer for _, _, layer, _ in labels(path)} == {"first", "revised"}
 
@@ -306,9 +306,9 @@ async def test_a_double_click_labels_one_unit(tmp_path: Path, monkeypatch: pytes
             monkeypatch.setattr("annotate.tui.actions.SETTLE", 30.0)
             await pilot.click("#labels", offset=(at, 5))
             await pilot.pause()
-            pilot.app.typed.seen()
+            pilot.app.typed.record_seen()
             monkeypatch.setattr("annotate.tui.actions.SETTLE", 0.0)
-            pilot.app.typed.seen()
+            pilot.app.typed.record_seen()
         assert sum(f == "quality" for _, f, *_ in labels(path)) == 2
 
 

@@ -12,7 +12,7 @@ FORMATS: Mapping[str, Callable[[Document], str]] = {
     "csv": table.render,
     "tex": latex.render,
 }
-"""A map from each format, which is also the file suffix, to its renderer."""
+"""A map from each format to its renderer. The format is also the suffix of the file."""
 
 SHORT: Mapping[str, Callable[[Document], str]] = {"md": markdown.render_short, "tex": latex.render_short}
-"""A map from each format to the renderer for the paragraph and the table that go into a paper."""
+"""A map from each format to the renderer of the short report: a paragraph and a table for a paper."""

@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parent
 
 
 def environment(**options: Any) -> Environment:
-    """Return an environment with the functions that the templates of all formats use. Jinja gets the `options`."""
+    """Return an environment with the functions that all templates use. The `options` are passed to Jinja."""
     made = Environment(
         loader=FileSystemLoader(FOLDER),
         # An undefined name is an error, because it means that a template is wrong.

@@ -1,4 +1,4 @@
-"""The document as one self-contained page, without scripts or network access, and as an element for notebooks (`piece`)."""
+"""The document as HTML: a self-contained page without scripts or network access, or an element for notebooks (`piece`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def _page() -> Template:
 
 
 def _environment(figures: str, prefix: str) -> Environment:
-    """Return the environment for HTML. Ids in drawings begin with `figures`; ids of tables and figures with `prefix`."""
+    """Return the environment for HTML.
+
+    Ids inside drawings begin with `figures`. Ids of tables and figures begin with `prefix`.
+    """
 
     def drawing(figure: Figure) -> Markup:
         # An XML writer has already escaped the drawing's text.
@@ -50,7 +53,7 @@ def _environment(figures: str, prefix: str) -> Environment:
 
 
 def _escape_value(value: Any) -> Any:
-    """Return a text with its control and direction characters made visible; Jinja escapes it afterwards."""
+    """Make the control and direction characters in a text visible. Jinja then escapes the text."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -58,7 +61,7 @@ _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
 def _quote(text: str) -> Markup:
-    """Convert the Markdown that guidelines use to HTML: paragraphs, lists, bold. Everything else stays text."""
+    """Convert paragraphs, lists and bold text from Markdown to HTML. Other markup in the guidelines stays as typed."""
     parts: list[Markup] = []
     for block in re.split(r"\n\s*\n", visible(text).strip()):
         # A line that does not start an item continues the previous one.
@@ -84,7 +87,7 @@ _ROOT = re.compile(r"(?<![\w.#-])(?::root|html|body)(?=\s*\{)")
 
 
 def piece(document: Document) -> str:
-    """Return the document's verdicts and figures as one HTML element, with the page's style sheet nested in it."""
+    """Return the document's verdicts and figures as one HTML element that contains the style sheet."""
     figures = [b for section in document.sections for b in section.blocks if isinstance(b, Figure)]
     content = "\n".join([document.title, *(r.sentence for r in document.rulings), *(f.text for f in figures)])
     # Two reports in one notebook must not share the ids that drawings refer to.
@@ -95,7 +98,7 @@ def piece(document: Document) -> str:
 
 
 def _piece_style() -> str:
-    """Return the page's style sheet limited to our element (CSS nesting), without the rules for a whole page."""
+    """Return the page's style sheet, limited to our element by CSS nesting and without the rules for a whole page."""
     # Without nesting, the style sheet would also apply to the notebook around our output.
     style = (FOLDER / "page.css").read_text(encoding="utf-8")
     style = _ROOT.sub("&", re.sub(r"@page\s*\{[^}]*\}", "", style))

@@ -1,4 +1,4 @@
-"""The document as JSON: adjudge/report/1."""
+"""The document as JSON, in the schema adjudge/report/1."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from judge.types import Json, Measure, attributes
 
 
 def render(document: Document) -> str:
-    """Return one JSON document. `measures` lists every number with an interval; tables refer to it by position."""
+    """Return the document as JSON text.
+
+    Its `measures` list every number that can have an interval. Tables refer to an entry by its position in the list.
+    """
     return json_text(as_json(document), indent=2) + "\n"
 
 
 def as_json(document: Document) -> dict[str, Json]:
-    """Return the document in the documented shape, as JSON types."""
+    """Return the document as JSON types, in the schema that the documentation describes."""
     measures = document.measures()
     # Tables contain the same objects as the list, so each is found by its identity.
     place = {id(m): i for i, (_, m) in enumerate(measures)}

@@ -1,8 +1,8 @@
-"""The tables of the document in LaTeX (booktabs), to be included in a paper with \\input.
+"""The document in LaTeX, with booktabs tables, to be included in a paper with \\input.
 
-Numbers are in `r` columns, short texts in `l` columns, and long texts in paragraphs that share the rest of the line. A
-table that is wider than a line, or that has too many columns, is split into parts. Widths are counted in characters.
-Nothing is scaled, so all letters have the same size.
+Numbers are in `r` columns, short texts in `l` columns, and long texts in paragraph columns that share the rest of the
+line. A table that is too wide for a line, or that has too many columns, is split into parts. Widths are counted in
+characters. Tables are not scaled, so all letters have the same size.
 """
 
 import re
@@ -23,22 +23,22 @@ from judge.types import Json
 LINE = 75
 """The approximate number of characters in a line of an article in \\small."""
 MOST_COLUMNS = 8
-"""The maximum number of columns in a table or in a part of one."""
+"""The maximum number of columns in a table, or in one part of a split table."""
 SHORT = 24
-"""The maximum number of characters in a text that is not set as a paragraph."""
+"""The maximum number of characters in a text that is not typeset as a paragraph."""
 GAP = 2
 """The width of the gap between two columns, in characters."""
 LONG_WORD = 14
-"""The maximum number of characters in a word that may not be broken."""
+"""The maximum number of characters in a word that is kept whole."""
 _BREAKS = "/_-.:,;|=&?@·"
 
 
 @dataclass(frozen=True)
 class TabularLayout:
-    """The columns of a table or of a part of one.
+    """The layout of a table, or of one part of a split table.
 
-    `indices` are its columns, `spec` is the argument of \\begin{tabular}, and `room` is the number of characters in a line
-    of a paragraph. `stacked` is whether intervals are below their values.
+    `indices` lists the columns of the part, and `spec` is the argument of \\begin{tabular}. `room` is the number of
+    characters in a line of a paragraph column. If `stacked` is true, each interval is below its value.
     """
 
     indices: tuple[int, ...]
@@ -48,7 +48,10 @@ class TabularLayout:
 
 
 def pieces(word: str) -> list[str]:
-    """Split a long word where it may be broken: after separators, and after LONG_WORD characters without a separator."""
+    """Split a long word into pieces between which TeX may break it.
+
+    A piece ends after a separator, or after LONG_WORD characters without a separator.
+    """
     # Identifiers and URLs have no spaces, and TeX breaks a line only at spaces and at hyphens that it recognises.
     if len(word) <= LONG_WORD:
         return [word]
@@ -70,7 +73,7 @@ def layouts(
 ) -> list[TabularLayout]:
     """Return one layout for each part of a table. The first column, which names the rows, is in every part.
 
-    With `stacked`, or if the table would be too wide otherwise, intervals are below their values.
+    If `stacked` is true, or if the table would be too wide, each interval is below its value.
     """
     wide = [
         _measure_width(head, numbers[i], [row[i] for row in rows], stacked) for i, head in enumerate(heads)
@@ -144,7 +147,7 @@ def render(document: Document) -> str:
 
 
 def render_short(document: Document) -> str:
-    """Return the blocks of the document without the head of a report, for a paper."""
+    """Return the document's blocks for a paper, without the head of the report."""
     return _environment().get_template("short.tex.j2").render(document=document)
 
 
@@ -162,13 +165,13 @@ def _environment() -> Environment:
 
 
 def _keys(section: Section) -> list[str]:
-    """Return the keys of the tables in a section, for its references."""
+    """Return the keys of the tables in a section, which the text of the section refers to."""
     keys = (b.table.key if isinstance(b, Figure) else getattr(b, "key", "") for b in section.blocks)
     return [key for key in keys if key]
 
 
 def _paragraphs(value: str) -> list[str]:
-    """Return the lines of third-party text that also start a new line here: paragraphs and list items."""
+    """Split third-party text into paragraphs and list items, each of which starts a new line."""
     blocks = re.split(r"\n\s*\n", visible(value).strip())
     return [line for block in blocks for line in re.split(r"\n(?=[-*] )", block)]
 
@@ -202,7 +205,7 @@ def _parts(table: Table, caption: str) -> Iterator[dict[str, Json]]:
 
 
 def _pages(rows: Sequence[Sequence[Shown]], layout: TabularLayout) -> Iterator[Sequence[Sequence[Shown]]]:
-    """Yield the rows in groups that fit on a page."""
+    """Yield the rows in groups, each of which fits on a page."""
     start, used = 0, 0
     for n, row in enumerate(rows):
         # A row is as high as its longest paragraph.
@@ -226,12 +229,15 @@ def _cell(cell: Shown, stacked: bool) -> str:
 
 
 def _stack(place: str, stacked: Iterable[str]) -> str:
-    """Stack the lines of a cell that TeX would not break. `place` is the line on the row's baseline: top (t) or bottom (b)."""
+    """Stack lines in a cell, because TeX does not break the cells of such a column.
+
+    `place` selects the line that is on the row's baseline: the top (t) or the bottom (b).
+    """
     return rf"\begin{{tabular}}[{place}]{{@{{}}r@{{}}}}" + r"\\".join(stacked) + r"\end{tabular}"
 
 
 def text(value: str) -> str:
-    """Return a text as one line without LaTeX commands, in which long words may be broken."""
+    """Return a text as one line, with LaTeX's special characters escaped and with break points in long words."""
     return " ".join(r"\allowbreak{}".join(map(_escape, pieces(word))) for word in visible(value).split())
 
 

@@ -1,4 +1,4 @@
-"""The document as Markdown with pipe tables. Every text is escaped, so that markup in it stays text."""
+"""The document as Markdown with pipe tables. Every text is escaped, so markup in it has no effect."""
 
 from functools import cache
 
@@ -11,12 +11,12 @@ from judge.markdown import quote, text
 
 
 def render(document: Document) -> str:
-    """Return the whole document."""
+    """Return the whole document as Markdown."""
     return _environment().get_template("page.md.j2").render(document=document)
 
 
 def render_short(document: Document) -> str:
-    """Return the blocks of the document without the head of a report, for a paper."""
+    """Return the document's blocks for a paper, without the head of the report."""
     return _environment().get_template("short.md.j2").render(document=document).rstrip() + "\n"
 
 

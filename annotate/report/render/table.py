@@ -1,9 +1,9 @@
-"""All tables of the document as one long CSV table with one row per cell, for R, pandas or a spreadsheet.
+"""All tables in the document as one CSV table with one row per cell, for R, pandas or a spreadsheet.
 
-The columns `section, table, row, column, text` identify the cell and give its text. If a cell is a Measure, the columns
-from `measure` to `notes` are filled, too, with full precision; `annotators` and `notes` are JSON lists. The head of the
-report is the table `about`, and the verdicts are the table `verdict`. Texts outside the tables are rows whose `column`
-is `note`, `text`, `quote` or `drawing`.
+The columns `section, table, row, column` identify the cell, and `text` contains its text. If the cell is a Measure, the
+columns from `measure` to `notes` contain its numbers with full precision. `annotators` and `notes` are JSON lists. The
+head of the report is the table `about`, and the verdicts are the table `verdict`. For a text outside the tables, the
+`column` is `note`, `text`, `quote` or `drawing`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NUMBER = re.compile(rf"{_DIGITS}( \({_DIGITS} to {_DIGITS}\))?", re.ASCII)
 
 
 def render(document: Document) -> str:
-    """Return the long table."""
+    """Return the document as CSV."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -56,7 +56,7 @@ def render(document: Document) -> str:
 
 
 def _text_row(section: str, table: str, row: Json, column: str, text: str) -> dict[str, Json]:
-    """Return a row that has a text but no number."""
+    """Return a row with a text and without a Measure."""
     return dict(zip(COLUMNS, (section, table, row, column, text), strict=False))
 
 
