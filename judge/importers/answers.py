@@ -52,7 +52,9 @@ _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 def read_answers(
     path: Path, options: Options, system: str | None, condition: str | None, bad: Bad
 ) -> Iterator[AnswerRow]:
-    """Yield the answers in one file. Raises UsageError if a --map does not match any key or any row."""
+    """Yield the answers in one file. Raises UsageError if a --map names an unknown key, or a path that no row
+    has.
+    """
     records, is_table = table_or_json(path, bad)
     yield from read_records(records, options, system, condition, is_table, bad)
 
@@ -60,8 +62,9 @@ def read_answers(
 def read_records(
     records: Records, options: Options, system: str | None, condition: str | None, cells: bool, bad: Bad
 ) -> Iterator[AnswerRow]:
-    """Yield the answers in records. With `cells`, the records are table rows, in which lists are written as
-    text. Raises the same errors as `read_answers`.
+    """Yield the answers in `records`. Raises the same errors as `read_answers`.
+
+    With `cells`, the records are table rows, in which lists are written as text.
     """
     reader = _Reader(options, system, condition, cells)
     for answer, where in build_all(records, reader.answers, bad):
@@ -70,7 +73,7 @@ def read_records(
 
 
 ROUNDING = 0.005
-"""The largest change in a probability that rounding to two decimals can cause."""
+"""The largest change that rounding to two decimals can make to a probability."""
 
 
 class _Reader:
@@ -92,7 +95,7 @@ class _Reader:
         self._first: list[str] | None = None
 
     def answers(self, raw: Any) -> list[Answer]:
-        """Return the answers in one row. If a value is unusable, raise a BadInput that names its field."""
+        """Return the answers in one row. Raises a BadInput that names the field if a value is unusable."""
         row = fields.record(raw)
         if self._first is None:
             self._first = list(row)
@@ -119,8 +122,8 @@ class _Reader:
         return out
 
     def finish(self, path: Path) -> None:
-        """Raise UsageError if the path in a --map option was not found in any row. Report label maps that had
-        no effect.
+        """Raise UsageError if no row has the path given in a --map option. Report label maps that had no
+        effect.
         """
         # Known only after the last row, because a path may be in one row alone.
         unmet = {name: where for name, where in self._maps.items() if where not in self._met}
@@ -129,7 +132,7 @@ class _Reader:
         self._labels.finish()
 
     def _check_columns(self, row: Mapping[str, Any]) -> None:
-        """Raise BadInput if columns are missing. The error names all of them."""
+        """Raise BadInput if columns are missing. The error names all the missing columns."""
         several = "answers" in row or any(name.startswith("answers") for name in self._maps)
         several = several or "probabilities" in row or "probabilities" in self._maps
         wanted = [
@@ -232,8 +235,9 @@ class _Reader:
         return claims
 
     def _masses(self, value: Any, place: str) -> dict[str, float]:
-        """Return the option probabilities, keyed by letter. Each must be at least 0, and their sum must be
-        above 0 and at most 1.
+        """Return the option probabilities, keyed by letter.
+
+        Each probability must be at least 0, and their sum must be above 0 and at most 1.
 
         If rounding to two decimals has made the sum slightly larger than 1, the probabilities are divided by
         their sum.
@@ -256,8 +260,9 @@ class _Reader:
         return masses
 
     def _meta(self, source: Mapping[str, Any], prefix: str, row_meta: Any) -> dict[str, Any]:
-        """Return the strings, numbers and booleans that neither a key nor a map has used. If the row has a
-        `meta` object, its values take precedence.
+        """Return the strings, numbers and booleans in the row that no key or map has used.
+
+        If the row has a `meta` object, the values in that object take precedence.
         """
         used = {*KEYS, "answers"} - {k.removeprefix(prefix) for k in self._maps if k.startswith(prefix)}
         left = {k: v for k, v in source.items() if k not in used and not k.startswith(("gold.", "votes."))}
@@ -270,8 +275,9 @@ class _Reader:
 
 
 def _names(value: Any, place: str) -> list[str] | None:
-    """Return the passage ids in a list, or in a text such as `["a"]`, `[1][2]` or `a; b`. Return None if the
-    value is missing.
+    """Return the passage ids in a list, or in a text such as `["a"]`, `[1][2]` or `a; b`.
+
+    Return None if the value is missing.
     """
     if not isinstance(value, str):
         return None if value is None else fields.texts(value, place)

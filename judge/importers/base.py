@@ -6,13 +6,14 @@ An importer is a module of this package with
     HELP: str                 one line for the listing
     def read_rows(paths, options, bad) -> Iterator[Row]
 
-If one import needs several files (such as claims and corpus), the module sets `TOGETHER = True`. `read_rows`
-is then called once with all paths, and they are imported in one transaction. Otherwise it is called once per
-file.
+If one import needs several files (such as claims and a corpus), the module sets `TOGETHER = True`.
+`read_rows` is then called once with all paths, and all files are imported in one transaction. Otherwise it is
+called once per file.
 
-The optional `SIGNS` are sets of keys. A file whose first row has all keys of one set belongs to this
-importer. The optional `BESIDE` are sets of keys that do not identify a file alone. A file with the keys of
-such a set belongs to the importer only if it is imported together with a file that matches `SIGNS`.
+Two more attributes are optional; both contain sets of keys. If the first row of a file has all keys of a set
+in `SIGNS`, the file belongs to this importer. The keys of a set in `BESIDE` do not identify a file on their
+own: a file with these keys belongs to the importer only if it is imported together with a file that matches
+`SIGNS`.
 """
 
 import importlib
@@ -30,8 +31,9 @@ from judge.types import Row
 __all__ = ["Bad", "Importer", "Options", "Row", "get", "ignore", "names"]
 
 Bad = Callable[[BadInput], None]
-"""Callback for each bad row. It raises the error immediately or, if bad rows may be skipped, records it and
-returns.
+"""The callback for a bad row.
+
+It either raises the error immediately or, if bad rows may be skipped, records the error and returns.
 """
 
 
@@ -40,7 +42,7 @@ def ignore(error: BadInput) -> None:
 
 
 Note = Callable[[str], None]
-"""Callback that shows the user a one-line note about the import. It does not affect the stored data."""
+"""The callback that shows the user a one-line note about the import. It does not affect the stored data."""
 
 
 def _silent(message: str) -> None:
@@ -51,12 +53,12 @@ def _silent(message: str) -> None:
 class Options:
     """The user's options for an import.
 
-    - `maps`: our field -> dotted path in the user's row. Stored with the import.
-    - `label_maps`: label field -> {label in the file: our label}. Stored with the import.
+    - `maps`: maps our field to the dotted path in the user's row. Stored with the import.
+    - `label_maps`: maps a label field to {label in the file: our label}. Stored with the import.
     - `note`: receives notes that are not about a bad row, for example about documents without text.
-    - `system`: the system in rows that do not name one.
+    - `system`: the system to use for rows that do not name a system.
     - `as_text`: columns whose cells are never parsed.
-    - `scores`: column of numbers -> the tool that assigned these scores.
+    - `scores`: maps a column of numbers to the tool that assigned these scores.
     - `taken`: how the columns of a common table are interpreted.
     """
 
@@ -91,7 +93,7 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Importer:
-    """Return the importer called `name`. If there is none, raise a UsageError that lists the available names."""
+    """Return the importer called `name`. Raises a UsageError that lists the available names if there is none."""
     # A built-in format has priority over a plugin of the same name.
     if name not in names():
         plugin: Importer | None = plugins.find("importers", name)

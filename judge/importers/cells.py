@@ -1,5 +1,6 @@
 """Parse table cells that contain lists or objects, written as JSON or as Python literals (`['a', "b"]`).
-Reject unusable cells.
+
+Unusable cells are rejected.
 
 pandas writes lists to CSV as Python literals. They are not evaluated: the tokens in such a cell are converted
 to JSON, which `judge.files.loads` parses. Size and depth are limited, because the file is untrusted.
@@ -44,7 +45,7 @@ _FORMULA = re.compile(r"=\s*(?:[A-Za-z_][\w.$]*\s*(?:[(|!:]|$)|\$?[A-Z]{1,3}\$?\
 def parse_cell(cell: str) -> list[Any] | dict[str, Any] | None:
     """Return the list or object in a cell, or None if the cell contains ordinary text.
 
-    Raises ValueError, which gives the reason, if a cell begins like a list of strings or objects but cannot
+    Raises a ValueError that gives the reason if the cell begins like a list of strings or objects but cannot
     be parsed.
     """
     # Most cells are text, and this test is much cheaper than an attempt to parse them.
@@ -63,8 +64,9 @@ def parse_cell(cell: str) -> list[Any] | dict[str, Any] | None:
 
 
 def _as_json(text: str) -> Iterator[str]:
-    """Convert a Python literal to JSON, and yield the JSON tokens. Raises ValueError if the text is not a
-    Python literal.
+    """Convert a Python literal to JSON, and yield the JSON tokens.
+
+    Raises ValueError if the text is not a Python literal.
     """
     at = depth = 0
     before, is_comma = "", False
@@ -75,7 +77,7 @@ def _as_json(text: str) -> Iterator[str]:
         kind, part = str(token.lastgroup), token[str(token.lastgroup)]
         if kind == "text" and before == "text":
             raise ValueError(
-                "there is no comma between two strings, so this is probably a printed numpy array, in "
+                "there is no comma between two strings, so this is probably a numpy array as printed by Python, in "
                 "which the end of a passage is ambiguous; save the table as JSON Lines (to_json) or Parquet"
             )
         closes = kind == "mark" and part in "])}"
@@ -120,8 +122,9 @@ def _strange(text: str, at: int) -> str:
 
 
 def refuse_strange(column: str, value: Any) -> None:
-    """Raise BadInput if the column's value contains, at any depth, a string that is too long or has a NUL
-    character.
+    """Raise BadInput if the column's value contains a string that is too long or has a NUL character.
+
+    Strings at any depth of the value are checked.
     """
     # This uses a list instead of recursion, because a deeply nested untrusted value would exceed the
     # recursion limit.

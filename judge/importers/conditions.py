@@ -1,9 +1,10 @@
-"""The names that papers use for their conditions. A condition determines which passages a system sees with a
-question.
+"""The names that papers use for their conditions.
 
-An imported answer keeps the condition name in its file. `judge answers generate` uses different names for the
-same conditions, taken from the system's input (`judge.runner.contexts`). `CONDITIONS` maps each paper's names
-to these names. A K in a name matches any number.
+A condition determines which passages a system sees together with a question.
+
+An imported answer keeps the condition name that its file uses. `judge answers generate` uses different names
+for the same conditions: they describe the system's input (`judge.runner.contexts`). `CONDITIONS` maps each
+paper's names to the names used by `judge answers generate`. A K in a name matches any number.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import re
 from collections.abc import Mapping
 
 DOCUMENT = "one document"
-"""Replaces a context in `CONDITIONS` if the system sees only one passage at a time. Each output is then about
-that passage.
+"""The value in `CONDITIONS` for conditions in which the system sees only one passage at a time.
+
+Each output is then about that passage.
 """
 
 CONDITIONS: Mapping[str, Mapping[str, str]] = {
@@ -27,14 +29,15 @@ CONDITIONS: Mapping[str, Mapping[str, str]] = {
         "wrong-aware": "all+wrong-aware",
     },
 }
-"""Maps each paper to {its name for a condition: the system's input}."""
+"""Maps each paper to {the paper's name for a condition: the system's input}."""
 _NUMBER = re.compile(r"(?<=[-:])\d+")
 _CONTEXT = re.compile(r"(none|all|fixed5|top:\d+(:.+)?|oracle(:.+)?|misleading(:.+)?)(\+.+)?")
 
 
 def name_of(paper: str, context: str) -> str:
-    """Return the paper's name for a context (`top:5` is `top-5` in RAGuard), or the context itself if the
-    paper has no name for it.
+    """Return the paper's name for a context, or the context itself if the paper has no name for it.
+
+    For example, `top:5` is called `top-5` in RAGuard.
     """
     plain, _, mark = context.partition("+")
     if plain.startswith("top:"):
@@ -52,11 +55,11 @@ def name_of(paper: str, context: str) -> str:
 
 
 def is_known(paper: str, condition: str) -> bool:
-    """Return whether a name is a condition in the paper or in `judge answers generate`."""
+    """Return whether `name` is the name of a condition in the paper or in `judge answers generate`."""
     names = CONDITIONS[paper]
     return _NUMBER.sub("K", condition) in names or _CONTEXT.fullmatch(condition) is not None
 
 
 def list_conditions(paper: str) -> str:
-    """Return the paper's condition names as text for messages."""
+    """Return the paper's condition names as one string, for use in messages."""
     return ", ".join(CONDITIONS[paper])

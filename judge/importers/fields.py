@@ -82,8 +82,9 @@ def require_text(value: Any, field: str) -> str:
 
 
 def word(value: Any, field: str) -> str | None:
-    """Return an id, a date or a label as a string, or None if it is empty. Numbers and booleans are formatted
-    as in JSON.
+    """Return an id, a date or a label as a string, or None if it is empty.
+
+    Numbers and booleans are formatted as in JSON.
     """
     if value is None or value == "":
         return None
@@ -96,7 +97,7 @@ def word(value: Any, field: str) -> str | None:
 
 
 def identifier(value: Any, field: str) -> str:
-    """Return the value as `word` does, but raise BadInput if it is missing."""
+    """Return the value as a string, as `word` does, but raise BadInput if it is missing."""
     got = word(value, field)
     if got is None or not got.strip():
         raise BadInput("missing", field=field)
@@ -104,7 +105,7 @@ def identifier(value: Any, field: str) -> str:
 
 
 def texts(value: Any, field: str) -> list[str] | None:
-    """Return a string, or each element of a list, as a list of strings. Return None if the value is None."""
+    """Return a string or a list as a list of strings. Return None if the value is None."""
     if value is None:
         return None
     if not isinstance(value, list):
@@ -113,7 +114,7 @@ def texts(value: Any, field: str) -> list[str] | None:
 
 
 def choices(value: Any, correct: str | None) -> dict[str, str] | None:
-    """Return answer options as {letter: text}. The options in a list get the letters A, B, ...
+    """Return answer options as {letter: text}. If the options are a list, they get the letters A, B, ...
 
     Raises BadInput if `correct` is missing or is not one of the letters.
     """
@@ -130,7 +131,7 @@ def choices(value: Any, correct: str | None) -> dict[str, str] | None:
 
 
 def check_item(item: Item) -> Item:
-    """Return the item if its parts are consistent. All formats share these checks."""
+    """Return the item. Raises BadInput if its parts are inconsistent. These checks apply to all formats."""
     # An item id is `dataset:source_id`, so a colon in the data set would make ids ambiguous.
     if ":" in item.dataset or not item.dataset.strip():
         raise BadInput(f"'{item.dataset}' must be a name without ':'", field="dataset")
@@ -171,7 +172,7 @@ class Labels:
         self._idle = {(f, old) for f, m in options.label_maps.items() for old in m}
 
     def value(self, field: str, raw: Any, where: str) -> str | None:
-        """Return the label as a string after applying --map-label, or None if there is none."""
+        """Return the label as a string after applying --map-label, or None if there is no label."""
         got = word(raw, where)
         if got is None or field not in self._maps:
             return got
@@ -180,9 +181,9 @@ class Labels:
         return self._maps[field].get(got, got)
 
     def read_one_of(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> str | None:
-        """Return a label of a format that has a fixed set of labels. `known` maps the file's labels to ours.
+        """Return a label in a format that has a fixed set of labels. `known` maps the file's labels to ours.
 
-        Our own labels are also accepted, in the file and in --map-label. Raises BadInput if the label is
+        Our own labels are also accepted, both in the file and in --map-label. Raises BadInput if the label is
         unknown.
         """
         got = word(raw, where)
@@ -194,7 +195,7 @@ class Labels:
         return self.value(field, ours, where)
 
     def read_fixed(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> Iterator[Vote]:
-        """Yield the label from `read_one_of` as a gold vote, or nothing if the value is missing."""
+        """Yield the label that `read_one_of` returns as a gold vote, or nothing if the value is missing."""
         value = self.read_one_of(field, raw, where, known)
         if value is not None:
             yield Vote(field, value)
@@ -206,7 +207,7 @@ class Labels:
             yield Vote(field, value)
 
     def people(self, field: str, raw: Any, where: str) -> Iterator[Vote]:
-        """Yield the votes in {annotator: label}."""
+        """Yield the votes in an object {annotator: label}."""
         for name, label in mapping(raw, where).items():
             # If a person had the reserved name of the gold annotator, that person's labels would become gold
             # labels.
@@ -217,7 +218,7 @@ class Labels:
                 yield Vote(field, value, name, AnnotatorKind.HUMAN)
 
     def finish(self) -> None:
-        """Note each --map-label entry that had no effect."""
+        """Issue a note for each --map-label entry that had no effect."""
         for field, old in sorted(self._idle):
             self._note(
                 f"--map-label {field}:{old}=... had no effect, because no row has the label '{old}' "

@@ -1,7 +1,7 @@
 """Guess which columns in a user's file correspond to our fields, by common names.
 
-Names in ROLES are recognised in a table that has a question, and contexts or an answer (see
-`judge.importers.roles`). All other names are only used for suggestions to the user.
+A table is recognised if it has a question, and contexts or an answer (see `judge.importers.roles`). Only the
+names in ROLES are recognised. All other names only serve as suggestions to the user.
 """
 
 import re
@@ -32,14 +32,15 @@ NAMES = {
     "passages.id": ("doc_id", "docid", "docno", "document_id", "passage_id", "pid", "chunk_id", "id", "_id"),
     "passages.title": ("title", "doc_title", "heading"),
 }  # fmt: skip
-"""Maps each of our fields to other names for it, the most likely first."""
+"""Maps each of our fields to other common names, with the most likely name first."""
 
 LABELS = ("label", "labels", "relevance", "relevant", "rel", "relevance_grade", "grade", "stance", "verdict", "support", "judgement", "judgment", "rating", "gold", "gold_label", "score")  # fmt: skip
-"""Names of label columns, the most likely first. `score` is last, because such a column is more often a
-retriever's score than a human label.
+"""Names of label columns, with the most likely name first.
+
+`score` is last, because a column with this name contains a retriever's scores more often than human labels.
 """
 NAMED_LABELS = frozenset(LABELS[:-1])
-"""Names that identify a label column whatever its values are."""
+"""Names that always identify a label column, whatever values the column contains."""
 # Columns such as model_label or label_count have a label word in their name, but do not contain human labels.
 _NO_LABELS = frozenset(
     ("score", "scores", "rank", "retriever", "id", "model", "judge", "llm", "predicted", "pred", "confidence", "comment", "note", "notes", "count", "n")
@@ -47,8 +48,9 @@ _NO_LABELS = frozenset(
 
 
 class MissingFields(BadInput):
-    """Raised if no column provides a required field. `maps` are all maps to pass next time, including the
-    user's valid maps.
+    """Raised if no column provides a required field.
+
+    `maps` contains all maps to pass next time, including those of the user's maps that are valid.
     """
 
     def __init__(self, reason: str, maps: Mapping[str, str], **where: Any) -> None:
@@ -57,10 +59,10 @@ class MissingFields(BadInput):
 
 
 def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
-    """Guess the columns for fields that neither a key nor a map provides. Return {our field: column}.
+    """Guess the columns for the fields that neither a key nor a map provides. Return {our field: column}.
 
-    A column with a list of objects or strings can be `passages`. The fields of a passage are then searched in
-    these objects.
+    A column with a list of objects or strings can be `passages`. The fields of a passage are then searched
+    for in these objects.
     """
     columns = {normalise_name(name): name for name in row}
     # A column that the user has mapped is not offered for another field.
@@ -131,8 +133,10 @@ def _find_numbered_passages(names: Mapping[str, str], taken: Collection[str]) ->
 
 
 def _labels(names: Mapping[str, str]) -> str | None:
-    """Return the most likely label column, or None. It is listed in LABELS, or its name contains a label word
-    (my_grade, label_ana) and no word that suggests another meaning.
+    """Return the most likely label column, or None.
+
+    A label column is listed in LABELS, or its name contains a label word (my_grade, label_ana) and no word
+    that suggests another meaning.
     """
     parts = {key: set(key.split("_")) for key in names}
     near = [key for key, words in parts.items() if words & NAMED_LABELS and not words & _NO_LABELS]
@@ -150,7 +154,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def normalise_name(name: str) -> str:
-    """Return a column's name in the spelling of this module's tables: lower case, with underscores."""
+    """Return a column's name in the form that this module's tables use: lower case, with underscores."""
     return re.sub(r"[\s.-]+", "_", name.strip().lower())
 
 
@@ -172,7 +176,7 @@ def _field(label: str, is_claim: bool) -> str:
 
 
 def _inside(row: Mapping[str, Any], maps: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """Return the first object in the row's passages if they are a list of objects."""
+    """Return the first object in the row's passages, or None if the passages are not objects."""
     name = maps.get("passages", "passages")
     return _element(row.get(name))
 

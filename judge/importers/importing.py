@@ -1,8 +1,8 @@
 """Import files, or rows in memory, into a study.
 
-Each file is imported in one transaction. So are files that belong together, and rows in memory. Rows in
-memory are either the rows of a table, which are treated like CSV rows but have typed values, or objects,
-which are treated like objects in JSON Lines.
+Each file is imported in one transaction. Files that belong together share one transaction, and rows in memory
+also use one. Rows in memory are either table rows or objects. Table rows are treated like CSV rows, but their
+values are typed. Objects are treated like objects in JSON Lines.
 """
 
 import hashlib
@@ -28,13 +28,13 @@ from judge.store.listing import names_of_content
 
 T = TypeVar("T")
 FORMAT = "python"
-"""The name that the study stores as the format of rows in memory."""
+"""The format name that the study stores for rows in memory."""
 
 
 def import_files(
     db: Path, name: str, importer: Importer, paths: Sequence[Path], options: Options, skip_bad: bool
 ) -> list[tuple[list[str], ImportReport]]:
-    """Import the files. Return, for each transaction, its paths and its report.
+    """Import the files. Return the paths and the report of each transaction.
 
     Raises UsageError if a path is not a file, and BadInput for the first bad row unless `skip_bad` is set. If
     a file has an error, nothing from this file is stored.
@@ -64,12 +64,14 @@ def import_files(
 def understood(
     path: Path, rows: Iterable[Any], options: Options, known: Sequence[tuple[str, str]] = ()
 ) -> Options:
-    """If the rows are a common table, add the maps that the user did not give. Return the new options. Each
-    added map is reported to `options.note`.
+    """Return the options with the maps added that a common table needs and that the user did not give.
 
-    `known` lists each (data set, system) whose answers were imported from a file with the same content,
-    because a renamed copy of a file does not contain the answers of another system. Raises MissingFields,
-    with the file, if two columns could be the same field, and UsageError if an option names a missing column.
+    If the rows are not a common table, no map is added. Each added map is reported to `options.note`.
+
+    `known` lists each (data set, system) whose answers were imported from a file with the same content. A
+    renamed copy of a file is therefore not taken for the answers of another system. Raises a MissingFields
+    that names the file if two columns could be the same field. Raises UsageError if an option names a missing
+    column.
     """
     if options.taken is not None:
         return options
@@ -116,10 +118,10 @@ def import_each(
     read_rows: Callable[[Path, Bad], Iterator[T]],
     add: Callable[[Store, Iterable[T], ImportInfo, list[BadInput], Bad], ImportReport],
 ) -> Iterator[tuple[Path, ImportReport]]:
-    """Import files with answers or rankings, each in one transaction. `read_rows` reads the rows, and `add`
-    stores them.
+    """Import files with answers or rankings, each file in one transaction.
 
-    Raises UsageError if a path is not a file, and BadInput for the first bad row unless `skip_bad` is set.
+    `read_rows` reads the rows, and `add` stores them. Raises UsageError if a path is not a file, and BadInput
+    for the first bad row unless `skip_bad` is set.
     """
     for path in paths:
         check_file(path)
@@ -129,8 +131,9 @@ def import_each(
 
 
 def skipping(skip_bad: bool) -> tuple[list[BadInput], Bad]:
-    """Return an empty list for skipped rows, and a callback for bad rows. The callback adds errors to the
-    list if `skip_bad` is set; otherwise it raises the first error.
+    """Return an empty list for skipped rows, and a callback for bad rows.
+
+    If `skip_bad` is set, the callback appends each error to the list. Otherwise it raises the first error.
     """
     skipped: list[BadInput] = []
 
@@ -150,11 +153,11 @@ def import_rows(
     skip_bad: bool,
     columns: Sequence[str] | None = None,
 ) -> ImportReport:
-    """Import rows in one transaction. If a row is bad, nothing is stored unless `skip_bad` is set. `columns`
-    are the names of a table's columns, or None for objects.
+    """Import rows in one transaction. If a row is bad, nothing is stored unless `skip_bad` is set.
 
-    Raises BadInput for a bad row, with `name` as the path and the row's number (from 1) as the line. Raises
-    UsageError if the path in a map is not found in any row.
+    `columns` contains the names of a table's columns, or is None for objects. Raises BadInput for a bad row,
+    with `name` as the path and the row's number (from 1) as the line. Raises UsageError if no row has the
+    path in a map.
     """
     # The rows are needed twice, because they are hashed before they are stored.
     kept = list(rows)
@@ -205,8 +208,9 @@ def check_names(names: Iterable[Any], table: str = "") -> None:
 
 
 def _sha256(rows: list[Mapping[str, Any]]) -> str:
-    """Return the hash of the rows, which are written as JSON so that equal data have equal hashes, whatever
-    their source.
+    """Return the hash of the rows.
+
+    They are written as JSON first, so equal data have equal hashes, whatever their source.
     """
     digest = hashlib.sha256()
     for row in rows:

@@ -1,5 +1,6 @@
-"""Import labels by a model of another program as a run in the study. All rows are checked before anything is
-stored.
+"""Import the labels that another program's model assigned as a run in the study.
+
+All rows are checked before anything is stored.
 """
 
 import dataclasses
@@ -25,16 +26,20 @@ from judge.store.study import Store, get_time
 from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Status
 
 UNIT = ("unit", "unit_id", "id")
-"""Possible names of the column with the unit's id. The first name in the table is used."""
+"""Possible names of the column that contains the unit's id. The first of these names that the table has is
+used.
+"""
 EXPORTED = ("labels", "distributions")
-"""Columns with objects ({field: value}), as `judge runs export` writes them in JSON Lines."""
+"""Columns that contain objects ({field: value}), as `judge runs export` writes them in JSON Lines."""
 SILENT = tuple(s for s in Status if s is not Status.OK)
 
 
 @dataclass(frozen=True)
 class Given:
-    """The user's description of the table. `maps` maps unit, label, a field, probabilities, rationale, status
-    or repeat to a column.
+    """The user's description of the table.
+
+    `maps` maps names of ours to columns. These names are unit, label, probabilities, rationale, status and
+    repeat, and the names of fields.
     """
 
     path: Path
@@ -57,10 +62,11 @@ class KeptRun:
 def import_run(store: Store, task: Task, given: Given) -> KeptRun:
     """Store a table with a model's labels as a run of the task.
 
-    A row without a label counts as a missing label. Its status is taken from the column `status`, or from the
-    label itself if that is refused, unparsed, truncated or failed; otherwise it is unparsed. If the same
-    table is imported again with the same model, task and maps, the stored run is returned. If a row is bad,
-    raises a BadInput that names the file, line and column, and stores nothing.
+    A row without a label counts as a missing label. If the label itself is refused, unparsed, truncated or
+    failed, this word is the status. Otherwise the status is taken from the column `status` or, if that is
+    empty, is unparsed. If the same table is imported again with the same model, task and maps, the stored run
+    is returned. Raises a BadInput that names the file, line and column if a row is bad. Nothing is stored
+    then.
     """
     label_table = table(given.path, [*UNIT, "label", *task.fields])
     given_table = _Table(store, task, given, label_table)
@@ -80,7 +86,7 @@ def import_run(store: Store, task: Task, given: Given) -> KeptRun:
 
 
 class _Table:
-    """A table during its import."""
+    """The state of a table while it is imported."""
 
     def __init__(self, store: Store, task: Task, given: Given, rows: TableRows) -> None:
         self.task, self.given, self.rows = task, given, rows
@@ -91,7 +97,7 @@ class _Table:
         self.golds = {name: relation.values(store.conn, GOLD, name) for name in golds}
         self.first: dict[tuple[str, int], int] = {}
         self.fitted: set[str] = set()
-        """Units whose questions the judge was fitted on, according to the export."""
+        """The units whose questions the judge was fitted on, according to the imported file."""
 
     def judgements(self) -> Iterator[Judgement]:
         places = dict(zip(self.columns, self.rows.places(list(self.columns.values())), strict=True))
@@ -144,8 +150,8 @@ class _Table:
         return columns
 
     def _cell_of(self, name: str, cell: Json) -> Json:
-        """Return the value of a cell. If the cell is an object with all fields, return only the value of this
-        field.
+        """Return the value in a cell. If the cell is an object with all fields, return only the value for
+        this field.
         """
         several = self.columns[name] in EXPORTED and isinstance(cell, dict)
         return cell.get(name.partition(".")[0]) if several else cell
@@ -186,7 +192,7 @@ class _Table:
         if said != Status.OK and len(empty) < len(cells) and "status" in row and row["status"]:
             filled = next(name for name in cells if name not in empty)
             raise BadInput(f"there is a label, but the status is {said}", field=filled)
-        return Status(said), "the table has no column of labels"
+        return Status(said), "the table has no label column"
 
     def _answers(self, row: Mapping[str, Json], reason: str | None) -> Iterator[Answered]:
         for question in self.questions:

@@ -1,5 +1,6 @@
-"""Turn a user's row into an item. Values are found under our own keys, or with `--map` and `--map-label`. All
-other keys become `meta`.
+"""Turn a user's row into an item.
+
+Values are found under our own keys, or with `--map` and `--map-label`. All other keys become `meta`.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ class RowReader:
     """Turns the rows of one file into items.
 
     A row's passages may be a list (or one object) under `passages`. The paths of `passages.*` are then
-    relative to each element, and unused keys are kept in the item's `meta`. Otherwise the row is flat and has
-    one passage: the paths are relative to the row, and unused keys are kept in the passage's `meta`, because
-    several flat rows may be merged into one item. With `is_csv`, values are CSV cells, in which lists and
-    objects are JSON text.
+    relative to each element, and unused keys are kept in the item's `meta`. A row without `passages` is flat
+    and has one passage. Its paths are relative to the row, and unused keys are kept in the passage's `meta`,
+    because several flat rows may be merged into one item. With `is_csv`, values are CSV cells, in which lists
+    and objects are JSON text.
 
-    In a common table (`Options.taken`, see `judge.importers.roles`), a row may also have an answer. The row's
-    passages are then the context of this answer. If the row has no id, the item's id is a hash of its
+    In a common table (`Options.taken`, see `judge.importers.roles`), a row may also contain an answer. The
+    row's passages are then the context of this answer. If the row has no id, the item's id is a hash of its
     question and reference.
 
     Call `item` (or `items`) for each row and `finish` once at the end.
@@ -98,11 +99,13 @@ class RowReader:
         self._repeats: Counter[tuple[str, str, str]] = Counter()
 
     def items(self, raw: Any) -> list[Item]:
-        """Return the item in one row as a list, which `records.build_each` expects."""
+        """Return a list that contains the item in one row. `records.build_each` expects a list."""
         return [self.item(raw)]
 
     def item(self, raw: Any) -> Item:
-        """Return the item in one row. If a value is invalid, raise a BadInput that names the field or its column."""
+        """Return the item in one row. Raises a BadInput that names the field or its column if a value is
+        invalid.
+        """
         try:
             return self._item(raw)
         # It names our fields, for which there is no column yet.
@@ -161,7 +164,9 @@ class RowReader:
         return fields.check_item(item)
 
     def _read_flat_passages(self, row: Mapping[str, Any], body: Any) -> list[Passage]:
-        """Return the passage in a flat row, and one passage for each further text column that is not empty."""
+        """Return the passage in a flat row, and one passage for each additional text column that is not
+        empty.
+        """
         parts = [self._passage_of(row, body, self._flat, "passages.")]
         for level in self._further:
             text = fields.text(level.value(row, "text"), "passages.text")
@@ -174,8 +179,9 @@ class RowReader:
         ]
 
     def _check_passages(self, row: Mapping[str, Any], passages: Any) -> None:
-        """Raise BadInput if it is ambiguous whether a column contains a list of passages or the text of one
-        passage.
+        """Raise BadInput if a column contains a list of passages in one row and a single text in another.
+
+        It is then ambiguous whether each cell is one passage.
         """
         column = self._maps.get("passages", "passages")
         as_text = self._options.as_text
@@ -201,7 +207,9 @@ class RowReader:
         *,
         knows_context: bool,
     ) -> None:
-        """Add to the item what only a common table has: an answer with its context, scores, and a derived item id."""
+        """Add to the item the parts that only a common table has: an answer with its context, scores, and an
+        id derived from the row.
+        """
         get = level.getter(row)
         system = fields.word(get("system"), "system") if self._taken and self._taken.has_answers else None
         system = system or self._options.system or system_name(self._path)
@@ -252,10 +260,11 @@ class RowReader:
         self._answers += 1
 
     def check_columns(self, row: Mapping[str, Any], *, all_rows: bool = False) -> None:
-        """Raise MissingFields if the first row lacks fields. The error names all of them, and the maps to pass.
+        """Raise MissingFields if the first row lacks fields. The error names all missing fields, and the maps
+        to pass.
 
         With `all_rows`, `row` is a table's header without values, so a --map to a missing column is always an
-        error. If this is the only error, UsageError is raised.
+        error. If there is no other error, UsageError is raised.
         """
         there = {*row, *self._maps}
         if self._taken is not None and self._taken.derives_id:
@@ -297,10 +306,11 @@ class RowReader:
         raise MissingFields(reason, usable | placeholders | offered, field=missing[0])
 
     def finish(self, *, notes_unused: bool = True) -> None:
-        """Raise UsageError if the path in a --map was not found in any row. Raise MissingFields if no row has
-        passages, but some columns could be passages.
+        """Raise UsageError if no row has the path in a --map. Issue a note for each label map that had no
+        effect.
 
-        Note the label maps that had no effect and, with `notes_unused`, the columns that are not used.
+        Raises MissingFields if no row has passages, but some columns could be passages. With `notes_unused`,
+        another note lists the unused columns.
         """
         met = set().union(*(level.met for level in self._levels))
         unmet = {field: path for field, path in self._maps.items() if path not in met}
@@ -316,10 +326,10 @@ class RowReader:
         self._labels.finish()
 
     def _note_unused(self) -> None:
-        """Note the unused columns, if the user may have expected that they are used.
+        """Issue a note about the unused columns, if the user may have expected that they are used.
 
-        If rows have passages and there are no maps, the rows are in our own format, in which other keys
-        become `meta` on purpose.
+        If rows have passages and there are no maps, the rows are in our own format. In that format, other
+        keys become `meta` on purpose.
         """
         lacks_units = not self._passages and not self._answers
         # For a common table, `roles.understanding` has already listed the unused columns.
@@ -379,8 +389,9 @@ class RowReader:
     def _passage_of(
         self, source: Mapping[str, Any], body: Any, level: RowLevel, place: str
     ) -> Passage | None:
-        """Return the passage in `source`, or None if it has none. `body` is the passage's text if it is
-        already known.
+        """Return the passage in `source`, or None if it contains no passage.
+
+        `body` is the passage's text, if the text is already known.
         """
         get = level.getter(source)
         passage = Passage(
@@ -405,12 +416,12 @@ class RowReader:
 
 
 def _refuse_parts(maps: Mapping[str, str], further: Sequence[str]) -> None:
-    """Raise UsageError if other fields of a passage are mapped together with several text columns."""
+    """Raise UsageError if several text columns are mapped, and other fields of a passage are mapped as well."""
     parts = [f for f in maps if f.startswith("passages.") and not f.startswith("passages.text")]
     if further and parts:
         columns = ", ".join(f"'{path}'" for path in (maps.get("passages.text"), *further) if path)
         raise UsageError(
             f"--map {parts[0]}={maps[parts[0]]}: each of the columns {columns} is a separate passage, so it "
-            "is unclear to which of them this field belongs; omit this map, or write one row for each "
+            "is unclear which passage this field belongs to; omit this map, or write one row for each "
             "passage"
         )

@@ -21,14 +21,15 @@ def dataset_name(path: Path) -> str:
 
 
 def system_name(path: Path) -> str:
-    """Return the default system name for the answers in a file: the file's name, without the characters that
-    join ids.
+    """Return the default system name for the answers in a file.
+
+    It is the file's name without the characters that separate the parts of an id.
     """
     return remove_joints(dataset_name(path))
 
 
 def remove_joints(name: str) -> str:
-    """Return a name without `@` and `#`, which join the parts of answer ids."""
+    """Return a name without `@` and `#`, which separate the parts of answer ids."""
     return re.sub(r"[@#]", "-", name)
 
 
@@ -38,10 +39,10 @@ def hash_parts(parts: list[Any]) -> str:
 
 
 def name_by_content(passage: Passage) -> None:
-    """Set the id of a retrieved passage to a hash of the fields that a judge sees. Its original id is kept in
-    its meta.
+    """Set the id of a retrieved passage to a hash of the fields that a judge sees.
 
-    If the passage has only text, its id is left empty, and the store derives one from the text.
+    The original id is kept in the passage's meta. If the passage has only text, its id is left empty, and the
+    store derives an id from the text.
     """
     if passage.source_id:
         passage.meta["id"] = passage.source_id

@@ -1,5 +1,6 @@
-"""List what a paper's data set still lacks after an import: conditions or the ranking of a system, or human
-answers.
+"""List what a paper's data set still lacks after an import.
+
+Conditions, the ranking of a system, or human answers may be missing.
 """
 
 from collections.abc import Iterable
@@ -15,16 +16,17 @@ NEEDED = {
     "raguard": ("zero-context", "top-", "oracle", "ranking"),
     "urag": ("llm-only", "plain"),
 }
-"""Maps a data set's format to the conditions that its paper requires. A condition is given by its name or the
-start of its name.
+"""Maps a data set's format to the conditions that its paper requires.
+
+Each condition is given by its full name, or by the beginning of its name.
 """
 _INSTEAD = {"mixed": "retrieved-", "plain": "top:"}
 _SHOWN = {"top-": "top-1 or top-5"}
 
 
 def lacks_human_answers(dataset: str) -> str:
-    """Return a message that says what GaRAGe cannot score without human answers, and which command imports
-    the published answers.
+    """Return a message that says which GaRAGe scores need human answers, and how to import the published
+    answers.
     """
     return (
         f"'{dataset}' has no human answers, so eligibility has no baseline and attribution has no "
@@ -68,15 +70,17 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
 
 
 def _find_unowned_rankings(store: Store, dataset: str, systems: set[str]) -> list[str]:
-    """Return the names of a data set's imported rankings that are not names of systems. A ranking is named
-    after its TREC tag, which cannot contain spaces, so it may differ from the system's name.
+    """Return the names of a data set's imported rankings that are not names of systems.
+
+    A ranking is named after its TREC tag. A tag cannot contain spaces, so it may differ from the system's
+    name.
     """
     query = "SELECT DISTINCT name FROM rankings WHERE name <> ? AND item_id IN (SELECT item_id FROM items WHERE dataset = ?)"
     return [str(row[0]) for row in store.conn.execute(query, [NAME, dataset]) if row[0] not in systems]
 
 
 def _name(paper: str, condition: str) -> str:
-    """Return the paper's name for a listed condition. RAGuard's oracle has one output per document."""
+    """Return the paper's name for a required condition. RAGuard's oracle has one output per document."""
     return "oracle" if condition == DOCUMENT else name_of(paper, condition)
 
 

@@ -1,14 +1,16 @@
-"""Read nuggets and their assignments, if there are any, for `judge nuggets import`. This is not an item format.
+"""Read nuggets, and their assignments if the file has any, for `judge nuggets import`.
 
-The file may be JSON Lines from the package `nuggetizer` (castorini/nuggetizer), before or after the
-assignment:
+This is not an item format.
+
+The file may be JSON Lines from the package `nuggetizer` (castorini/nuggetizer), written before or after the
+assignment step:
 
     {"qid": "q1", "query": "...", "nuggets": [{"text": "...", "importance": "vital"}]}
     {"qid": "q1", "run_id": "system", "answer_text": "...",
      "nuggets": [{"text": "...", "importance": "okay", "assignment": "partial_support"}]}
 
-It may also be a table (CSV) with one row per nugget, or per nugget and system. The columns are id (or qid),
-nugget and importance and, if there are assignments, system (or run_id) and assignment.
+It may also be a table (CSV) with one row per nugget, or one row per nugget and system. The columns are id (or
+qid), nugget and importance and, if there are assignments, system (or run_id) and assignment.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,8 +35,9 @@ def read_nuggets(path: Path, bad: Bad) -> Iterator[NuggetRow]:
 
 
 def read_records(records: Records, bad: Bad) -> Iterator[NuggetRow]:
-    """Yield the nuggets in records. A record from `nuggetizer` has a list `nuggets`, and a table row has one
-    nugget.
+    """Yield the nuggets in records.
+
+    A record from `nuggetizer` has a list `nuggets`. A table row has a single nugget.
     """
     for number, record in records.rows:
         where = Where(str(records.path), number)
@@ -48,8 +51,9 @@ def read_records(records: Records, bad: Bad) -> Iterator[NuggetRow]:
 
 
 def _read_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
-    """Return the nuggets in a record from `nuggetizer`. Raises BadInput if there are none, or if two of them
-    are equal.
+    """Return the nuggets in a record from `nuggetizer`.
+
+    Raises BadInput if there are no nuggets, or if two nuggets are equal.
     """
     rows = []
     for place, entry in enumerate(fields.listing(row.get("nuggets"), "nuggets")):

@@ -1,5 +1,6 @@
-"""Suggest the --map and --map-label options for columns with other names. Suggestions are checked against the
-values in label columns.
+"""Suggest --map and --map-label options for columns whose names are not ours.
+
+Suggestions are checked against the values in label columns.
 """
 
 import re
@@ -12,12 +13,12 @@ from judge.importers.base import ignore
 from judge.importers.guess import NAMED_LABELS, are_ranking, normalise_name
 
 YES, NO = ("yes", "true", "1", "y", "pos", "positive"), ("no", "false", "0", "n", "neg", "negative")
-"""Common spellings of the first and of the second label in a binary field."""
+"""Common forms of the first and second labels in a binary field."""
 MOST_LABELS = 10
 LOOKED_AT = 1000
-"""Number of rows whose labels are inspected."""
+"""The number of rows whose labels are inspected."""
 GRADED = ("relevance_grade", "relevance_0_3")
-"""Fields whose labels are grades, the fewest grades first."""
+"""Fields whose labels are grades. The field with the fewest grades comes first."""
 
 
 def file_rows(format_name: str, path: Path) -> Iterable[Any]:
@@ -36,13 +37,14 @@ def file_rows(format_name: str, path: Path) -> Iterable[Any]:
 def suggest_maps(
     maps: Mapping[str, str], rows: Iterable[Any], given: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Return (the maps to pass, {label field: {label in the rows: label in the task}}). Labels that do not
-    differ are not included.
+    """Return (the maps to pass, {label field: {label in the rows: label in the task}}).
 
-    `given` are the user's own maps, which are kept. A guessed label column is omitted if it contains a
-    retriever's scores. Grades are mapped to the field with the same number of grades. A column whose name is
-    only similar to a label column's is used only if all its values are labels. If a label is ambiguous, all
-    labels of the task are listed, as in A|B.
+    Labels that are the same in the rows and in the task are not included.
+
+    `given` contains the user's own maps, which are kept. A guessed label column is omitted if it contains a
+    retriever's scores. Grades are mapped to the field with the same number of grades. A column whose name
+    only resembles that of a label column is used only if all its values are labels. If a label is ambiguous,
+    all labels of the task are listed, as in A|B.
     """
     domains, values = _domains(), _values(rows, maps)
     out: dict[str, str] = {}
@@ -70,8 +72,9 @@ def suggest_maps(
 
 
 def _values(rows: Iterable[Any], maps: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return {column: its distinct values as strings} for the columns mapped to gold, from the first rows and
-    their passages.
+    """Return {column: its distinct values as strings} for the columns mapped to gold.
+
+    The values are taken from the first rows and their passages.
     """
     columns = [column for name, column in maps.items() if "gold." in name]
     inside = maps.get("passages", "passages")
@@ -101,8 +104,9 @@ def _match_label(value: str, known: Sequence[str]) -> str:
 
 
 def _domains() -> dict[str, list[str]]:
-    """Return {label field: its labels in order} for all fields in the built-in tasks. If tasks share a field,
-    the first task is used.
+    """Return {label field: its labels in order} for all fields in the built-in tasks.
+
+    If several tasks have the same field, the labels are those of the first task.
     """
     from judge.prompts import find_tasks, load_task
 

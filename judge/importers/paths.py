@@ -46,8 +46,9 @@ def is_field(name: str) -> bool:
 
 
 def further_texts(maps: Mapping[str, str]) -> list[str]:
-    """Return the paths mapped to `passages.text.2`, `passages.text.3` and so on, in order. They are the texts
-    of further passages in a row.
+    """Return the paths mapped to `passages.text.2`, `passages.text.3` and so on, in order.
+
+    Each of them contains the text of an additional passage in the row.
     """
     numbered = {
         int(match[1]): path for field, path in maps.items() if (match := _FURTHER_TEXT.fullmatch(field))
@@ -70,7 +71,7 @@ def number_texts(values: Sequence[str]) -> list[str]:
 
 
 def check(maps: Mapping[str, str], extra: Iterable[str] = ()) -> None:
-    """Raise UsageError if a map has an unknown field or an empty path. The error names all such maps."""
+    """Raise UsageError if a map has an unknown field or an empty path. The error names every such map."""
     strange = [field for field in maps if not is_field(field) and field not in extra]
     wrong = [
         f"--map {field}={maps[field]}: there is no field '{field}'{_suggest_field(field)}"
@@ -91,8 +92,8 @@ def _suggest_field(name: str) -> str:
 def follow(value: Any, path: str) -> Any:
     """Return the value at `path`, or MISSING.
 
-    A key that equals the whole path is tried first, then the longest key at the start of the path, so keys
-    with dots or spaces need no quoting. In a list, a part of the path is an index from 0. Text that contains
+    The whole path is tried as a key first, then the longest key at the start of the path. Keys with dots or
+    spaces therefore need no quoting. In a list, a part of the path is an index from 0. Text that contains
     JSON (in a CSV cell) is parsed.
     """
     if isinstance(value, dict):
@@ -127,7 +128,7 @@ def value_at(row: Any, path: str) -> Any:
 
 
 def describe_unmet(unmet: Mapping[str, str], columns: Iterable[str]) -> str:
-    """Return the error message for maps whose path was not found in any row."""
+    """Return the error message for maps whose path is not in any row."""
     maps = " ".join(f"--map {field}={path}" for field, path in unmet.items())
     listed = list(columns)
     named = ", ".join(f"'{path}'{_suggest_column(path, listed)}" for path in unmet.values())

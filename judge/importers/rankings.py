@@ -1,10 +1,10 @@
 """Read rankings from TREC run files: `item Q0 passage rank score tag`, six columns separated by white space.
 
-This is not an item format; the rankings are read by `judge systems import`. Ids are either the study's ids or
-the ids in the source (see `judge.store.rankings.Ids`). The lines of an item need not be adjacent. Its list is
-ordered by descending score, as in trec_eval and ir_measures. Passages with equal scores are ordered by the
-rank column, then by their order in the file, whereas trec_eval orders them by document id. The ranking's name
-is the tag, unless another name is given.
+This is not an item format: the rankings are read by `judge systems import`. Ids are either the study's ids or
+the ids in the source (see `judge.store.rankings.Ids`). The lines for an item need not be adjacent. An item's
+list is ordered by descending score, as in trec_eval and ir_measures. Passages with equal scores are ordered
+by the rank column, then by their order in the file, whereas trec_eval orders them by document id. The
+ranking's name is the tag, unless another name is given.
 """
 
 import math
@@ -27,7 +27,7 @@ def read_rankings(
 ) -> Iterator[Ranked]:
     """Yield one list per item and tag, in the order in which the items first occur.
 
-    Notes for how many lists the order by score differs from the order by rank.
+    A note reports for how many lists the order by score differs from the order by rank.
     """
     lists: dict[tuple[str, str], list[_Entry]] = {}
     seen: dict[tuple[str, str], dict[str, int]] = {}
@@ -74,7 +74,7 @@ def read_rankings(
 
 
 def _find_repeated_rank(entries: list[_Entry]) -> _Entry | None:
-    """Return the first entry with the same rank as an earlier entry, or None."""
+    """Return the first entry whose rank is the same as that of an earlier entry, or None."""
     ranks: set[int] = set()
     for entry in entries:
         if entry[0] in ranks:

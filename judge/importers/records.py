@@ -1,8 +1,8 @@
-"""Read users' files record by record. Each record has its line or number, and each error names its place.
+"""Read users' files record by record. Each record has a line or number, and each error names its place.
 
-`judge.files` reads bytes, and this module turns them into records. Except for Parquet, every function
-streams, so at most one record is in memory. A bad record is passed to `bad`, and reading continues if `bad`
-returns. If the file cannot be read any further, BadInput is raised.
+`judge.files` reads bytes, and this module turns them into records. All functions stream the file, so at most
+one record is in memory. Parquet is the exception. A bad record is passed to `bad`, and reading continues if
+`bad` returns. If the file cannot be read any further, BadInput is raised.
 """
 
 import re
@@ -22,12 +22,15 @@ from judge.types import Item, Where
 
 T = TypeVar("T")
 DEEPEST = 200
-"""Maximum nesting depth of lists and objects. ijson stores the path of each level, so memory use grows with
-the square of the depth.
+"""Maximum nesting depth of lists and objects.
+
+ijson stores the path of each level, so its memory use grows with the square of the depth.
 """
 LONGEST_NUMBER = 4000
-"""Maximum number of digits in a number. Python converts at most 4,300 digits to an integer, and ijson's C
-parser crashes on longer numbers.
+"""Maximum number of digits in a number.
+
+Python refuses to convert more than 4,300 digits to an integer, and ijson's C parser crashes on longer
+numbers.
 """
 _LONG = re.compile(rb"[0-9]{%d}" % (LONGEST_NUMBER + 1))
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -38,10 +41,9 @@ _PLAIN = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class Noting(dict[str, Any]):
-    """A dictionary that ijson fills. It records errors in the keys.
+    """A dictionary that ijson fills. It records errors in the keys instead of raising them.
 
-    The errors are not raised immediately, because ijson's C parser turns an exception during parsing into a
-    SystemError.
+    If an exception is raised during parsing, ijson's C parser turns it into a SystemError.
     """
 
     wrong: str | None = None
@@ -67,8 +69,9 @@ def refuse_noted(value: Any) -> None:
 
 
 class Shallow:
-    """A file whose bytes are checked while they are read. Raises BadInput if nesting is deeper than `DEEPEST`
-    or a number is too long.
+    """A file whose bytes are checked while they are read.
+
+    Raises BadInput if lists and objects are nested deeper than `DEEPEST`, or if a number is too long.
     """
 
     def __init__(self, handle: IO[bytes], path: str) -> None:
@@ -116,7 +119,7 @@ class Shallow:
 
 @dataclass(slots=True)
 class Records:
-    """The records in a file. `word` is the unit of their numbers: line, element or row."""
+    """The records in a file. `word` says what their numbers count: lines, elements or rows."""
 
     path: Path
     word: str
@@ -146,8 +149,9 @@ def _is_one_object(path: Path) -> bool:
 
 
 def json_records(path: Path, bad: Bad) -> Records:
-    """Return the records in a file, which may be JSON Lines, a JSON array, a single object over several
-    lines, or Parquet.
+    """Return the records in a file.
+
+    The file may be JSON Lines, a JSON array, a single object that spans several lines, or Parquet.
     """
     if _is_parquet(path):
         return Records(path, "row", _require_rows(path, _parquet(path), bad, "the table is empty"))
@@ -162,7 +166,7 @@ def json_records(path: Path, bad: Bad) -> Records:
 def _require_rows(
     path: Path, rows: Iterator[tuple[int, Any]], bad: Bad, empty: str
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the rows. If there are none, report the file to `bad`."""
+    """Yield the rows. A file without rows is reported to `bad`."""
     number = 0
     for number, value in rows:
         yield number, value
@@ -171,8 +175,9 @@ def _require_rows(
 
 
 def _json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
-    """Yield the lines. A file without lines is reported to `bad`. A file with only bad lines is not, because
-    each line was already reported.
+    """Yield the lines. A file without lines is reported to `bad`.
+
+    A file with only bad lines is not reported, because each bad line has already been reported.
     """
     count = 0
 
@@ -192,8 +197,8 @@ def _json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
 def json_elements(path: Path, prefix: str = "item", *, lines: bool = False) -> Iterator[tuple[int, Any]]:
     """Yield (1-based position, value) for the elements of the array at `prefix` in a JSON file.
 
-    With `lines`, the file may contain several JSON values, one after the other. If the JSON is malformed or
-    incomplete, raises a BadInput that names the element.
+    With `lines`, the file may contain several JSON values, one after the other. Raises a BadInput that names
+    the element if the JSON is malformed or incomplete.
     """
 
     def parse(handle: Shallow) -> Iterable[Any]:
@@ -226,8 +231,9 @@ def json_pairs(path: Path) -> Iterator[tuple[int, tuple[str, Any]]]:
 
 
 def json_events(path: Path) -> Iterator[tuple[str, str, Any]]:
-    """Yield the parser's (path, event, value) for a JSON file. Stop at the first error, because the importer
-    reports it.
+    """Yield the parser's (path, event, value) for a JSON file.
+
+    Iteration stops at the first error. The importer reports the error when it reads the file.
     """
     with open_input(path) as handle:
         try:
@@ -258,10 +264,10 @@ def csv_records(
 ) -> tuple[list[str], Records]:
     """Return (columns, rows as dicts) for a delimited table with a header, or for Parquet.
 
-    Cells are strings or, in Parquet, typed values. A record's line is the line on which it starts. `hint`
-    lists possible columns, which help to detect the delimiter. If the first column has no name, it is pandas'
-    index and is omitted. Raises BadInput (line 1) if a column in `need` is missing or two columns have the
-    same name.
+    Cells are strings or, in Parquet, typed values. A record's line is the line on which the record starts.
+    `hint` lists possible columns, which help to detect the delimiter. If the first column has no name, it is
+    the index that pandas writes, and is omitted. Raises BadInput (line 1) if a column in `need` is missing or
+    two columns have the same name.
     """
     need = list(need)
     if _is_parquet(path):
@@ -278,8 +284,10 @@ def csv_records(
 
 
 def table_or_json(path: Path, bad: Bad, need: Iterable[str] = ()) -> tuple[Records, bool]:
-    """Return (records, whether the file is a table). A file with the suffix .csv or .tsv is a table, which
-    must have the columns `need`. All other files are JSON or Parquet.
+    """Return (records, whether the file is a table).
+
+    A file with the suffix .csv or .tsv is a table, which must have the columns in `need`. Any other file is
+    JSON or Parquet.
     """
     # `.csv.gz` is also a table, so all suffixes are compared.
     is_table = any(ending in path.suffixes for ending in (".csv", ".tsv"))
@@ -357,8 +365,9 @@ def add_place(error: BadInput, path: Path, number: int, word: str = "line") -> B
 
 
 def build_all(records: Records, build: Callable[[Any], Iterable[T]], bad: Bad) -> Iterator[tuple[T, Where]]:
-    """Call `build` for each record, and yield (result, place) for each of its results. If `build` raises
-    BadInput, add the record's place to the error and pass it to `bad`.
+    """Call `build` for each record, and yield (result, place) for each result that it returns.
+
+    If `build` raises BadInput, add the record's place to the error and pass the error to `bad`.
     """
     for number, record in records.rows:
         try:
@@ -372,7 +381,8 @@ def build_all(records: Records, build: Callable[[Any], Iterable[T]], bad: Bad) -
 
 
 def build_each(records: Records, build: Callable[[Any], Iterable[Item]], bad: Bad) -> Iterator[Row]:
-    """Return an iterator over rows with the items that `build` returns for each record. Errors are handled as
-    in `build_all`.
+    """Return an iterator over rows, each with an item that `build` returns for a record.
+
+    Errors are handled as in `build_all`.
     """
     return (Row(item, where) for item, where in build_all(records, build, bad))

@@ -1,8 +1,8 @@
-"""Recognise the columns of common tables from RAGAS, DeepEval, LangChain, LlamaIndex and Hugging Face:
-question, contexts, answer, reference and system.
+"""Recognise the columns of common tables: question, contexts, answer, reference and system.
 
-Only names in `judge.importers.guess.ROLES` are recognised; other names in that module are only suggested.
-Recognised columns are reported to the user. Ambiguous columns are an error.
+Such tables come from RAGAS, DeepEval, LangChain, LlamaIndex and Hugging Face. Only names in
+`judge.importers.guess.ROLES` are recognised. Other names in that module are only suggested. Recognised
+columns are reported to the user. Ambiguous columns are an error.
 """
 
 from __future__ import annotations
@@ -17,37 +17,40 @@ from judge.importers.guess import ROLES, MissingFields, normalise_name
 TEXTS = ("text", "page_content", "pageContent", "content")
 """Keys for a document's text. LangChain for JavaScript uses `pageContent`."""
 WRAPPERS = ("node", "kwargs")
-"""Keys of a wrapped document in LlamaIndex's NodeWithScore and in LangChain's serialised objects."""
+"""Keys under which LlamaIndex's NodeWithScore and LangChain's serialised objects wrap a document."""
 _PASSAGE = ("id", "title", "date", "source", "gold", "votes")
 BAR = "|"
 """DeepEval joins a list of contexts with this separator in CSV and JSON Lines."""
 LOOKED_AT = 100
-"""Number of rows whose columns are inspected."""
+"""The number of rows whose columns are inspected."""
 DATASET = "rag"
-"""The default data set for items whose ids are derived from their questions. All files share it, so that
-their systems can be compared.
+"""The default data set for items whose ids are derived from their questions.
+
+All files share this data set, so that their systems can be compared.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class CommonTable:
-    """How the columns of a table are interpreted. `maps` maps our fields to columns, except fields that the
-    user has mapped.
+    """How the columns of a table are interpreted.
+
+    `maps` maps our fields to columns. It does not contain the fields that the user has mapped.
     """
 
     maps: Mapping[str, str]
     unused: tuple[str, ...]
     derives_id: bool
-    """Whether the table has no ids, so that item ids are derived from the question and the reference."""
+    """Whether the table has no ids. Item ids are then derived from the question and the reference."""
     has_answers: bool
     names_system: bool
     columns: frozenset[str]
     """The columns that have a value in the inspected rows."""
 
     def refuse_late(self, row: Mapping[str, Any], maps: Mapping[str, str]) -> None:
-        """Raise BadInput if a recognisable column has a value in this row, but was empty in all inspected rows.
+        """Raise BadInput if a recognisable column has a value in this row, but was empty in all inspected
+        rows.
 
-        The column was not reported to the user, so it must not be used or ignored silently.
+        The column was not reported to the user, so it must be neither used nor silently ignored.
         """
         for name, value in row.items():
             if name in self.columns or value in (None, "", []) or name in maps.values():
@@ -122,11 +125,11 @@ def read_roles(
 
 
 def document(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a retrieved document with the keys of a passage: text, id, title, date and source. Other values
-    become its `meta`.
+    """Return a retrieved document as an object with a passage's keys: text, id, title, date and source.
 
-    If the document is wrapped in another object, only the wrapper's score and metadata are kept, because its
-    other keys are settings of the framework. An object without a known text key is returned unchanged.
+    Other values become the object's `meta`. If the document is wrapped in another object, only the wrapper's
+    score and metadata are kept, because its other keys are settings of the framework. An object without a
+    known text key is returned unchanged.
     """
     wrapped = next((value[name] for name in WRAPPERS if isinstance(value.get(name), dict)), None)
     inner = value if wrapped is None else wrapped
@@ -147,7 +150,7 @@ def document(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_joined(column: str, value: Any, as_text: Iterable[str]) -> None:
-    """Raise BadInput if the cell contains contexts that DeepEval has joined into one text."""
+    """Raise BadInput if the cell contains several contexts that DeepEval has joined into one text."""
     if (
         normalise_name(column) == "retrieval_context"
         and isinstance(value, str)
@@ -183,5 +186,5 @@ def understanding(
 
 
 def note_unused(columns: Iterable[str]) -> str:
-    """Return the note that these columns are not used."""
+    """Return the note that lists the unused columns."""
     return f"columns not used: {', '.join(columns)} (kept as meta, never shown to a judge)"

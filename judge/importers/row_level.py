@@ -1,5 +1,6 @@
-"""Look up the values of an item or a passage in a row, by our own keys or the user's maps, and collect the
-unused keys.
+"""Look up the values of an item or a passage in a row, and collect the unused keys.
+
+Values are looked up under our own keys, or with the user's maps.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from judge.types import Vote
 class RowLevel:
     """Looks up the values of an item or a passage in an object.
 
-    A field without a map is looked up under the key `prefix` + name, unless a map uses this key for another
-    field (`shadow`). `met` collects the mapped paths that were found.
+    A field without a map is looked up under the key `prefix` + name. If a map uses this key for another
+    field, the key is in `shadow` and is not looked up. `met` collects the mapped paths that were found.
     """
 
     def __init__(
@@ -95,8 +96,9 @@ class RowLevel:
 
 
 def decode_cell(value: Any, name: str, column: str) -> Any:
-    """Parse a CSV cell if the field `name` may be a list or an object. Raises BadInput if the cell contains
-    one, but `name` must be text.
+    """Parse a CSV cell if the field `name` may be a list or an object.
+
+    Raises BadInput if the cell contains a list or an object, but the field must be text.
     """
     if not isinstance(value, str) or name not in (*_LISTS, *_STRUCTURED, *_PLAIN):
         return value
@@ -134,7 +136,7 @@ def keep_rest(meta: dict[str, Any], rest: Mapping[str, Any]) -> None:
 
 
 def score_of(value: Any, column: str) -> float:
-    """Return the score of another tool as a number. Raises BadInput if it is not a number."""
+    """Return another tool's score as a number. Raises BadInput if the score is not a number."""
     try:
         score = float(value)
     except (TypeError, ValueError):

@@ -13,17 +13,19 @@ from judge.importers.records import check_file, csv_records, json_events
 PLAIN = ("csv", "jsonl")
 """The default formats, for files that do not match any `SIGNS`."""
 MOST_EVENTS = 10_000
-"""Maximum number of JSON parser events read for the first row's keys. In a row with long lists, later keys
-are ignored.
+"""Maximum number of JSON parser events that are read to find the first row's keys.
+
+If a row contains long lists, keys after them may be ignored.
 """
 
 
 def recognise_format(paths: Sequence[Path]) -> str:
-    """Return the format whose `SIGNS` match the keys in the files' first rows, or csv or jsonl if none matches.
+    """Return the format whose `SIGNS` match the keys in the files' first rows, or csv or jsonl if none
+    matches.
 
     An importer's function `recognises` is tried first. If it accepts one file, all files have its format. A
-    file that matches an importer's `BESIDE` gets this format if another file matches its `SIGNS`. Raises
-    UsageError if a path is not a file, or if the files have different formats.
+    file that matches an importer's `BESIDE` gets the importer's format if another file matches the importer's
+    `SIGNS`. Raises UsageError if a path is not a file, or if the files have different formats.
     """
     for name in base.names():
         # TREC files have no header, so there are no keys to compare.
@@ -90,8 +92,9 @@ def _keys(path: Path) -> tuple[bool, set[str]]:
 
 
 def _keys_of_json(path: Path) -> set[str]:
-    """Return the keys of the first object, at the top level or in a list. Malformed JSON is ignored here,
-    because the importer reports it later.
+    """Return the keys of the first object, either at the top level or in a list.
+
+    Malformed JSON is ignored here, because the importer reports it later.
     """
     keys: set[str] = set()
     for number, (prefix, event, value) in enumerate(json_events(path)):

@@ -12,14 +12,15 @@ QUESTION_KEYS = ("question", "query", "input", "user_input", "content", "text")
 
 
 DEEPEST = 20
-"""Maximum nesting depth to which text is searched for."""
+"""Maximum nesting depth that is searched for text."""
 THOUGHTS = ("reasoning", "thinking")
-"""Types of message parts that contain a model's reasoning, which is not part of its answer."""
+"""Types of message parts that contain a model's reasoning. Reasoning is not part of the answer."""
 
 
 def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
-    """Return the text of an input or output, or None. It is either the value itself, the value of the first
-    key in `names`, or the last message in a chat.
+    """Return the text of an input or output, or None if it has no text.
+
+    The text is the value itself, the value of the first key in `names`, or the last message in a chat.
     """
     if depth > DEEPEST:
         return None
@@ -45,8 +46,9 @@ def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
 
 
 def parse_json_text(value: Any) -> Any:
-    """Parse a value that is JSON text, as inputs and outputs often are in exports. Other values are returned
-    unchanged.
+    """Parse a value if it is JSON text, as inputs and outputs in exports often are.
+
+    Other values are returned unchanged.
     """
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:

@@ -43,7 +43,9 @@ RETRIEVER, MODEL = "retriever", "model"
 
 @dataclass(slots=True)
 class TraceSpan:
-    """One step of a trace. `kind` is RETRIEVER, MODEL or empty. `start` is a time whose text sorts correctly."""
+    """One step of a trace. `kind` is RETRIEVER, MODEL or empty. `start` is a time that sorts correctly as
+    text.
+    """
 
     trace: str
     span: str
@@ -87,7 +89,7 @@ def scores_of(
     comment: Any,
     document: int | None = None,
 ) -> Iterator[TraceScore]:
-    """Yield the score, unless it has no value. A program's score is by the judge `TOOL-SOURCE`."""
+    """Yield the score. Skip a score without a value. A program's score comes from the judge `TOOL-SOURCE`."""
     # A boolean score is a label, formatted as in JSON.
     value = json.dumps(value) if isinstance(value, bool) else value
     if not isinstance(value, str | int | float) or value == "":
@@ -100,19 +102,20 @@ def scores_of(
 
 
 def unknown(row: Mapping[str, Any], expected: str, field: str) -> BadInput:
-    """Return the error for a record that is none of the format's records."""
+    """Return the error for a record that is not of any kind that the format has."""
     return BadInput(f"the record is not {expected}; its keys are: {', '.join(list(row)[:12])}", field=field)
 
 
 def reader(
     name: str, parse: Callable[[Mapping[str, Any]], Iterable[TraceSpan | TraceScore]]
 ) -> Callable[[Sequence[Path], Options, Bad], Iterator[Row]]:
-    """Return the `read_rows` function of a format. `parse` turns a record, which is one line or element, into
-    spans and scores.
+    """Return the `read_rows` function for a format.
+
+    `parse` turns a record (one line or element) into spans and scores.
     """
 
     def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-        """Yield one row per retrieval. Raises BadInput if there is no retrieval in the files."""
+        """Yield one row per retrieval. Raises BadInput if the files contain no retrieval."""
         fields.refuse_maps(name, options)
         yield from items(paths, _parts_of(paths, parse, bad), options, bad)
 
@@ -139,11 +142,10 @@ def _parts_of(
 def items(
     paths: Sequence[Path], parts: Iterable[tuple[TraceSpan | TraceScore, Where]], options: Options, bad: Bad
 ) -> Iterator[Row]:
-    """Yield the items from all traces, in the order in which their retrievals occur. Raises BadInput if there
-    is no retrieval.
+    """Yield the items from all traces, in the order in which their retrievals occur.
 
-    Notes how many parts were not imported: documents without text, retrievals without any text, and scores
-    that belong to no item.
+    Notes report how many parts were not imported: documents without text, retrievals without any text, and
+    scores that belong to no item. Raises BadInput if there is no retrieval.
     """
     system = options.system or system_name(paths[0])
     dataset = options.dataset or dataset_name(paths[0])
@@ -271,9 +273,12 @@ class _Trace:
             parent = self.spans[parent].parent
 
     def _find_answering_call(self, retrieval: TraceSpan) -> tuple[TraceSpan | None, TraceSpan | None]:
-        """Return (the nearest ancestor under which a model was called after the retrieval, the last such call).
+        """Return the retrieval's ancestor from which the question is taken, and the model call that gives the
+        answer.
 
-        If the trace has no model calls, the ancestor is its topmost span, and the call is None.
+        The ancestor is the nearest one under which a model was called after the retrieval, and the call is
+        the last such call. If the trace has no model calls, the ancestor is the topmost one, and the call is
+        None.
         """
         # A model call before the retrieval, such as one that rewrites the question, cannot have used the
         # retrieved documents.
@@ -316,7 +321,7 @@ class _Trace:
         if words is None:
             raise BadInput(
                 f"retrieval '{retrieval.span}' of trace '{self.name}' has no question, because neither the "
-                "retrieval nor the span above it has a text as input"
+                "retrieval nor the span above it has text as its input"
             )
         meta = {"trace_id": self.name, "span_id": retrieval.span}
         query = text_of(retrieval.input, QUESTION_KEYS)

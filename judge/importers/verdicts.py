@@ -1,9 +1,8 @@
-"""Import outputs that are each about a single document (RAGuard's oracle) as a run of `verdict_document`. The
-run's model is the system.
+"""Import outputs about single documents (RAGuard's oracle) as a run of `verdict_document`.
 
-Such an output is not stored as an answer, because an answer belongs to an item and a condition, not to a
-passage. The outputs are checked while the answers in the same file are imported, and they are stored in the
-same transaction.
+The run's model is the system. Each output is about one document. Such an output is not stored as an answer,
+because an answer belongs to an item and a condition, not to a passage. The outputs are checked while the
+answers in the same file are imported, and are stored in the same transaction.
 """
 
 import sqlite3
@@ -25,10 +24,10 @@ TASK = "verdict_document"
 
 
 class Verdicts:
-    """Separates outputs about single documents from the answers in a file, and checks condition names.
+    """Separates the outputs about single documents from the answers in a file, and checks condition names.
 
-    `paper` is the paper that defines the condition names. If it is None, the paper of the data set's format
-    is used, if there is one.
+    `paper` is the paper that defines the condition names. If `paper` is None, the names are those of the
+    paper for the data set's format, if there is such a paper.
     """
 
     def __init__(self, store: Store, dataset: str | None, paper: str | None) -> None:
@@ -48,8 +47,9 @@ class Verdicts:
         self._formats: dict[str, set[str]] = {}
 
     def apart(self, rows: Iterable[AnswerRow], bad: Bad) -> Iterator[AnswerRow]:
-        """Yield the rows with answers, and collect the outputs about single documents for `keep`. Bad rows
-        are passed to `bad`.
+        """Yield the rows with answers, and set aside the outputs about single documents for `keep`.
+
+        Bad rows are passed to `bad`.
         """
         for row in rows:
             try:
@@ -118,8 +118,8 @@ class Verdicts:
             )
 
     def keep(self, conn: sqlite3.Connection, files: Mapping[str, str]) -> None:
-        """Store one run per system, inside the transaction of the answers. `counts` contains the number of
-        new outputs.
+        """Store one run per system, inside the transaction of the answers. Add the number of new outputs to
+        `counts`.
 
         `files` maps the imported files to their hashes. Raises BadInput if the study has a different output
         for one of the documents.

@@ -1,5 +1,7 @@
-"""The schema of a study. It is defined by two sets of sqlite-utils migrations: `judge` (in this folder) and
-`annotate` (in `annotate/migrations`).
+"""The schema of a study.
+
+Two sets of sqlite-utils migrations define the schema: `judge` (in this folder) and `annotate` (in
+`annotate/migrations`).
 
 Each migration is an SQL file. Migrations are applied in the order of their names. Never edit a migration that
 was in a released version; add a new file `mNNN_NAME.sql` instead. Every study has the tables of both sets,
@@ -9,8 +11,8 @@ unchanged, so that the older version can still open it, or completely migrated.
 `m001_baseline.sql` creates all tables of a new study. adjudge 0.2.0 had other migrations; `from_0_2_0.sql`
 converts its studies to the baseline. Studies from earlier versions are rejected.
 
-The tables and columns are documented on the page "The study's schema" (docs/reference.py). The order of a
-study's units is the order of rowids in `units`, which is the order of import.
+The tables and columns are documented on the page "The study's schema" (docs/reference.py). The units of a
+study are ordered by their rowid in `units`, which is the order of import.
 """
 
 import json
@@ -25,7 +27,10 @@ from judge.commands import command
 FOLDER = Path(__file__).parent
 STEP_FROM_0_2_0 = "from_0_2_0.sql"
 MIGRATIONS_OF_0_2_0 = {"judge": ("m001_study", "m011_outside"), "annotate": ("m001_batches", "m007_separate")}
-"""Maps each set to its first and last migration in adjudge 0.2.0. Every study that was opened by 0.2.0 has both."""
+"""Maps each set to its first and last migrations in adjudge 0.2.0.
+
+Every study that was opened by 0.2.0 has both migrations.
+"""
 
 
 def names(folder: Path) -> tuple[str, ...]:
@@ -37,11 +42,12 @@ SETS = {"judge": FOLDER, "annotate": FOLDER.parents[1] / "annotate" / "migration
 """Maps each set to its folder, in the order in which the sets are applied."""
 NAMES = {of: names(folder) for of, folder in SETS.items()}
 SOURCES = "m002_sources"
-"""The migration of `annotate` that records the sources of labels in studies from 0.2.0, which can change the
-labels' status.
+"""The migration in `annotate` that records where the labels in a study from 0.2.0 came from.
+
+This can change the labels' status.
 """
 MOST_LISTED = 20
-"""The number of changed labels that are listed. The table `label_changes` contains all of them."""
+"""The maximum number of changed labels that are listed. The table `label_changes` contains all of them."""
 
 
 def is_current(conn: sqlite3.Connection) -> bool:
@@ -51,8 +57,9 @@ def is_current(conn: sqlite3.Connection) -> bool:
 
 
 def unknown(conn: sqlite3.Connection) -> list[str]:
-    """Return the names of migrations in the file that this version does not have, because a newer version
-    created the file.
+    """Return the names of the migrations in the file that this version does not have.
+
+    There are such migrations only if a newer version created the file.
     """
     return [
         name
@@ -65,17 +72,19 @@ def unknown(conn: sqlite3.Connection) -> list[str]:
 
 
 def is_of_0_2_0(conn: sqlite3.Connection, of: str) -> bool:
-    """Return whether adjudge 0.2.0 created the tables of a set, and no later version has opened the study since."""
+    """Return whether adjudge 0.2.0 created the tables in a set, and no later version has opened the study
+    since.
+    """
     names = list_applied(conn, of)
     # A study from an earlier version has the same first migration, but a different last migration.
     return bool(names) and (names[0], names[-1]) == MIGRATIONS_OF_0_2_0[of]
 
 
 def is_too_old(conn: sqlite3.Connection) -> bool:
-    """Return whether a version before 0.2.0 created the tables of one of the sets.
+    """Return whether a version before 0.2.0 created the tables in one of the sets.
 
     All sets are checked before any set is migrated, because 0.2.0 can migrate such a study only if neither
-    set is newer.
+    set was migrated by a newer version.
     """
     for of, (first, _) in MIGRATIONS_OF_0_2_0.items():
         if list_applied(conn, of)[:1] == [first] and not is_of_0_2_0(conn, of):
@@ -84,7 +93,7 @@ def is_too_old(conn: sqlite3.Connection) -> bool:
 
 
 def list_applied(conn: sqlite3.Connection, of: str = "judge") -> list[str]:
-    """Return the names of the migrations of a set that were applied to the file, in order. A new file has none."""
+    """Return the names of a set's migrations that were applied to the file, in order. A new file has none."""
     exists = conn.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone()
     if not exists:
         return []
@@ -93,9 +102,9 @@ def list_applied(conn: sqlite3.Connection, of: str = "judge") -> list[str]:
 
 
 def migrate(conn: sqlite3.Connection) -> list[str]:
-    """Apply the missing migrations of both sets in one transaction, so that a study is never partially migrated.
+    """Apply the missing migrations in both sets. One transaction ensures that no study is migrated partially.
 
-    Returns messages for the user, one for each label in a study from 0.2.0 whose status changes.
+    Returns messages for the user: one for each label in a study from 0.2.0 whose status changes.
     """
     from sqlite_utils import Database, Migrations
 

@@ -12,12 +12,13 @@ from judge.prompts.task import UNIT_MARK, Task
 _CONSTANT_NAMES = {"title", "questions"}
 _CUE = "answer_cue"
 _BLOCKS = (nodes.FilterBlock, nodes.AssignBlock, nodes.Macro, nodes.CallBlock)
-"""Template blocks that can change the output of their body."""
+"""Template blocks that can change the output of the text inside them."""
 
 
 def check_template(task: Task, where: str) -> None:
-    """Compile both halves of a template, and render them with each combination of optional inputs. Raises
-    TaskError, which names the variable or the line, if a half is invalid.
+    """Compile both halves of a template, and render them with each combination of optional inputs.
+
+    Raises a TaskError that names the variable or the line if a half is invalid.
     """
     env = ImmutableSandboxedEnvironment()
     body = task.text.index("\n---\n", 3) + 5
@@ -59,10 +60,10 @@ def check_template(task: Task, where: str) -> None:
 
 
 def _refuse_endless(tree: nodes.Template, where: str) -> None:
-    """Raise TaskError for a template that could run for a long time.
+    """Raise TaskError if rendering the template could take a long time.
 
     Loops may only iterate over the questions, their labels or a literal list, and nothing may be multiplied.
-    Otherwise a few nested loops over a range could run for days before the first unit.
+    Otherwise a few nested loops over a range could run for days before the first unit is rendered.
     """
     for loop in tree.find_all(nodes.For):
         inner = list(loop.find_all(nodes.For))
@@ -82,7 +83,8 @@ def _refuse_endless(tree: nodes.Template, where: str) -> None:
 
 
 def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> None:
-    """Raise TaskError for a template that does anything with an input except show it unchanged or test it.
+    """Raise TaskError if the template does anything with an input other than show it unchanged or test it.
+
     Any other use could remove the input from its fence.
     """
     for block in tree.find_all(_BLOCKS):
@@ -118,8 +120,9 @@ def _find_tested(node: nodes.Node) -> list[nodes.Name]:
 
 
 def _try(task: Task, where: str) -> None:
-    """Render the template with each combination of optional inputs. Raises TaskError if a missing input is
-    shown.
+    """Render the template with each combination of optional inputs.
+
+    Raises TaskError if the template shows an input that is missing in one of the combinations.
     """
     # Imported here, because the renderer of raw tasks imports this module.
     from judge.prompts.raw import renderer_of

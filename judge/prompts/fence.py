@@ -1,5 +1,6 @@
-"""Fence untrusted text in a prompt with a code that the author of the text cannot know, and break up text
-that looks like a fence.
+"""Fence untrusted text in a prompt with a code that the author of the text cannot know.
+
+Parts of the text that look like a fence are broken up.
 """
 
 import re
@@ -22,7 +23,7 @@ DATA_NOTICE = (
 
 
 class Untrusted(str):
-    """Text from a data set or a model. A template can show it only inside a fence."""
+    """Text from a data set or a model. A template can show such text only inside a fence."""
 
     __slots__ = ("name",)
     name: str
@@ -59,8 +60,9 @@ def fence(name: str, text: str, code: str) -> str:
 
 
 def fence_code(digest: bytes) -> str:
-    """Return a code of six letters from a hash. Six letters take few tokens, and the probability of guessing
-    them is 1 in 300 million.
+    """Return a code of six letters from a hash.
+
+    Six letters take few tokens, and the probability of guessing the code is 1 in 300 million.
     """
     number = int.from_bytes(digest[:8], "big")
     letters = []

@@ -1,4 +1,4 @@
-"""The inputs that a task may use for each kind of unit."""
+"""The inputs that a task may use, for each kind of unit."""
 
 ITEM_INPUTS = ("question", "question_date", "claim", "reference_answers", "options")
 PASSAGE_INPUTS = ("passage", "passage_title", "passage_date", "passage_source")
@@ -22,7 +22,9 @@ LIST_INPUTS = ("passages", "context", "cited_passages", "other_cited_passages", 
 """Inputs that consist of several passages. Each passage has its own fence: `[[name:marker code]]`."""
 
 SOURCES = ("passage", *LIST_INPUTS)
-"""Inputs that may be quoted as evidence. A quote from the claim itself is not evidence."""
+"""Inputs that may be quoted as evidence. The claim is not one of them, because it cannot be evidence for
+itself.
+"""
 
 NEVER_INPUTS = ("correct", "gold", "meta", "votes", "polarity", "pair_id", "labels")
 

@@ -74,8 +74,9 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
 
 
 def with_constant(task: Task, constant: str, version: int) -> Task:
-    """Return the task with a different version number and different instructions. Raises TaskError if the
-    resulting file is not valid.
+    """Return the task with a different version number and different instructions.
+
+    Raises TaskError if the resulting task file is not valid.
     """
     head, body = _split_front_matter(task.text, task.name)
     _, _, unit = body.partition(UNIT_MARK)
@@ -101,11 +102,11 @@ def _complaint(error: Any) -> str:
 
 
 def find_tasks(folder: Path | None = None) -> dict[str, Path]:
-    """Return the paths of all task files by their names (`name.vN`): the shipped ones, then those in the
-    user's folder.
+    """Return the paths of all task files, keyed by name (`name.vN`). Shipped tasks come before the user's
+    own.
 
-    Raises UsageError if the folder does not exist, or if a file in it has the name of a shipped task but
-    different content.
+    Raises UsageError if the user's folder does not exist, or if a file in it has the name of a shipped task
+    but different content.
     """
     tasks = dict(_list_shipped(resource_dir("prompts")))
     if folder is None:

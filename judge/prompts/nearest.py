@@ -1,5 +1,6 @@
-"""Select the few-shot examples that are nearest to a unit according to BM25, with the same number for each
-label.
+"""Select the few-shot examples that are nearest to a unit according to BM25.
+
+The same number of examples is selected for each label.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ def is_installed() -> bool:
 
 
 class Nearest:
-    """Selects the stored texts that are most similar to a given text, at most `each` of them for each label.
+    """Selects the stored texts that are most similar to a given text, with at most `each` texts per label.
 
     Similarity is BM25 in Lucene's variant (Robertson and Zaragoza 2009), computed with bm25s (from the extra
     `adjudge[retrieve]`). Raises MissingExtra if bm25s is not installed.
@@ -34,8 +35,9 @@ class Nearest:
             self._index.index(words, show_progress=False)
 
     def __call__(self, text: str) -> list[int]:
-        """Return the positions of the selected texts, the nearest last. If two scores are equal, the earlier
-        text counts as nearer.
+        """Return the positions of the selected texts, with the nearest text last.
+
+        If two scores are equal, the earlier text counts as nearer.
         """
         [query] = self._tokenize([text], stopwords="en", show_progress=False, return_ids=False)
         scores = [0.0] * len(self._labels)

@@ -20,8 +20,8 @@ _EVIDENCE = ("passage", *LIST_INPUTS)
 class PairRenderer:
     """Renders a unit as two texts: a statement (a question, claim or sentence) and its evidence.
 
-    Raises UsageError unless the task has exactly one question with labels and shows exactly one statement and
-    one source of evidence.
+    Raises UsageError unless the task has exactly one question with labels, and shows exactly one statement
+    and one piece of evidence.
     """
 
     # The runner reads these attributes of every renderer. They are empty here.
@@ -51,7 +51,9 @@ class PairRenderer:
         self._statement = next(name for name in needed if name != self._evidence)
 
     def render(self, inputs: Mapping[str, Json]) -> Prompt:
-        """Return the two texts for one unit. A passage comes after its title, as in `judge retrieve`."""
+        """Return the two texts for one unit. If a passage has a title, the title comes first, as in `judge
+        retrieve`.
+        """
         statement = as_text(inputs.get(self._statement))
         value = inputs.get(self._evidence)
         evidence = _format_value(value) if self._evidence in LIST_INPUTS else as_text(value)

@@ -1,5 +1,6 @@
-"""Check quotes that a model gives as evidence for a label. A quote must occur word for word in the passages
-that the model was shown.
+"""Check the quotes that a model gives as evidence for a label.
+
+A quote must occur word for word in the passages that the model was shown.
 """
 
 import re
@@ -18,10 +19,10 @@ _AROUND = " \"'`"
 
 
 def find_shown_passages(messages: Sequence[Message]) -> list[str]:
-    """Return the passages in the last message that contains any. They belong to the unit, because the
-    passages of few-shot examples come earlier.
+    """Return the passages in the last message that contains any passages.
 
-    The model's own turns are ignored, because they might imitate passages.
+    The passages of the unit come last. The passages of few-shot examples are in earlier messages. The model's
+    own turns are ignored, because they might imitate passages.
     """
     for message in reversed([message for message in messages if message.role == "user"]):
         if passages := [match[2] for match in _BLOCK.finditer(message.content)]:
@@ -30,11 +31,10 @@ def find_shown_passages(messages: Sequence[Message]) -> list[str]:
 
 
 def is_quoted(quote: str, passages: Sequence[str]) -> bool:
-    """Return whether one of the passages contains the words of the quote, in the same order. An ellipsis may
-    stand for omitted words.
+    """Return whether one of the passages contains the words of the quote, in the same order.
 
-    Case, white space, and the kinds of quotation marks and dashes are ignored. An empty quote and `none`
-    count as correct.
+    An ellipsis in the quote may stand for omitted words. Case, white space, and the kinds of quotation marks
+    and dashes are ignored. An empty quote and `none` count as correct.
     """
     # Models put quotes in quotation marks and omit words in the middle.
     parts = [part for text in _ELLIPSIS.split(_normalise(quote)) if (part := text.strip(_AROUND))]

@@ -24,8 +24,8 @@ from judge.types import Json, Message
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A passage. By default its text is shown below its title and date. A template can also use each part
-    separately.
+    """A passage. By default its text is shown below its title and date. A template can also show each part on
+    its own.
     """
 
     marker: str
@@ -50,11 +50,11 @@ _CHANGES = {
     "instructions": "rewritten instructions",
     "nearest_examples": "examples chosen for each unit",
 }
-"""Maps the settings of a run that would change the prompt to their names in messages."""
+"""Maps each run setting that would change the prompt to the setting's name in messages."""
 
 
 class RawRenderer:
-    """Renders one raw task. In the mode `codes`, the answer is the letter of an option, with its probability."""
+    """Renders one raw task. In the mode `codes`, the answer is an option's letter, with its probability."""
 
     schema: Mapping[str, Json] | None = None
     words: tuple[str, ...] | None = None
@@ -91,8 +91,9 @@ class RawRenderer:
         return Prompt(messages, len(self.prefix), None, codes, labels=labels)
 
     def _available(self, inputs: Mapping[str, Json]) -> tuple[str, ...]:
-        """Return the labels that are possible for this unit. If the labels are letters of answer options,
-        only the letters of the unit's own options are possible.
+        """Return the labels that are possible for this unit.
+
+        If the labels are letters of answer options, only the letters of the unit's own options are possible.
         """
         options = inputs.get("options")
         if self.task.spec.letters and isinstance(options, Mapping):
@@ -114,8 +115,9 @@ class RawRenderer:
 def renderer_of(
     task: Task, mode: Mode, orders: Mapping[str, Sequence[str]] | None = None
 ) -> Renderer | RawRenderer:
-    """Return the renderer for a task. A raw task is rendered exactly as written, and any other task with
-    fences and an answer format.
+    """Return the renderer for a task.
+
+    A raw task is rendered exactly as written. Any other task is rendered with fences and an answer format.
     """
     return RawRenderer(task, mode) if task.spec.raw else Renderer(task, mode, orders)
 

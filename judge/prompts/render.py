@@ -1,9 +1,9 @@
-"""Render a task and a unit as chat messages: the constant part first, the unit's own text last.
+"""Render a task and a unit as chat messages. The constant part comes first, and the unit's own text last.
 
 Input values are marked as untrusted, and reach the prompt only through `finalize`, which fences them. A
 template cannot show a value without its fence, because `judge.prompts.check` rejects every filter that would
-remove the mark. The code of a fence is derived from the fenced text. A repeated request therefore has the
-same code, and the author of the text cannot write the code into it.
+remove the mark. A fence's code is derived from the fenced text. A repeated request therefore has the same
+code, and the author of the text cannot write the code into the text.
 """
 
 import hashlib
@@ -34,10 +34,11 @@ _FIRST = {
     "before": "one or two sentences",
     "quote": "the words of the passages that decide, copied exactly, or none",
 }
-"""The text that a model is asked to write before its labels, for each kind of rationale that comes first."""
+"""What a model is asked to write before its labels, for each kind of rationale that comes before the labels.
+"""
 _CUES = {"before": "Reasoning:", "quote": "Quote:"}
 THEN_ANSWER = "Now the answer: exactly one of the letters and nothing else.\nAnswer:"
-"""The turn after the reasoning, if the reasoning and the letter are requested in two separate calls."""
+"""The turn after the reasoning, if the answer is a letter that is requested in a second call."""
 THEN_WORD = "Now the answer: exactly one of the labels and nothing else.\nAnswer:"
 """The turn after the reasoning, if the answer is the label itself."""
 
@@ -76,8 +77,9 @@ class Prompt:
 class _Fenced:
     """Fences every untrusted value that a template outputs.
 
-    The code depends only on the task and the fenced text. A question therefore has the same fence with each
-    of its passages. The prompts begin with the same text, so providers can reuse their cache.
+    The code depends only on the task and the fenced text. A question therefore has the same fence whichever
+    passage it is shown with, and prompts with the same question begin with the same text. Providers can then
+    reuse their cache.
     """
 
     def __init__(self, key: str) -> None:
@@ -110,8 +112,9 @@ def _environment(key: str) -> Environment:
 
 @lru_cache(maxsize=256)
 def _compile(source: str) -> CodeType:
-    """Compile a template. The code is shared by all label orders, runs and threads, because its fence is only
-    looked up during rendering.
+    """Compile a template. All label orders, runs and threads share the compiled code.
+
+    This is possible because the code looks up its fence only during rendering.
     """
     return _environment("").compile(source)
 
@@ -263,7 +266,7 @@ class Renderer:
 
 
 class Passages(tuple[Untrusted, ...]):
-    """Several passages. A template can show each of them only inside its own fence."""
+    """Several passages. A template can show each passage only inside that passage's own fence."""
 
     __slots__ = ()
 
@@ -278,7 +281,7 @@ def _prepare_input(name: str, value: Json) -> Untrusted | Passages | None:
 
 
 def _passage(name: str, entry: Json, number: int) -> Untrusted:
-    """Return one passage of a list as text, below its title and date if it has them."""
+    """Return a passage in a list as text. Its title and date, if it has them, come first."""
     if isinstance(entry, str):
         return mark_untrusted(f"{name}:{number}", entry)
     head = [f"{word}: {entry[key]}" for key, word in (("title", "Title"), ("date", "Date")) if entry.get(key)]
@@ -286,12 +289,12 @@ def _passage(name: str, entry: Json, number: int) -> Untrusted:
 
 
 def _words(inputs: Mapping[str, Json]) -> str:
-    """Return the inputs as one text, for comparing an example with a unit."""
+    """Return the inputs as one text, which is used to compare an example with a unit."""
     return "\n".join(as_text(value) or "" for _, value in sorted(inputs.items()))
 
 
 def as_text(value: Json) -> str | None:
-    """Return an input as text: a list has one entry per line, and answer options are lines such as `A. text`."""
+    """Return an input as text. A list has one entry per line, and answer options are lines such as `A. text`."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Mapping):

@@ -15,8 +15,9 @@ _WHAT = {
 def scaffold(
     name: str, unit: str, labels: Sequence[str], inputs: Sequence[str], ordinal: bool = False
 ) -> str:
-    """Return the text of a task file. Raises UsageError if an input is not available for the unit, or if the
-    labels are invalid.
+    """Return the text of a task file.
+
+    Raises UsageError if an input is not available for the unit, or if the labels are invalid.
     """
     if unknown := [i for i in inputs if i not in INPUTS[unit]]:
         raise UsageError(f"--inputs {unknown[0]}: the unit '{unit}' only has {', '.join(INPUTS[unit])}")
@@ -49,7 +50,9 @@ You label each {noun} with one of the labels below. Judge only by what is shown,
 
 
 def _keys(labels: Sequence[str]) -> list[str]:
-    """Return one character for each label: its first letter if no other label uses it, otherwise another one."""
+    """Return one character for each label: its first letter or, if another label uses that letter, another
+    character.
+    """
     taken: list[str] = []
     for label in labels:
         letters = [c for c in label.lower() if c.isascii() and c.isalnum()]
@@ -60,6 +63,6 @@ def _keys(labels: Sequence[str]) -> list[str]:
 
 
 def _quote(text: str) -> str:
-    """Quote a string so that YAML reads it as a string, whatever it contains."""
+    """Quote a string so that YAML reads it as a string, whatever the string contains."""
     # JSON strings are YAML strings, and unlike plain YAML they are never read as booleans or numbers.
     return json.dumps(text, ensure_ascii=False)

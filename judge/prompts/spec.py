@@ -1,5 +1,6 @@
-"""The front matter of a task file, as a pydantic model. The reference page is generated from the descriptions
-of its fields.
+"""The front matter of a task file, as a pydantic model.
+
+The reference page on task files is generated from the descriptions of the model's fields.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ RESERVED_FIELDS = (
     "repeat", "attempt", "status", "reason", "reply", "input_tokens", "output_tokens", "latency",
     "resolved_model", "request_sha", "judged_at", "cost_usd", "fitted_on",
 )  # fmt: skip
-"""Columns of an export that are not labels. A field of a task may not have any of these names."""
+"""Names of the export columns that do not contain labels. A field in a task may not have any of these names.
+"""
 
 
 def _text(value: Any) -> Any:
@@ -35,7 +37,9 @@ def _text(value: Any) -> Any:
 
 
 def _input_type(value: Any) -> Any:
-    """Check an example's input, which is a string, a list of strings, or answer options keyed by letter."""
+    """Check an example's input. It is a string, a list of strings, or an object of answer options keyed by
+    letter.
+    """
     if isinstance(value, list):
         return [_text(v) for v in value]
     if isinstance(value, dict):
@@ -51,7 +55,7 @@ Shown = Annotated[str | list[str] | dict[str, str], BeforeValidator(_input_type)
 
 WORDS = "words"
 LABEL, TEXT = "{label}", "{text}"
-"""Placeholders for a label and for free text in the pattern `answer`."""
+"""The placeholders in the pattern `answer`: one for a label, and one for free text."""
 
 
 class _Strict(BaseModel):
@@ -119,7 +123,10 @@ class Question(_Strict):
 
 
 class Derive(_Strict):
-    """A label looked up in a table by an answer and, optionally, a gold label that the judge never sees."""
+    """A label that is looked up in a table.
+
+    The key in the table is an answer, with or without a gold label that the judge never sees.
+    """
 
     # An alias, because `from` is a keyword of Python.
     source: Text = Field(alias="from", description="the field of this task whose answer is looked up")
@@ -140,7 +147,7 @@ class Derive(_Strict):
 
 
 class Example(_Strict):
-    """A few-shot example. The item that it was taken from is excluded from scoring."""
+    """A few-shot example. The item that the example was taken from is excluded from scoring."""
 
     inputs: dict[str, Shown] = Field(description="a value for every input that is not optional")
     answers: dict[str, Text] = Field(description="an answer for every field")
@@ -286,7 +293,9 @@ class TaskSpec(_Strict):
 
     @property
     def letters(self) -> bool:
-        """Whether the task has one question whose labels are single letters, as with multiple-choice options."""
+        """Whether the task has one question whose labels are single letters, as in a multiple-choice
+        question.
+        """
         labels = [label.value for question in self.questions for label in question.labels]
         return len(self.questions) == 1 and bool(labels) and all(len(v) == 1 and v.isalpha() for v in labels)
 

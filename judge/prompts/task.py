@@ -1,4 +1,4 @@
-"""A task as loaded from its file, with the changes that a run makes to it."""
+"""A task as loaded from its file, together with the changes that a run makes to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.prompts.spec import Example, Question, TaskSpec
 from judge.types import Json
 
 UNIT_MARK = "<!-- unit -->"
-"""The line that separates the two halves of a template: the constant half, and the unit's half."""
+"""The line that separates the two halves of a template: the constant half, and the half for each unit."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,15 @@ class Task:
     text: str
     path: str
     declared: TaskSpec | None = None
-    """The file's own front matter, if a run changes the rationale or the examples."""
+    """The front matter in the file, if a run changes the rationale or the examples."""
     tells_guidelines: bool = False
     """Whether the prompt contains the guidelines for people."""
     instructions: str | None = None
     """Plain text that replaces the constant half, if a run changes the instructions."""
     nearest: int | None = None
-    """The number of examples to show for each label. They are the examples nearest to the unit according to
-    BM25. None means that all examples are shown.
+    """The number of examples to show for each label. None means that all examples are shown.
+
+    The examples shown are those nearest to the unit according to BM25.
     """
 
     @property
@@ -56,9 +57,9 @@ class Task:
         return changes
 
     def thinking(self, rationale: str | None) -> Task:
-        """Return the task with a different rationale: free text `before` or `after` the labels, a `quote`
-        before them, or `none`. If `rationale` is None, return the task unchanged.
+        """Return the task with a different rationale, or unchanged if `rationale` is None.
 
+        The rationale is free text `before` or `after` the labels, a `quote` before the labels, or `none`.
         Raises UsageError if an example has no rationale to show, or if there are no passages to quote.
         """
         if rationale is None or rationale == self.spec.rationale:
@@ -76,10 +77,10 @@ class Task:
         return self._change(rationale=rationale)
 
     def showing(self, examples: Sequence[Example], nearest: int | None = None) -> Task:
-        """Return the task with these few-shot examples instead of its own. `nearest` is the maximum number of
-        examples of each label that are shown for a unit.
+        """Return the task with these few-shot examples instead of its own.
 
-        Raises UsageError if `nearest` is set and the task does not have exactly one question with labels.
+        `nearest` is the maximum number of examples with each label that are shown for a unit. Raises
+        UsageError if `nearest` is set and the task does not have exactly one question with labels.
         """
         # "Nearest of each label" is only well defined if the task has exactly one field with labels.
         if nearest is not None and not self._one_label:
@@ -95,8 +96,9 @@ class Task:
         return replace(self, tells_guidelines=True)
 
     def with_instructions(self, text: str) -> Task:
-        """Return the task with different instructions. They are plain text, and are never rendered as a
-        template.
+        """Return the task with different instructions.
+
+        The instructions are plain text, and are never rendered as a template.
         """
         return replace(self, instructions=text)
 
@@ -110,7 +112,9 @@ class Task:
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of the file's text. A study rejects different text for a version that it already contains."""
+        """The hash of the file's text. If a study already contains this version of the task, its text must be
+        the same.
+        """
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property
@@ -146,7 +150,7 @@ class Task:
 
     @property
     def gold_inputs(self) -> dict[str, str]:
-        """Maps inputs that are gold labels to their gold fields. Only tasks for people have such inputs."""
+        """Maps each input that is a gold label to its gold field. Only tasks for people have such inputs."""
         return {gold_input(field): field for field in self.spec.shows_gold}
 
     @property
@@ -156,15 +160,18 @@ class Task:
 
     @property
     def one_choice(self) -> bool:
-        """Whether a single character can answer the task, which requires one question with labels and no
-        rationale.
+        """Whether the task can be answered with a single character.
+
+        This requires one question with labels and no rationale.
         """
         return self._one_label and self.spec.rationale == "none"
 
     @property
     def reasons_first(self) -> bool:
-        """Whether two calls can answer the task: the first returns a rationale or quote, and the second one
-        character. This requires one question with labels.
+        """Whether the task can be answered in two calls.
+
+        The first call returns a rationale or quote, and the second call returns a single character. This
+        requires one question with labels.
         """
         return self._one_label and self.spec.rationale in ("before", "quote")
 

@@ -1,3 +1,4 @@
-"""Model providers behind one interface. To add a vendor, add a module with a class `Provider` to this
-package.
+"""Model providers behind one interface.
+
+To add a vendor, add a module with a class `Provider` to this package.
 """

@@ -1,8 +1,7 @@
 """`anthropic/MODEL`: Anthropic's Messages API, or a compatible server (`--base-url`).
 
-Wire format: https://docs.anthropic.com/en/api/messages. The API has no sampling parameters and does not
-return log-probabilities. A request's `temperature` and `seed` are therefore not sent, and label codes are not
-used.
+Wire format: https://docs.anthropic.com/en/api/messages. The API has no sampling parameters, so a request's
+`temperature` and `seed` are not sent. It does not return log-probabilities, so label codes are not used.
 """
 
 import json
@@ -35,7 +34,7 @@ class Provider(Vendor):
 
     Settings:
 
-    - `base_url`, without `/v1`: by default ANTHROPIC_BASE_URL, or Anthropic's own address if that is not set
+    - `base_url`, without `/v1`: by default ANTHROPIC_BASE_URL or, if that is not set, Anthropic's own address
     - `timeout`, in seconds per call
     - `options`: `thinking` (`adaptive`, `off` or a number of tokens), `effort`, and the options of
       `judge.providers.options`
@@ -63,10 +62,10 @@ class Provider(Vendor):
         return base_url.strip().rstrip("/").removesuffix("/v1")
 
     async def open(self) -> None:
-        """Connect and look up the model by its name. The look-up does not use any tokens.
+        """Connect, and look up the model by its name. The look-up uses no tokens.
 
-        Raises KeyProblem if the key is missing or refused, Rejected if the model does not exist, and the
-        errors of `complete`.
+        Raises KeyProblem if the key is missing or refused, Rejected if the model does not exist, and the same
+        errors as `complete`.
         """
         wire = self._connect()
         answer = await wire.get(f"/v1/models/{quote(self._name, safe='')}")
@@ -77,10 +76,11 @@ class Provider(Vendor):
         self._reports = http.text_of(body.get("id")) or None if isinstance(body, dict) else None
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. If the server rejects the output format, send this request and all later ones
-        without it.
+        """Send one request.
 
-        Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
+        If the server rejects the output format, this request is sent again without the format, and all later
+        requests are also sent without it. Raises KeyProblem, RateLimited, ServerFault, Unreachable or
+        Rejected.
         """
         wire = self._connect()
         while True:
@@ -95,7 +95,7 @@ class Provider(Vendor):
             self._output = "plain"
 
     def body(self, request: Request) -> bytes:
-        """Return the request as JSON bytes, in the output format that the server is known to accept.
+        """Return the request as JSON bytes, in an output format that the server accepts as far as is known.
 
         The model, the system text and the messages come first, so that requests start with the same prefix.
         """
@@ -111,8 +111,9 @@ class Provider(Vendor):
         )
 
     def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """Parse the JSON of a successful response that was not received over this connection, such as one in
-        a batch file. Raises ValueError if the response is incomplete.
+        """Parse the JSON of a successful response that was not received over this connection.
+
+        An example is a response in a batch file. Raises ValueError if the response is incomplete.
         """
         return reply(body, headers or {})
 
@@ -165,7 +166,8 @@ _RATE += [f"anthropic-ratelimit-{of}-limit" for of in _LIMITED]
 
 def thinking_tokens(options: Mapping[str, str]) -> int:
     """Return the number of reasoning tokens that `thinking=N` allows, or 0 for `off` and `adaptive`.
-    Reasoning tokens count towards the token limit of a reply. Raises UsageError if the value is invalid.
+
+    Reasoning tokens count towards a reply's token limit. Raises UsageError if the value is invalid.
     """
     text = options.get("thinking", "off")
     if text in ("off", "adaptive"):
@@ -195,7 +197,7 @@ def _thinking(options: Mapping[str, str]) -> dict[str, Any]:
 def reply(body: Json, headers: Mapping[str, str]) -> Reply:
     """Parse a successful response from its JSON body (None if the body is not JSON) and its HTTP headers.
 
-    Raises ValueError, which says what is missing, if the response is incomplete.
+    Raises a ValueError that says what is missing if the response is incomplete.
     """
     if body is None:
         raise ValueError("is not JSON")
@@ -222,7 +224,7 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
 
 @lru_cache(maxsize=8)
 def _constant(messages: tuple[Message, ...]) -> str:
-    """Return the constant messages as the beginning of a request body, with the last block marked for caching."""
+    """Return the constant messages as the beginning of a request body. The last block is marked for caching."""
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for i, message in enumerate(messages, 1):
@@ -238,16 +240,18 @@ def _constant(messages: tuple[Message, ...]) -> str:
 
 
 def _turn(message: Message) -> dict[str, str]:
-    """Return a message as a turn. The API has only user and assistant turns, so any other role becomes
-    `user`.
+    """Return a message as a turn.
+
+    The API has only user and assistant turns, so a message with any other role becomes a `user` turn.
     """
     role = "assistant" if message.role == "assistant" else "user"
     return {"role": role, "content": message.content}
 
 
 def _until(text: str | None) -> float | None:
-    """Return the seconds until an RFC 3339 time: 0 if the time has passed, None if the text is not a valid
-    time.
+    """Return the number of seconds until an RFC 3339 time.
+
+    The result is 0 if the time has passed, and None if the text is not a valid time.
     """
     try:
         at = datetime.fromisoformat(text or "").timestamp()

@@ -1,4 +1,4 @@
-"""The provider interface, and the function `get`, which finds the provider for `vendor/model`.
+"""The provider interface, and the function `get`, which returns the provider for `vendor/model`.
 
 A provider sends one request and returns one reply, or raises a ProviderError. It never retries, waits or
 counts calls: the runner is responsible for retries, rate limits and budgets. API keys come from the
@@ -32,14 +32,14 @@ class Settings:
     """Base URLs of additional servers that serve the same model."""
 
     def vendor_options(self, vendor: str, *known: str) -> dict[str, str]:
-        """Return the options. Raises UsageError if one of them is not in `known`."""
+        """Return the options. Raises UsageError if an option is not in `known`."""
         options = dict(self.options or {})
         if unknown := sorted(set(options) - set(known)):
             raise UsageError(f"{vendor} has no option '{unknown[0]}' (known: {', '.join(known) or 'none'})")
         return options
 
     def get_whole(self, name: str, default: int) -> int:
-        """Return the value of an option that must be a positive integer. Raises UsageError if it is not."""
+        """Return the value of an option. Raises UsageError if the value is not a positive integer."""
         text = (self.options or {}).get(name, str(default))
         if not (text.isdecimal() and int(text)):
             raise UsageError(f"--option {name}={text}: must be a positive integer")
@@ -48,8 +48,9 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The requirements of a provider, as listed by `judge models show`. Each provider module defines them as
-    `NEEDS`.
+    """The requirements of a provider, which `judge models show` lists.
+
+    Each provider module defines its requirements as `NEEDS`.
 
     `examples` are example models. `key` is the environment variable for the API key. `packages` are the
     modules that must be importable, and `install` says how to install them. `there` checks any other
@@ -86,8 +87,9 @@ def _is_there(package: str) -> bool:
 
 
 def find_in_package(package: str, pattern: str) -> Path | None:
-    """Return the path of the first file in an installed package that matches the pattern, or None if no file
-    matches. The package is not imported.
+    """Return the path of the first file in an installed package that matches the pattern.
+
+    Return None if no file matches. The package is not imported.
     """
     spec = find_spec(package)
     folders = (spec.submodule_search_locations or []) if spec else []
@@ -96,18 +98,19 @@ def find_in_package(package: str, pattern: str) -> Path | None:
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use. macOS does not report this number, so all cores
-    are counted there.
+    """Return the number of cores that this process may use.
+
+    macOS does not report this number, so all cores are counted on macOS.
     """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Provider(Protocol):
-    """The interface to one model, which is opened once per run. `BaseProvider` has defaults for all methods
-    except `complete`.
+    """The interface to one model, which is opened once per run.
 
-    The constructor is called as `Provider(name, settings)`, where `name` is the part of `-m vendor/name`
-    after the slash. It raises UsageError for an unknown name or option. Only `open` may connect to a server.
+    `BaseProvider` has defaults for all methods except `complete`. The constructor is called as
+    `Provider(name, settings)`, where `name` is the part of `-m vendor/name` after the slash. It raises
+    UsageError if the name or an option is unknown. Only `open` may connect to a server.
     """
 
     label_codes: bool
@@ -117,30 +120,35 @@ class Provider(Protocol):
     """The maximum useful number of concurrent calls, or None if there is no limit."""
 
     async def open(self) -> None:
-        """Connect to the server or load the model, and find out which features it supports. Raises
-        ProviderError.
+        """Connect to the server or load the model, and find out which features the server or model supports.
+
+        Raises ProviderError.
         """
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request and return the reply. If there is no reply, raise ProviderError and no other
-        exception.
+        """Send one request and return the reply.
+
+        Raises ProviderError, and no other exception, if there is no reply.
         """
 
     async def close(self) -> None:
-        """Release the resources that `open` acquired. Safe to call twice."""
+        """Release the resources that `open` acquired. This method may be called twice."""
 
     def describe(self) -> Mapping[str, Json]:
         """Return the facts to store with a run, such as the base URL without credentials and the output
-        format. The facts must not contain secrets.
+        format.
+
+        The facts must not contain secrets.
         """
 
 
 class BaseProvider:
-    """Base class for providers that do not use a vendor's client, both built-in ones and plugins. All methods
-    except `complete` have defaults.
+    """Base class for providers that do not use a vendor's client, whether built in or from plugins.
 
-    `name` is the part of `-m vendor/name` after the slash. `settings` contains the server addresses and options
-    from the command line.
+    All methods except `complete` have defaults.
+
+    `name` is the part of `-m vendor/name` after the slash. `settings` contains the server addresses and
+    options from the command line.
     """
 
     label_codes: bool = False
@@ -165,18 +173,18 @@ Send = Callable[[], Awaitable[Reply | None]]
 
 
 class Purse(Protocol):
-    """Counts a provider's start-up probes against the limits of the run. The probes find out which features a
-    server supports.
+    """Counts a provider's start-up probes against the run's limits.
+
+    The probes find out which features a server supports.
     """
 
     async def pay(
         self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
-        """Count one call with this request and return the result of `send`. Raises LimitReached if the call
-        could exceed a limit.
+        """Count one call with this request, and return the result of `send`.
 
-        If `is_needed` returns False when it is the turn of this call, the call is not sent and the result is
-        None.
+        If `is_needed` returns False when it is this call's turn, the call is not sent and the result is None.
+        Raises LimitReached if the call could exceed a limit.
         """
 
 
@@ -215,31 +223,35 @@ class Learning(Protocol):
 
 @runtime_checkable
 class PairReader(Protocol):
-    """A provider for a classifier, which compares a statement with its evidence and reads no prompt."""
+    """A provider for a classifier. The classifier compares a statement with its evidence and reads no prompt."""
 
     reads_pairs: bool
 
     def prepare_labels(self, task: str, labels: Sequence[str]) -> None:
-        """Prepare to answer with these labels. Raises UsageError if the model cannot do so."""
+        """Prepare to answer with these labels. Raises UsageError if the model cannot answer with them."""
 
 
 @runtime_checkable
 class Masks(Protocol):
-    """A provider whose server may be able to restrict an answer to the choices. This is known after `open`."""
+    """A provider whose server may be able to restrict an answer to the choices.
+
+    Whether the server can do so is known after `open`.
+    """
 
     mask: str | None
     """The mask in use, or None if no mask is used."""
     chosen_mask: str
-    """The user's choice: `auto`, `none`, or the name of a mask."""
+    """The user's choice of mask: `auto`, `none`, or the name of a mask."""
 
     def set_mask(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Use this mask for all later requests, or no mask if `mask` is None. With a mask, request
-        `alternatives` alternative tokens at each position.
+        """Use this mask for all later requests, or no mask if `mask` is None.
+
+        With a mask, `alternatives` alternative tokens are requested at each position.
         """
 
 
 def vendors() -> list[str]:
-    """Return the names of the built-in vendors. Each vendor is a module of this package."""
+    """Return the names of the built-in vendors. Each vendor is a module in this package."""
     package = importlib.import_module("judge.providers")
     # All other modules are vendors. A new vendor must also be added to `BUILT_IN` in judge/permissions.py.
     shared = {
@@ -256,7 +268,8 @@ def is_model(name: str) -> bool:
 
 
 def get_needs(vendor: str) -> Needs:
-    """Return the requirements that a vendor's module defines. They are empty if a plugin does not define any.
+    """Return the requirements that a vendor's module defines. They are empty if a plugin defines none.
+
     Raises PluginFailed or UsageError.
     """
     requirements = getattr(_module(vendor), "NEEDS", Needs())
@@ -265,8 +278,9 @@ def get_needs(vendor: str) -> Needs:
 
 
 def _module(vendor: str) -> Any:
-    """Return the module of a vendor. Raises UsageError if the vendor is unknown, PluginFailed if a plugin is
-    broken.
+    """Return a vendor's module.
+
+    Raises UsageError if the vendor is unknown, and PluginFailed if a plugin is broken.
     """
     if vendor in vendors():
         return importlib.import_module(f"judge.providers.{vendor.replace('-', '_')}")
@@ -310,8 +324,9 @@ def get(model: str, settings: Settings | None = None) -> Provider:
 
 
 def problem_of(vendor: str) -> str | None:
-    """Return what is wrong with a plugin's provider, or None if no fault was found. A provider that needs the
-    name of a real model cannot be checked, so the result is then None.
+    """Return what is wrong with a plugin's provider, or None if no fault was found.
+
+    The result is also None for a provider that needs the name of a real model, because it cannot be checked.
     """
     try:
         get(f"{vendor}/check")

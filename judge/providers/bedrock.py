@@ -1,5 +1,6 @@
-"""`bedrock/MODEL`: models on Amazon Bedrock, called with the vendors' own clients, which sign each request
-(SigV4).
+"""`bedrock/MODEL`: models on Amazon Bedrock, called with the vendors' own clients.
+
+The clients sign each request (SigV4).
 
 Anthropic's models (`bedrock/anthropic.claude-...`, `bedrock/us.anthropic...`) are called through the Messages
 API, and all other models through chat completions. If the name does not show which API to use, as with an
@@ -32,8 +33,9 @@ _ANTHROPIC = re.compile(r"(?:^|[./])anthropic\.")
 
 
 def Provider(name: str, settings: Settings) -> OfOpenAI | OfAnthropic:
-    """Return the provider for the API that the model is called through. Raises UsageError if `speaks` is
-    invalid.
+    """Return the provider for the API through which the model is called.
+
+    Raises UsageError if `speaks` is invalid.
     """
     # This function has the name of a class, because `base.get` calls `module.Provider` for every vendor.
     speaks = (settings.options or {}).get("speaks") or ("anthropic" if _ANTHROPIC.search(name) else "openai")
@@ -89,8 +91,9 @@ class OfOpenAI(openai.Provider):
 
 
 class OfAnthropic(anthropic.Provider):
-    """A Bedrock model that is called through the Messages API. On Bedrock, this API cannot list models or
-    count tokens.
+    """A Bedrock model that is called through the Messages API.
+
+    On Bedrock, this API cannot list models or count tokens.
     """
 
     vendor = "bedrock"

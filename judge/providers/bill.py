@@ -1,4 +1,4 @@
-"""The usage of a call: its token counts, and the cost that some servers report."""
+"""The usage of a call: its token counts and, if the server reports it, the cost."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from judge.types import Json, Usage
 
 MOST_NUMBER = 2**53
-"""Larger counts are treated as invalid, because SQLite cannot store integers of 2**63 or more."""
+"""The largest valid count. SQLite cannot store integers of 2**63 or more."""
 TICKS_PER_DOLLAR = 1e10
 MOST_DOLLARS = 1e6
 """The maximum plausible cost of one call, in US dollars. A higher amount is treated as a server error."""
 
 
 def usage(*counts: Json) -> Usage:
-    """Return the usage with these counts: input, output, cached and written tokens. Invalid counts become
-    None.
+    """Return the usage with these counts: input, output, cached and written tokens.
+
+    Invalid counts become None.
     """
     return Usage(*(read_count(n) for n in counts))
 
@@ -23,10 +24,10 @@ def usage(*counts: Json) -> Usage:
 def read_usage(used: Json, cached: Json) -> Usage:
     """Return the tokens that an OpenAI-compatible server bills, from the `usage` field of its response.
 
-    Several vendors include reasoning only in `total_tokens`, so the output count is the larger of
+    Several vendors count reasoning tokens only in `total_tokens`, so the output count is the larger of
     `completion_tokens` and `total_tokens - prompt_tokens`. If the input count is unknown, all of
     `total_tokens` is counted as output. If `completion_tokens` or `total_tokens` is present but invalid, the
-    output count is unknown, because the other number may be just as wrong.
+    output count is unknown, because the other number may also be wrong.
     """
     used = used if isinstance(used, dict) else {}
     into, out, total = (read_count(used.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))

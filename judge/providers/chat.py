@@ -38,12 +38,12 @@ _FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json schema
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The features that a server supports for one model. They are only ever reduced. `limit` is the server's
-    name for the token limit.
+    """The features that a server supports for one model. Features are only ever removed.
 
-    `masks` contains at most one mask, which restricts the answer to the choices (`judge.providers.masks`).
-    With a mask, `masked_logprobs` alternatives are requested instead of `top_logprobs`, because the server
-    may return the log-probabilities from before the mask was applied.
+    `limit` is the server's name for the token limit. `masks` contains at most one mask, which restricts the
+    answer to the choices (`judge.providers.masks`). With a mask, `masked_logprobs` alternatives are requested
+    instead of `top_logprobs`, because the server may return log-probabilities computed before the mask was
+    applied.
     """
 
     limit: str = "max_completion_tokens"
@@ -56,7 +56,8 @@ class Dialect:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Json]) -> "Dialect":
-        """Return a dialect from its stored form. Raises ValueError, TypeError or KeyError if it is invalid.
+        """Return a dialect from its stored form. Raises ValueError, TypeError or KeyError if the form is
+        invalid.
 
         A study may come from an untrusted source, so the stored values can only select known fields of a
         request.
@@ -85,8 +86,8 @@ class Dialect:
 class ChatWriter:
     """Writes request bodies for one model.
 
-    `options` are fields that are omitted once the server has rejected them. `fields` are added to every body
-    unchanged.
+    `options` contains fields that are omitted once the server has rejected them. `fields` are added to every
+    body unchanged.
     """
 
     def __init__(
@@ -94,13 +95,14 @@ class ChatWriter:
     ) -> None:
         self._options, self._fields = dict(options or {}), dict(fields or {})
         self.ids: dict[str, int] = {}
-        """Maps each choice to its token id, which the mask `logit_bias` needs."""
+        """Maps each choice to its token id. The mask `logit_bias` needs these ids."""
         self._head = f'{{"model": {json.dumps(name)}, "messages": ['
         self._rest: tuple[Any, str] = (None, "")
 
     def body(self, request: Request, dialect: Dialect) -> bytes:
-        """Return the request as JSON bytes. The model and the messages come first, so that requests start
-        with the same prefix.
+        """Return the request as JSON bytes.
+
+        The model and the messages come first, so that requests start with the same prefix.
         """
         constant = _constant(request.messages[: request.prefix])
         unit_turns = _turns(request.messages[request.prefix :])
@@ -139,8 +141,9 @@ class ChatWriter:
         return out
 
     def step_down(self, dialect: Dialect, request: Request, complaint: http.Complaint) -> Dialect | None:
-        """Return the dialect without the rejected parameter, or None if the error does not name an optional
-        parameter.
+        """Return the dialect without the rejected parameter.
+
+        Return None if the error does not name an optional parameter.
         """
         text = f"{complaint.param} {complaint.message}".lower()
         if complaint.status not in (400, 403, 422):
@@ -178,7 +181,7 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
     """Parse a successful response from its JSON body (None if the body is not JSON) and its HTTP headers.
 
     `mask` is the requested mask. The reply's `masked` is true if the response shows that the mask was
-    applied. Raises ValueError, which says what is missing, if the response is incomplete.
+    applied. Raises a ValueError that says what is missing if the response is incomplete.
     """
     if body is None:
         raise ValueError("is not JSON")
@@ -216,8 +219,9 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
 
 
 def from_events(body: bytes) -> Json:
-    """Convert a streamed response to the form of a response without streaming. Return None if the body is not
-    a stream.
+    """Convert a streamed response to the form of a response that was not streamed.
+
+    Return None if the body is not a stream.
 
     Some gateways stream even if streaming was not requested. In a stream, the usage is in the last event,
     which has no choices.
@@ -248,8 +252,9 @@ def from_events(body: bytes) -> Json:
 
 
 def reply_from_error(complaint: http.Complaint, headers: Mapping[str, str]) -> Reply | None:
-    """Return a reply if the server reports a refusal or a truncated answer as an error. Return None for all
-    other errors.
+    """Return a reply if the server reports a refusal or a truncated answer as an error.
+
+    Return None for all other errors.
     """
     if complaint.status == 400 and complaint.code in _FILTERED:
         return Reply(complaint.message, "refusal", rate=rate(headers))
@@ -271,8 +276,9 @@ _constant = lru_cache(maxsize=8)(_turns)
 
 
 def _tokens(logprobs: Json) -> list[TokenChoice] | None:
-    """Return the token positions, or None if they are malformed. Malformed positions raise no error, because
-    the text of the reply has been paid for and can still be used.
+    """Return the token positions, or None if they are malformed.
+
+    Malformed positions raise no error, because the reply has been paid for and its text can still be used.
     """
     try:
         return token_choices(logprobs)

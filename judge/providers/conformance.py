@@ -1,4 +1,4 @@
-"""Check before a run begins that a plugin's provider has everything that the runner uses."""
+"""Before a run begins, check that a plugin's provider has everything that the runner uses."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 
 def find_class_lack(provider: Any) -> str | None:
-    """Return a message if a provider's class has no `complete`, otherwise None. A factory function is not
-    checked, because it is not a class.
+    """Return an error message if a provider's class has no `complete`, otherwise None.
+
+    A factory function is not checked, because it is not a class.
     """
     if isinstance(provider, type) and not hasattr(provider, "complete"):
         return "the method 'complete' is missing"
@@ -24,10 +25,10 @@ def find_class_lack(provider: Any) -> str | None:
 
 
 def find_lack(provider: Any) -> str | None:
-    """Return the reason why an object cannot be used as a provider, or None if it can.
+    """Return the reason why an object cannot be used as a provider, or None if it can be used.
 
     `describe` is called, because it does not need a model. The result of `complete` is checked when a run
-    gets its first reply.
+    receives its first reply.
     """
     # A plain function would fail only when it is awaited, after the run has begun.
     for name in ("open", "complete", "close"):
@@ -63,8 +64,9 @@ def find_lack(provider: Any) -> str | None:
 
 
 def check_reply(provider: Provider, reply: object) -> None:
-    """Raise PluginFailed if the object is not a valid Reply. The error names the provider's module and
-    package.
+    """Raise PluginFailed if the object is not a valid Reply.
+
+    The error names the provider's module and package.
     """
     if isinstance(reply, Reply) and isinstance(reply.text, str):
         return

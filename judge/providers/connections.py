@@ -13,19 +13,20 @@ from aiohttp.tracing import Trace
 CONNECTION_GAP_SECONDS = 0.002
 """The minimum number of seconds between two new connections to a server.
 
-Small servers (Python's `http.server`, programs built on cpp-httplib) allow only five connections to wait
-until they are accepted. The operating system drops any further connections, and retries each of them after 1,
+Small servers (Python's `http.server`, programs built on cpp-httplib) queue at most five connections that they
+have not accepted yet. The operating system drops any further connections, and retries each of them after 1,
 3, 7 and 15 s. When 100 connections to such a server were opened at once, the slowest connection took 1 to 14
-s. With this gap, it took 0.2 s.
+s. With this interval, the slowest connection took 0.2 s.
 """
 STOPPED_SECONDS, AWAKE_SECONDS = 1.0, 5.0
-"""If a timer fires more than STOPPED_SECONDS late, the process must have been stopped. The call then gets
-another AWAKE_SECONDS to finish.
+"""If a timer fires more than STOPPED_SECONDS late, the process must have been stopped.
+
+The call then gets another AWAKE_SECONDS to finish.
 """
 
 
 class SpacedConnector(aiohttp.TCPConnector):
-    """A connection pool that waits at least `CONNECTION_GAP_SECONDS` between opening two connections."""
+    """A connection pool that opens a new connection at most every `CONNECTION_GAP_SECONDS`."""
 
     def __init__(self) -> None:
         # No limit: the runner alone decides how many calls run at once.
@@ -44,8 +45,10 @@ class SpacedConnector(aiohttp.TCPConnector):
 
 
 class TimeLimit:
-    """A timeout for one call, like `asyncio.timeout`. If the process was stopped meanwhile (by SIGSTOP, or
-    because the machine was suspended), the call gets a few more seconds. Raises TimeoutError.
+    """A timeout for one call, like `asyncio.timeout`. Raises TimeoutError.
+
+    If the process was stopped meanwhile (by SIGSTOP, or because the machine was suspended), the call gets a
+    few more seconds.
     """
 
     def __init__(self, seconds: float) -> None:

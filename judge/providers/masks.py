@@ -1,15 +1,14 @@
-"""Masks make a server restrict an answer to the choices. This module writes the fields that request a mask, and
-parses the answer.
+"""Write the request fields for masks, which restrict an answer to the choices, and parse the answer.
 
-Each kind of server has its own request field: llama.cpp has `grammar`, vLLM has `structured_outputs` (before
-version 0.12 `guided_choice`), and many servers accept a JSON schema with an enum. Some servers only accept a
-bias on single tokens, whose ids their `/tokenize` returns. Servers ignore unknown fields and still return
-status 200. A mask is therefore only considered to work if the answer is one that the model would not have
-given without it.
+Each kind of server has its own request field. llama.cpp has `grammar`, vLLM has `structured_outputs`
+(`guided_choice` before version 0.12), and many servers accept a JSON schema with an enum. Some servers only
+accept a bias on single tokens, whose ids their `/tokenize` returns. Servers ignore unknown fields and still
+return status 200. A mask is therefore considered to work only if the answer is one that the model would not
+have given without the mask.
 
-Some servers return the log-probabilities from before the mask, and others those from after it. In both cases
-the ratios between the codes are those of the model, so the probabilities are normalised over the codes. The
-mass outside the codes is stored separately.
+Some servers return log-probabilities computed before the mask is applied, and others return those computed
+afterwards. In both cases, the ratios between the codes are those of the model, so the probabilities are
+normalised over the codes. The probability mass outside the codes is stored separately.
 """
 
 import json
@@ -21,16 +20,17 @@ from judge.types import Json, TokenChoice
 MASKS = ("grammar", "structured_outputs", "guided_choice", "json_schema", "logit_bias")
 QUESTION = "Say hello to me in one short sentence."
 CHOICES = ("Q", "Z")
-"""The choices in the probe: two letters with which no greeting begins."""
+"""The choices in the probe: two letters that no greeting begins with."""
 BIAS = 100
-"""The largest bias in OpenAI's API. It exceeds any difference between two logits of a model."""
+"""The largest bias that OpenAI's API accepts. It exceeds any difference between two logits of a model."""
 MOST_TOKENS = 32
 _ANSWER = re.compile(r'\{\s*"answer"\s*:\s*"')
 
 
 def fields(mask: str, choices: Sequence[str], ids: Mapping[str, int]) -> dict[str, Json]:
-    """Return the fields of the request body that request the mask. `ids` maps the choices to their token ids,
-    for a bias.
+    """Return the fields in the request body that request the mask.
+
+    `ids` maps the choices to their token ids, which a logit bias needs.
     """
     listed = list(choices)
     # Servers ignore the fields of other servers and still answer 200, so each one needs its own field.
@@ -57,8 +57,9 @@ def fields(mask: str, choices: Sequence[str], ids: Mapping[str, int]) -> dict[st
 
 
 def longest(mask: str) -> int:
-    """Return the maximum number of tokens in a masked answer. A bias needs this limit, because it does not
-    end the answer.
+    """Return the maximum number of tokens in a masked answer.
+
+    A bias needs this limit, because a bias does not end the answer.
     """
     return 1 if mask == "logit_bias" else MOST_TOKENS
 
@@ -66,11 +67,10 @@ def longest(mask: str) -> int:
 def find_choice(
     mask: str, text: str, tokens: Sequence[TokenChoice] | None, choices: Sequence[str]
 ) -> tuple[str, TokenChoice] | None:
-    """Return the choice that was answered and its token position, with the alternatives truncated to the
-    choice.
+    """Return the choice that the model gave, and its token position with the alternatives truncated to the
+    choices.
 
-    Return None if the answer is not a choice or has no token position, because the mask did not work in that
-    case.
+    Return None if the answer is not a choice or has no token position. The mask did not work then.
     """
     if not tokens:
         return None
@@ -99,8 +99,9 @@ def find_choice(
 
 
 def _truncate_token(token: TokenChoice, lead: str) -> TokenChoice:
-    """Return the token position with only the choice left in its token and alternatives. The probabilities do
-    not change.
+    """Return the token position with its token and alternatives reduced to the choices in them.
+
+    The probabilities do not change.
     """
 
     def inner(text: str) -> str:

@@ -1,8 +1,8 @@
 """`onnx/FOLDER`: a cross-encoder in ONNX format that compares a statement with its evidence.
 
 Such models judge entailment, relevance or hallucination. The folder contains an exported model: `model.onnx`
-(or `onnx/model.onnx`), `tokenizer.json` and `config.json`. A small file, either `classes.json` in the folder
-or `--option classes=FILE`, maps the model's classes to the task's labels:
+(or `onnx/model.onnx`), `tokenizer.json` and `config.json`. A small file maps the model's classes to the
+task's labels. It is `classes.json` in the folder, or the file given by `--option classes=FILE`:
 
     {"order": ["evidence", "statement"],
      "labels": {"entailment": "support", "contradiction": "refute", "neutral": "neutral"}}
@@ -156,8 +156,9 @@ class Provider:
         self._session = None
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the facts to store with a run. The folder is named without its path. `content` is a hash of
-        everything that the replies depend on.
+        """Return the facts to store with a run.
+
+        The folder is given without its path. `content` is a hash of everything that the replies depend on.
         """
         classes = {k: self._mapping[k] for k in ("order", "labels", "threshold")}
         if not self._content:
@@ -171,8 +172,9 @@ class Provider:
         return {**facts, "content": self._content}
 
     def _files(self) -> list[str]:
-        """Return the hashes of the model, of weights in separate files such as `model.onnx_data`, and of the
-        tokenizer.
+        """Return the hashes of the model file, the tokenizer, and any files that contain weights separately.
+
+        An example of such a file is `model.onnx_data`.
         """
         beside = sorted(self._file.parent.glob(f"{self._file.name}?*"))
         paths = [self._file, *beside, self._folder / "tokenizer.json"]

@@ -25,8 +25,10 @@ NEEDS = Needs(examples="openai/gpt-5-mini; with --base-url any compatible server
 
 OWN_URL = "https://api.openai.com/v1"
 STRAGGLER_SECONDS, STRAGGLER_TIMES = 20.0, 4.0
-"""A probe without a reply is cancelled and sent again after STRAGGLER_SECONDS, or after STRAGGLER_TIMES times
-the duration of the slowest other probe, whichever is longer.
+"""A probe without a reply is cancelled and sent again after a while.
+
+This happens after STRAGGLER_SECONDS, or after STRAGGLER_TIMES times the duration of the slowest other probe,
+whichever is longer.
 """
 KEY = "OPENAI_API_KEY"
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
@@ -37,7 +39,7 @@ class Provider(Vendor):
 
     Settings:
 
-    - `base_url`: by default OPENAI_BASE_URL, or OpenAI's own address if that is not set
+    - `base_url`: by default OPENAI_BASE_URL or, if that is not set, OpenAI's own address
     - `timeout`, in seconds per call
     - `options`: `mask`, `reasoning_effort`, and the options of `judge.providers.options`
 
@@ -78,8 +80,7 @@ class Provider(Vendor):
     def _make_connection(self) -> http.Connection:
         """Return a connection. The `openai` package is used only for OpenAI's own server.
 
-        Other servers need only the key, and importing the package takes longer
-        than a small run.
+        Other servers need only the key, and importing the package takes longer than a small run.
         """
         if self._is_vendors_own:
             return super()._make_connection()
@@ -93,7 +94,7 @@ class Provider(Vendor):
         (`judge.providers.features`).
 
         Raises KeyProblem if the key is missing or refused, Rejected if the model is unknown, UsageError if
-        the server does not support the mask that the user chose, and the errors of `complete`.
+        the server does not support the mask that the user chose, and the same errors as `complete`.
         """
         self._connect()
         if self.learnt_at:
@@ -109,7 +110,7 @@ class Provider(Vendor):
         self.learnt_at = datetime.now(UTC).isoformat()
 
     def learnt(self) -> Json:
-        """Return the dialect and the other results of probes, with the options that they depend on."""
+        """Return the dialect and the other probe results, together with the options that they depend on."""
         return {
             "asked": self._get_probed_options(),
             "dialect": asdict(self._dialect),
@@ -119,7 +120,7 @@ class Provider(Vendor):
         }
 
     def recall(self, learnt: Json, at: str) -> None:
-        """Reuse the results that `learnt` returned in another process, if the options are the same."""
+        """Reuse the results that `learnt` returned in another process, if the options are still the same."""
         if not isinstance(learnt, dict) or learnt.get("asked") != self._get_probed_options():
             return
         try:
@@ -135,29 +136,32 @@ class Provider(Vendor):
         self.learnt_at = at
 
     def _get_probed_options(self) -> dict[str, Json]:
-        """Return the options that the results of probes depend on."""
+        """Return the options that the probe results depend on."""
         return {"mask": self.chosen_mask, **self._options.identity()}
 
     def set_mask(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Use the mask that the run started with, or no mask if `mask` is None. With a mask, request
-        `alternatives` alternative tokens at each position.
+        """Use the mask that the run started with, or no mask if `mask` is None.
+
+        With a mask, `alternatives` alternative tokens are requested at each position.
         """
         most = alternatives or self._dialect.masked_logprobs
         self._dialect = replace(self._dialect, masks=(mask,) if mask else (), masked_logprobs=most)
         self._is_held = True
 
     async def learn(self, choices: Sequence[str]) -> None:
-        """Look up the token ids of the choices if the mask is a logit bias. Request bodies can then be
-        written without a connection.
+        """Look up the token ids of the choices if the mask is a logit bias.
+
+        Request bodies can then be written without a connection.
         """
         if "logit_bias" in self._dialect.masks:
             await self._learn_tokens(self._connect(), choices)
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. If the server rejects a parameter, send this request and all later ones without
-        it.
+        """Send one request.
 
-        Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
+        If the server rejects a parameter, this request is sent again without the parameter, and all later
+        requests are also sent without it. Raises KeyProblem, RateLimited, ServerFault, Unreachable or
+        Rejected.
         """
         wire = self._connect()
         biased = "logit_bias" in self._dialect.masks and request.choices
@@ -177,8 +181,9 @@ class Provider(Vendor):
         return self._writer.body(request, self._dialect)
 
     def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """Parse the JSON of a successful response that was not received over this connection, such as one in
-        a batch file. Raises ValueError if the response is incomplete.
+        """Parse the JSON of a successful response that was not received over this connection.
+
+        An example is a response in a batch file. Raises ValueError if the response is incomplete.
         """
         return chat.reply(body, request, headers or {}, next(iter(self._dialect.masks), None))
 
@@ -199,8 +204,9 @@ class Provider(Vendor):
         }
 
     async def _exchange(self, wire: http.Connection, request: Request) -> Reply:
-        """Send a request and return the reply. Each time the server rejects a parameter, send the request
-        again without that parameter.
+        """Send a request and return the reply.
+
+        Each time the server rejects a parameter, the request is sent again without that parameter.
         """
         while True:
             known = self._dialect
@@ -217,8 +223,9 @@ class Provider(Vendor):
     async def _send(
         self, wire: http.Connection, request: Request, dialect: chat.Dialect
     ) -> Reply | chat.Dialect | ProviderError:
-        """Send a request in a dialect. Return the reply, the next dialect to try if the server rejects this
-        one, or the error.
+        """Send a request in a dialect.
+
+        Return the reply, the error or, if the server rejects the dialect, the next dialect to try.
         """
         answer = await wire.post(chat.PATH, self._writer.body(request, dialect))
         if answer.status == 200:
@@ -266,7 +273,7 @@ class Provider(Vendor):
         return error
 
     def _list_masks(self) -> Sequence[str]:
-        """Return the masks to probe. For OpenAI itself, this is only a mask that the user chose."""
+        """Return the masks to probe. For OpenAI's own server, only a mask that the user chose is probed."""
         if self.chosen_mask == "none" or self._is_held:
             return ()
         if self.chosen_mask != "auto":
@@ -274,8 +281,9 @@ class Provider(Vendor):
         return () if self._is_openai else masks.MASKS
 
     async def _ask_all(self) -> None:
-        """Send all probes at once, and raise the first error. Probes that take much longer than the others
-        are cancelled.
+        """Send all probes at once, and raise the first error.
+
+        Probes that take much longer than the others are cancelled.
         """
         begun = slowest = monotonic()
         probes = [asyncio.create_task(self._ask(question)) for question in self._questions]
@@ -305,7 +313,7 @@ class Provider(Vendor):
         """Send the unanswered probes one after another, and raise the last error.
 
         The first refusal ends the round, because a server that accepts only one call at a time would refuse
-        the other calls again. If no probe of a round is answered, the next round ends after twice as many
+        the other calls again. If no probe in a round is answered, the next round ends after twice as many
         refusals, because the server may refuse calls at random.
         """
         before, refusals = len(self._answers), 0
@@ -361,8 +369,9 @@ class Provider(Vendor):
             sent = step
 
     def _conclude(self) -> None:
-        """Set the dialect from the replies to the probes. Raises UsageError if the mask that the user chose
-        has no effect.
+        """Set the dialect according to the replies to the probes.
+
+        Raises UsageError if the mask that the user chose has no effect.
         """
         answers, codes = self._answers, self._answers[features.CODES]
         self._reports = next((r.resolved_model for r in answers.values() if r and r.resolved_model), None)
@@ -387,8 +396,9 @@ class Provider(Vendor):
         self.label_codes = says_code or mask is not None
 
     async def _learn_tokens(self, wire: http.Connection, choices: Sequence[str]) -> bool:
-        """Look up the token ids of the choices with `/tokenize`. Return False if a choice is not a single
-        token.
+        """Look up the token ids of the choices with `/tokenize`.
+
+        Return False if one of the choices is not a single token.
         """
         path = "/../tokenize" if self._at.url.endswith("/v1") else "/tokenize"
         for choice in choices:

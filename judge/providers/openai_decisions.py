@@ -1,9 +1,8 @@
-"""`openai-decisions/MODEL`: OpenAI's decisions endpoint, which returns a probability for each choice and
-generates no text.
+"""`openai-decisions/MODEL`: OpenAI's decisions endpoint, which returns choice probabilities and no text.
 
 Wire format: https://platform.openai.com/docs/api-reference/decisions. For a task with one question, the
-choices are its codes or, with `--answers words`, its labels. A task with several questions is sent as one
-choice question for each of them. Rationales, temperatures and seeds are not supported, and the endpoint is
+choices are its codes or, with `--answers words`, its labels. If a task has several questions, each of them is
+sent as a separate choice question. Rationales, temperatures and seeds are not supported, and the endpoint is
 not available in the Batch API.
 """
 
@@ -22,8 +21,10 @@ PATH = "/decisions"
 
 
 class Provider(openai.Provider):
-    """A model that is called through the decisions endpoint. Settings and errors are the same as for
-    `openai`, but the options `mask` and `reasoning_effort` are not available.
+    """A model that is called through the decisions endpoint.
+
+    Settings and errors are the same as for `openai`, but the options `mask` and `reasoning_effort` are not
+    available.
     """
 
     vendor = "openai-decisions"
@@ -36,8 +37,9 @@ class Provider(openai.Provider):
         self._connect()
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. Raises Rejected if a question has no fixed set of labels, and the errors of
-        `openai`.
+        """Send one request.
+
+        Raises Rejected if a question has no fixed set of labels, and the same errors as `openai`.
         """
         wire = self._connect()
         answer = await wire.post(PATH, self.body(request))
@@ -69,8 +71,9 @@ class Provider(openai.Provider):
         return json.dumps({**fields, **self._options.body}).encode()
 
     def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """Parse the JSON of a successful response. Raises ValueError, which says what is missing, if it is
-        incomplete.
+        """Parse the JSON of a successful response.
+
+        Raises a ValueError that says what is missing if the response is incomplete.
         """
         names = list(_choices(request))
         try:
@@ -97,13 +100,13 @@ class Provider(openai.Provider):
         )
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the facts of `openai`, with the format and the omitted parameters of this endpoint."""
+        """Return the same facts as `openai`, but with this endpoint's format and omitted parameters."""
         known = super().describe()
         return {**known, "format": "decisions", "mask": None, "left_out": ["temperature", "seed"]}
 
 
 def _choices(request: Request) -> dict[str, list[str]]:
-    """Return the choices of each question. Raises Rejected if a question has no fixed set of labels."""
+    """Return the choices for each question. Raises Rejected if a question has no fixed set of labels."""
     if request.choices:
         return {"answer": list(request.choices)}
     fields: Mapping[str, Any] = (request.schema or {}).get("properties", {})
@@ -119,6 +122,6 @@ def _choices(request: Request) -> dict[str, list[str]]:
 
 
 def _token(answer: Mapping[str, Any]) -> TokenChoice:
-    """Return the probabilities of one decision in the form of a token position."""
+    """Return the probabilities of one decision in the form in which a token position is stored."""
     listed = [(str(p["value"]), float(p["probability"])) for p in answer["probabilities"]]
     return with_masses(str(answer["choice"]), listed)

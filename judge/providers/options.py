@@ -1,4 +1,4 @@
-"""Options for HTTP servers from `--option`, in addition to the vendor's own options.
+"""Parse the `--option` values for HTTP servers that exist in addition to the vendor's own options.
 
     body.a.b=JSON       field b of object a in the body of every request; body=JSON sets several fields
     header.X=env:NAME   header X with the value of the environment variable NAME
@@ -42,8 +42,10 @@ _WRITTEN = {"messages", "system", "stream", "stream_options", "n"}
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """The parsed options. `vendor_options` are the vendor's options as typed. `body` contains fields for
-    every request. `headers` and `query` map names to values, in which `env:NAME` has not been looked up yet.
+    """The parsed options.
+
+    `vendor_options` contains the vendor's options as typed. `body` contains fields for every request.
+    `headers` and `query` map names to values. Values of the form `env:NAME` have not been looked up yet.
     `key` is the environment variable that contains the API key, or None for the vendor's usual variable.
     """
 
@@ -58,11 +60,12 @@ class ServerOptions:
     """
 
     def identity(self) -> dict[str, str]:
-        """Return the options that are part of a run's identity: vendor options, body fields, query
-        parameters, and the names of headers.
+        """Return the options that are part of a run's identity.
 
-        Values are returned as typed. The NAME in `env:NAME` is omitted, because a different variable does not
-        make a different judge.
+        These are the vendor options, body fields, query parameters, and the names of headers.
+
+        Values are returned as typed. The NAME in `env:NAME` is omitted, because using a different variable
+        does not make a different judge.
         """
         named = {f"header.{name}": "env:" for name in self.headers}
         named |= {f"query.{k}": "env:" if v.startswith("env:") else v for k, v in self.query.items()}
@@ -89,10 +92,10 @@ def parse_options(
     known: Collection[str],
     taken: Collection[str] = FLAGS,
 ) -> ServerOptions:
-    """Parse the options of an HTTP provider. `known` are the vendor's own options, and `taken` are the body
-    fields that are set by command-line flags.
+    """Parse the options of an HTTP provider.
 
-    Raises UsageError for an unknown option, an invalid value, or a field that has its own flag.
+    `known` lists the vendor's own options, and `taken` lists the body fields that are set by command-line
+    flags. Raises UsageError for an unknown option, an invalid value, or a field that has its own flag.
     """
     vendor_options: dict[str, str] = {}
     body: dict[str, Json] = {}
@@ -174,8 +177,9 @@ def _header(option: str, name: str) -> str:
 
 
 def _variable(option: str, value: str) -> str:
-    """Return the NAME in `env:NAME`. Raises UsageError, without repeating the value, because it may be a
-    secret.
+    """Return the NAME in `env:NAME`. Raises UsageError if the value has a different form.
+
+    The error does not repeat the value, because the value may be a secret.
     """
     before, colon, name = value.partition(":")
     if before != "env" or not colon or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):

@@ -1,4 +1,4 @@
-"""One model on several servers that share the calls. A server may be unreachable for part of a run."""
+"""One model on several servers that share the calls. A server may be unreachable during part of a run."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,10 @@ from judge.types import Json, Reply, Request
 
 
 def make_replicas(model: str, settings: Settings) -> Provider:
-    """Return the provider for `vendor/model`, without opening it. It uses the base URL and all replicas in
-    the settings.
+    """Return the provider for `vendor/model`, without opening it.
 
-    Raises the errors of `base.get`, and UsageError if an address is given twice.
+    The provider uses the base URL and all replicas in the settings. Raises the same errors as `base.get`, and
+    UsageError if an address is given twice.
     """
     if not settings.replicas:
         return base.get(model, settings)
@@ -26,13 +26,14 @@ def make_replicas(model: str, settings: Settings) -> Provider:
 
 
 def replicas(provider: Provider) -> Sequence[Provider]:
-    """Return the replicas of a provider, or only the provider itself if it has none."""
+    """Return a provider's replicas. If it has no replicas, return only the provider itself."""
     return provider.members if isinstance(provider, Replicas) else [provider]
 
 
 class Replicas:
-    """The same model on several servers. A run uses label codes or a mask only if all opened servers support
-    them.
+    """The same model on several servers.
+
+    A run uses label codes or a mask only if all opened servers support them.
     """
 
     def __init__(self, members: Sequence[Provider]) -> None:
@@ -70,7 +71,9 @@ class Replicas:
         return [m for m in self.members if m not in self._failed]
 
     async def complete(self, request: Request) -> Reply:
-        """Send the request to the first opened server. The runner calls the members directly instead."""
+        """Send the request to the first opened server. The runner does not use this method; it calls the
+        servers directly.
+        """
         return await self._open_ones()[0].complete(request)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A scripted stand-in for a model, for tests, for documentation and for trying a pipeline without a model.
+"""A scripted replacement for a model, for tests, for documentation and for trying out a pipeline.
 
 `scripted/first` returns the first label for every unit. `scripted/hash` returns a label that depends only on
 the unit's text. `scripted/garbage` returns prose without a label. `scripted/refuse` refuses. `scripted/file`
@@ -23,7 +23,7 @@ NEEDS = Needs(examples="scripted/hash (no model: for trying things out)")
 
 
 class Provider(BaseProvider):
-    """A stand-in for a model that replies according to a script."""
+    """A replacement for a model that replies according to a script."""
 
     def __init__(self, name: str, settings: Settings) -> None:
         super().__init__(name, settings)
@@ -52,9 +52,7 @@ class Provider(BaseProvider):
         return self._script(request)
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the script's name and the hash of its file, because a different script makes a different
-        judge.
-        """
+        """Return the script's name and the hash of its file. A different script makes a different judge."""
         return {"script": self.name, **self._content}
 
     def _pick(self, request: Request, number: int) -> Reply:

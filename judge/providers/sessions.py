@@ -1,7 +1,7 @@
-"""Run ONNX models in this process. Only this module imports `onnxruntime` and `tokenizers` (from the extra
-`adjudge[onnx]`).
+"""Run ONNX models in this process.
 
-Calls that are waiting at the same time run in batches of inputs with similar lengths, which need little
+Only this module imports `onnxruntime` and `tokenizers` (from the extra `adjudge[onnx]`). Calls that are
+waiting at the same time run in batches. The inputs in a batch have similar lengths, so they need little
 padding.
 """
 
@@ -20,7 +20,8 @@ R = TypeVar("R")
 Floats = NDArray[np.float32]
 BATCH = 16
 AT_ONCE = 64
-"""The maximum number of concurrent calls. It is large enough to form batches of similar lengths."""
+"""The maximum number of concurrent calls. It is large enough to form batches of inputs with similar lengths.
+"""
 
 
 class Session:
@@ -65,8 +66,8 @@ class Session:
     def encode(self, first: str, second: str | None = None, keep: int = 0) -> tuple[Any, bool]:
         """Return the tokens of one or two texts, and whether a text was truncated to the maximum length.
 
-        Of two texts, the one with the index `keep` (0 or 1) is kept complete and the other is truncated. If
-        the text to keep is too long by itself, both are truncated.
+        If there are two texts, the one with the index `keep` (0 or 1) is kept complete and the other is
+        truncated. If the text to keep is too long by itself, both are truncated.
         """
         tokens = self._tokenizer.encode(first, second)
         if len(tokens.ids) <= self.most:
@@ -87,7 +88,7 @@ class Session:
             self._tokenizer.no_truncation()
 
     def run(self, texts: Sequence[Any]) -> tuple[Floats, NDArray[np.int64]]:
-        """Return the model's output for several tokenised texts, and their attention mask `[texts, tokens]`."""
+        """Return the model's output for several tokenised texts, and the attention mask `[texts, tokens]`."""
         size = (len(texts), max(len(t.ids) for t in texts))
         arrays = {
             name: np.zeros(size, dtype=np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")
@@ -109,8 +110,9 @@ class Session:
 
 
 class SessionBatches(Generic[T, R]):
-    """Combines single calls into batches. `work` computes the results for several inputs, and `size` returns
-    the size of an input. Inputs of similar size run together.
+    """Combines single calls into batches, so that inputs of similar size run together.
+
+    `work` computes the results for several inputs, and `size` returns the size of an input.
     """
 
     def __init__(self, work: Callable[[Sequence[T]], Sequence[R]], size: Callable[[T], int]) -> None:
@@ -119,8 +121,9 @@ class SessionBatches(Generic[T, R]):
         self._task: asyncio.Task[None] | None = None
 
     async def get_result(self, thing: T) -> R:
-        """Return the result for this input, which is computed in a batch with other waiting inputs. Raises
-        the exception that `work` raises for this input.
+        """Return the result for this input, which is computed in a batch with other waiting inputs.
+
+        Raises the exception that `work` raises for this input.
         """
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append((thing, future))

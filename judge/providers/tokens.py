@@ -8,14 +8,14 @@ from judge.types import LabelDistribution, TokenChoice
 
 MOST_UNASSIGNED = 0.05
 LEAST = 1e-30
-"""Replaces a probability of 0, which has no logarithm."""
+"""Replaces a probability of 0, because 0 has no logarithm."""
 
 
 def token_choices(logprobs: Any) -> list[TokenChoice] | None:
-    """Return the token positions in `choices[].logprobs` of a chat completion, or None if the server sent
-    none.
+    """Return the token positions in `choices[].logprobs` of a chat completion.
 
-    Raises KeyError, TypeError, AttributeError or ValueError if the format is not as expected.
+    Return None if the server sent no positions. Raises KeyError, TypeError, AttributeError or ValueError if
+    the format is not as expected.
     """
     out = []
     for position in (logprobs or {}).get("content") or ():
@@ -43,12 +43,13 @@ def _text(token: Any) -> str:
 def label_distribution(
     tokens: Sequence[TokenChoice], codes: Sequence[str], labels: Sequence[str], masked: bool = False
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Return the probabilities of labels that are answered as one-character codes. If there is no
-    distribution, return None and the reason. A label may be its own code.
+    """Return the probabilities of labels that are answered as one-character codes.
 
-    The answer is the first token that is not white space. An alternative counts for a code if it equals that
-    code, apart from leading white space (`A` and ` A`, but not `A.`). The remaining mass at that position,
-    including unlisted tokens, is `unassigned`. If it exceeds 5 %, there is no distribution.
+    If there is no distribution, return None and the reason. A label may be its own code.
+
+    The answer is the first token that is not white space. An alternative counts towards a code if it equals
+    that code, apart from leading white space (`A` and ` A`, but not `A.`). The remaining mass at that
+    position, including unlisted tokens, is `unassigned`. If it exceeds 5 %, there is no distribution.
 
     If the server `masked` the answer, an alternative must equal a code exactly, and the codes share the whole
     mass. Raises ValueError unless there is exactly one label for each code.
@@ -64,11 +65,12 @@ def label_distribution(
 def word_distribution(
     tokens: Sequence[TokenChoice], labels: Sequence[str], masked: bool = False
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Return the probabilities of labels that are answered in words. If there is no distribution, return None
-    and the reason.
+    """Return the probabilities of labels that are answered in words.
 
-    Only the first token of the answer is used. An alternative counts for a label if it is the beginning of
-    that label and of no other label, ignoring surrounding white space and case. The remaining mass is
+    If there is no distribution, return None and the reason.
+
+    Only the first token of the answer is used. An alternative counts towards a label if it is the beginning
+    of that label and of no other label, ignoring surrounding white space and case. The remaining mass is
     `unassigned`. If it exceeds 5 %, there is no distribution. If the server `masked` the answer, the labels
     share the whole mass.
     """
@@ -76,7 +78,9 @@ def word_distribution(
 
 
 def match_label(token: str, labels: Sequence[str]) -> str | None:
-    """Return the label that begins with this token, or None unless exactly one label does."""
+    """Return the label that begins with this token. Return None if no label, or more than one, begins with
+    it.
+    """
     start = token.strip().casefold()
     # Without this check, white space would match the beginning of every label.
     matching = [label for label in labels if start and label.casefold().startswith(start)]
@@ -118,12 +122,11 @@ def _distribution(
 def _normalise_masked(
     mass: dict[str, float], logprobs: Sequence[float]
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Return each label's share of the total mass of all labels, for an answer that a mask restricted to the
-    labels.
+    """Return each label's share of the total mass of all labels, for an answer that a mask has restricted.
 
-    A label that is not among the listed tokens has at most the mass of the least probable listed token. All
-    such labels together have at most the unlisted mass. If this upper bound exceeds 5 % of the mass of the
-    listed labels, there is no distribution.
+    The mask allows only the labels. A label that is not among the listed tokens has at most the mass of the
+    least probable listed token. All such labels together have at most the unlisted mass. If this upper bound
+    exceeds 5 % of the mass of the listed labels, there is no distribution.
     """
     listed = [math.exp(min(p, 0.0)) for p in logprobs if not math.isnan(p)]
     assigned = sum(mass.values())

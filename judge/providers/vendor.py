@@ -19,17 +19,15 @@ from judge.types import Json
 
 
 class Vendor(ABC):
-    """Base class for a model that is called through an HTTP API. A subclass sets the attributes that have no
-    value here.
+    """Base class for a model that is called through an HTTP API.
 
-    Settings: `base_url` (default: see `_address`), `timeout` in seconds per call, and `options`. Raises
-    UsageError if the base URL or an option is invalid.
+    A subclass sets the attributes that have no value here. Settings are `base_url` (default: see `_address`),
+    `timeout` in seconds per call, and `options`. Raises UsageError if the base URL or an option is invalid.
     """
 
     vendor: str
     title: str
-    """The vendor's name, which errors use for the vendor's own servers. Other servers are named by address.
-    """
+    """The vendor's name. Errors use it for the vendor's own servers, and name other servers by address."""
     host: str
     """The vendor's domain. Its subdomains are also the vendor's own servers."""
     library: str
@@ -38,7 +36,7 @@ class Vendor(ABC):
     """The name of the package's client class for the vendor's own servers."""
     key: str
     key_headers: Sequence[str] = ("authorization",)
-    """Headers that replace the key if the user sets them."""
+    """Headers that replace the key if the user sets one of them."""
     known: Collection[str]
     """The names of the vendor's options. The options in `facts` are not part of a run's identity."""
     facts: Collection[str] = ()
@@ -91,8 +89,9 @@ class Vendor(ABC):
         return self._wire
 
     def _make_connection(self) -> http.Connection:
-        """Return a connection with the key and headers of the vendor's client. The client itself sends no
-        requests.
+        """Return a connection with the key and headers of the vendor's client.
+
+        The client itself sends no requests.
         """
         key, looked_up = self._look_up()
         library, make = self._client_class(self.own_client)
@@ -118,8 +117,9 @@ class Vendor(ABC):
         return http.Wire(self._at, headers, self.timeout, [key], looked_up)
 
     def _look_up(self) -> tuple[str, LookedUpOptions]:
-        """Return the API key (empty if none is needed) and the values that the options refer to. Raises
-        KeyProblem if a required value is missing.
+        """Return the API key (empty if none is needed) and the values that the options refer to.
+
+        Raises KeyProblem if a required value is missing.
         """
         key, looked_up = self._read_key(), options.look_up(self._options)
         given = any(map(self._options.has_header, self.key_headers))
@@ -128,15 +128,16 @@ class Vendor(ABC):
         return key, looked_up
 
     def _read_key(self) -> str:
-        """Return the API key, or an empty string if no key is set or none may be sent. Raises KeyProblem if
-        the key contains characters that a header cannot contain.
+        """Return the API key, or an empty string if no key is set or none may be sent.
+
+        Raises KeyProblem if the key contains characters that a header cannot contain.
         """
         return "" if self._options.is_keyless else http.key_from(self._key)
 
     def _client(self, name: str, extra: str, secrets: Sequence[str], **given: Any) -> http.Connection:
         """Return a connection that sends requests with this client class of the vendor's package.
 
-        `given` are further arguments for the client. Raises KeyProblem, MissingExtra or UsageError.
+        `given` contains additional arguments for the client. Raises KeyProblem, MissingExtra or UsageError.
         """
         looked_up = options.look_up(self._options)
         library, make = self._client_class(name)
@@ -159,7 +160,7 @@ class Vendor(ABC):
         return Client(library, client, self._who, self.timeout, (*secrets, *looked_up.secrets), extra)
 
     def _client_class(self, name: str) -> tuple[Any, Any]:
-        """Return the vendor's library and its client class with this name."""
+        """Return the vendor's library, and the class in it that has this name."""
         library = import_module(self.library)
         self._sdk = f"{self.library} {library.__version__}"
         return library, getattr(library, name)
@@ -176,11 +177,10 @@ _MISSING = ("pip install", "No module named")
 
 
 class Client(http.Connection):
-    """A connection that sends requests with a vendor's client (from `openai` or `anthropic`). `who` is the
-    name of the server in errors.
+    """A connection that sends requests with a vendor's client (from `openai` or `anthropic`).
 
-    Every call raises KeyProblem if there are no credentials, and MissingExtra if the package that looks up
-    credentials is not installed.
+    `who` is the server's name in error messages. Every call raises KeyProblem if there are no credentials,
+    and MissingExtra if the package that looks up credentials is not installed.
     """
 
     def __init__(
@@ -227,9 +227,7 @@ class Client(http.Connection):
 
 
 def credentials(error: Exception, who: str, extra: str, secrets: Sequence[str]) -> KeyProblem | MissingExtra:
-    """Return the error for a client that has no credentials, or that lacks the package that looks up
-    credentials.
-    """
+    """Return the error for a client that has no credentials, or lacks the package that looks up credentials."""
     said = http.clean(str(error), secrets) or type(error).__name__
     if isinstance(error, ImportError) or any(word in str(error) for word in _MISSING):
         return MissingExtra(f"{who} needs adjudge[{extra}]; run pip install 'adjudge[{extra}]' ({said})")

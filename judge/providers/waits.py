@@ -16,8 +16,9 @@ _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait according to `retry-after-ms` or `retry-after` (seconds or an HTTP date), or
-    None if neither header has a valid value.
+    """Return the seconds to wait according to `retry-after-ms` or `retry-after` (seconds or an HTTP date).
+
+    Return None if neither header has a valid value.
     """
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name)
@@ -37,8 +38,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def server_time(headers: Mapping[str, str]) -> float:
-    """Return the time in the `Date` header in seconds since 1970, or the local time if there is no valid
-    header. The local clock may be wrong, or may have been changed.
+    """Return the time in the `Date` header, in seconds since 1970.
+
+    The header is preferred because the local clock may be wrong or may have been changed. The local time is
+    returned only if there is no valid header.
     """
     said = headers.get("date")
     try:
@@ -48,8 +51,9 @@ def server_time(headers: Mapping[str, str]) -> float:
 
 
 def duration(text: str | None) -> float | None:
-    """Parse a duration such as `6s`, `1m30s`, `120ms` or a plain number, and return it in seconds. Return
-    None for any other text.
+    """Parse a duration such as `6s`, `1m30s`, `120ms` or a plain number. Return it in seconds.
+
+    Return None for any other text.
     """
     text = (text or "").strip()
     if not text:
@@ -69,8 +73,9 @@ def duration(text: str | None) -> float | None:
 def rate_state(
     headers: Mapping[str, str], names: Sequence[str], seconds: Callable[[str | None], float | None]
 ) -> RateState | None:
-    """Parse the rate-limit headers with these names, which are in the order of RateState's fields. Return
-    None if the server does not send any.
+    """Parse the rate-limit headers with these names, which are in the same order as RateState's fields.
+
+    Return None if the server does not send any of them.
     """
     requests, reset_requests, tokens, reset_tokens, *limits = (headers.get(name) for name in names)
     if requests is None and tokens is None:

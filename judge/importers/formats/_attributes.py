@@ -1,8 +1,8 @@
 """Read a span's attributes, which follow OpenInference (Phoenix) or OpenTelemetry's GenAI conventions.
 
 A span's kind is read from `openinference.span.kind` or, if that is missing, derived from
-`gen_ai.operation.name`. Both conventions are tried for every span, because the program that exports a span
-does not determine which of them the tracer used.
+`gen_ai.operation.name`. Both conventions are tried for every span, because the exporting program does not
+show which convention the tracer used.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _NUMBERED = re.compile(r"retrieval\.documents\.(\d+)\.(.+)")
 def span_of(
     trace: str, span: str, parent: str | None, start: str, kind: str, attributes: Mapping[str, Any]
 ) -> TraceSpan:
-    """Build a span from its attributes, which are either nested or have dotted names. `kind` is the value of
-    the record's `kind` field, if the record has one.
+    """Build a span from its attributes, which are either nested or have dotted names.
+
+    `kind` is the value of the record's `kind` field, if the record has this field.
     """
 
     def get(*names: str) -> Any:
@@ -54,8 +55,9 @@ def span_of(
 
 
 def _documents(attributes: Mapping[str, Any], value: Any) -> list[Any]:
-    """Return the retrieved documents. They may be a list, a JSON string, or attributes with an index
-    (`documents.0`).
+    """Return the retrieved documents.
+
+    They may be stored as a list, as a JSON string, or as attributes with an index (`documents.0`).
     """
     value = parse_json_text(value)
     if isinstance(value, dict):
@@ -71,8 +73,9 @@ def _documents(attributes: Mapping[str, Any], value: Any) -> list[Any]:
 
 
 def _document(value: Any) -> Any:
-    """Return a document without prefixes in its keys (`document.content` becomes `content`). Metadata given
-    as a JSON string are parsed.
+    """Return a document whose keys have no prefix (`document.content` becomes `content`).
+
+    Metadata given as a JSON string are parsed.
     """
     if not isinstance(value, dict):
         return value
@@ -85,8 +88,9 @@ def _document(value: Any) -> Any:
 
 
 def _messages(attributes: Mapping[str, Any]) -> Any:
-    """Return the text of the last output message. Messages are attributes with an index
-    (`llm.output_messages.0.message.content`).
+    """Return the text of the last output message.
+
+    Messages are stored as attributes with an index (`llm.output_messages.0.message.content`).
     """
     start, end = "llm.output_messages.", ".message.content"
     texts = [value for name, value in attributes.items() if name.startswith(start) and name.endswith(end)]

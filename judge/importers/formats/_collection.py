@@ -1,6 +1,9 @@
-"""Import a test collection as items. Topics, qrels and runs determine which documents of the corpus are read.
+"""Import a test collection as items. Only documents named in the qrels or in a run become passages.
 
-The formats `beir` and `trec` share this module. The corpus is streamed, and only documents that are named in qrels or in a run are kept. Ids are preserved (item `dataset:query`, passage `item/document`), so a judge's labels can be exported as qrels. The gold field of a passage depends on the grades in the file, or on --map-label:
+The formats `beir` and `trec` share this module. The corpus is streamed, and documents that neither the qrels
+nor a run name are skipped. Ids are preserved (item `dataset:query`, passage `item/document`), so a judge's
+labels can be exported as qrels. The gold field of a passage depends on the grades in the file, or on
+--map-label:
     relevant         grades 0 and 1 only: not_relevant | relevant
     relevance_grade  grades up to 2: 0 | 1 | 2
     relevance_0_3    grades up to 3: 0 | 1 | 2 | 3
@@ -20,11 +23,11 @@ from judge.importers.records import Records, add_place, build_all
 from judge.types import Item, Passage, Vote, Where
 
 NamedEntry = tuple[str, str, str | None]
-"""(query id, document id, grade); the grade is None for a document from a run."""
+"""A tuple (query id, document id, grade). The grade is None if the document comes from a run."""
 TopicText = tuple[str, str, Mapping[str, Any], Where]
-"""(query id, its text, the other keys of its record, its place)."""
+"""A tuple (query id, text of the query, the other keys of its record, its place)."""
 CorpusText = tuple[str, tuple[str, Any], Any, Mapping[str, Any], Where]
-"""(document id, {key: text}, title, the other keys of its record, its place)."""
+"""A tuple (document id, {key: text}, title, the other keys of its record, its place)."""
 
 GRADES = {
     "relevant": {"0": "not_relevant", "1": "relevant"},
@@ -43,9 +46,9 @@ class Family:
     """The functions that recognise and read the files of one format. Each reader passes errors to its `bad`
     callback.
 
-    `topics` is the format's name for its file of queries. `kind_of` returns either this name, "corpus",
-    "qrels" or "run". `documents` reads only the requested documents. `example` lists files of every kind, as
-    in a command.
+    `topics` is the format's name for its file of queries. `kind_of` returns this name, "corpus", "qrels" or
+    "run". `documents` reads only the requested documents. `example` lists one file of each kind, in the form
+    used in a command.
     """
 
     name: str
@@ -111,7 +114,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A document that is named for a query, either in qrels (with a grade) or in a run (without a grade)."""
+    """A document that the qrels (with a grade) or a run (without a grade) name for a query."""
 
     query: str
     document: str
@@ -136,7 +139,7 @@ class Collection:
     named: dict[str, dict[str, Named]] = field(default_factory=dict)
 
     def add_topic(self, name: str, topic: Topic) -> None:
-        """Add a query. Raises BadInput if it already exists."""
+        """Add a query. Raises BadInput if the query already exists."""
         if name in self.topics:
             raise BadInput(
                 f"query '{name}' occurs twice (line {self.topics[name].where.line})", field="query"
@@ -144,8 +147,9 @@ class Collection:
         self.topics[name] = topic
 
     def add(self, named: Named) -> None:
-        """Add a document for a query. A line of qrels takes precedence over a line of a run. Raises BadInput
-        if the document already has a different grade.
+        """Add a document for a query. A line in the qrels takes precedence over a line in a run.
+
+        Raises BadInput if the document already has a different grade for this query.
         """
         known = self.named.setdefault(named.query, {})
         before = known.get(named.document)
@@ -160,11 +164,11 @@ class Collection:
             )
 
     def documents(self) -> set[str]:
-        """Return the ids of all documents that are named for a query."""
+        """Return the ids of all documents that the qrels or the runs name for a query."""
         return {document for known in self.named.values() for document in known}
 
     def gold_field(self, label_maps: Iterable[str]) -> str:
-        """Return the gold field for the grades in the files."""
+        """Return the gold field that matches the grades in the files."""
         for name in label_maps:
             if name in GRADES:
                 return name
@@ -202,13 +206,15 @@ def first_line(path: Path) -> str:
 
 
 def entries(path: Path, parse: Callable[[str], NamedEntry | None], collection: Collection, bad: Bad) -> None:
-    """Parse each line and add the result, unless it is None. Pass a bad line to `bad`, with its place."""
+    """Parse each line, and add the result unless it is None. Pass errors in a line to `bad`, with the line's
+    place.
+    """
     some = False
     for number, text in lines(path):
         try:
             if len(text) > LONGEST_ENTRY:
                 raise BadInput(
-                    f"the line has {len(text):,} characters, which is too long for two ids and a number"
+                    f"the line has {len(text):,} characters, which is too long for a line with two ids and a number"
                 )
             if got := parse(text):
                 some = True
@@ -221,7 +227,7 @@ def entries(path: Path, parse: Callable[[str], NamedEntry | None], collection: C
 
 
 def keep(documents: dict[str, Passage], lines_of: dict[str, int], document: Passage, number: int) -> None:
-    """Add a document to `documents`. Raises BadInput if a different text was read for the same id."""
+    """Add a document to `documents`. Raises BadInput if the same id was already read with a different text."""
     name = str(document.source_id)
     before = documents.setdefault(name, document)
     if (before.text, before.title) != (document.text, document.title):
@@ -232,7 +238,7 @@ def keep(documents: dict[str, Passage], lines_of: dict[str, int], document: Pass
 
 
 def format_grade(cell: str) -> str:
-    """Return a grade as a string in its shortest form. Raises BadInput if it is not a whole number."""
+    """Return a grade as a string in its shortest form. Raises BadInput if the grade is not a whole number."""
     try:
         number = float(cell)
     except ValueError:
@@ -243,7 +249,7 @@ def format_grade(cell: str) -> str:
 
 
 def parse_run_line(text: str) -> NamedEntry:
-    """Parse a line of a TREC run: query Q0 document rank score tag."""
+    """Parse a line in a TREC run, which has the columns query, Q0, document, rank, score and tag."""
     cells = text.split()
     if len(cells) != 6:
         raise BadInput(
@@ -254,8 +260,9 @@ def parse_run_line(text: str) -> NamedEntry:
 
 
 def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[str, Mapping[str, Any], Where]]:
-    """Yield (id, record, place) for each JSON record. The id is the value of the first key in `names` that
-    the record has.
+    """Yield (id, record, place) for each JSON record.
+
+    The id is the value of the first key in `names` that the record has.
     """
 
     def named(raw: Any) -> list[tuple[str, Mapping[str, Any]]]:
@@ -267,8 +274,9 @@ def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[st
 
 
 def passage(name: str, text: str | None, title: str | None, meta: Mapping[str, Any]) -> Passage:
-    """Return a document as a passage. If the document has no text, its title is used instead. Raises BadInput
-    if it has neither.
+    """Return a document as a passage. If the document has no text, its title is used as the text.
+
+    Raises BadInput if the document has neither text nor title.
     """
     body = next((t for t in (text, title) if t and t.strip()), None)
     if body is None:
@@ -279,8 +287,9 @@ def passage(name: str, text: str | None, title: str | None, meta: Mapping[str, A
 def rows(
     collection: Collection, documents: Mapping[str, Passage], dataset: str, options: Options, bad: Bad
 ) -> Iterator[Row]:
-    """Yield one row for each query that has documents, in the order of the topics. Note how many queries have
-    no documents.
+    """Yield one row for each query that has documents, in the order of the topics.
+
+    A note reports how many queries have no documents.
     """
     labels = fields.Labels(options)
     gold = collection.gold_field(options.label_maps)

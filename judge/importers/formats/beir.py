@@ -1,13 +1,13 @@
-"""BEIR: queries, a corpus and qrels. Many data sets other than BEIR's use this format, too.
+"""BEIR: queries, a corpus and qrels. Many data sets outside BEIR also use this format.
 
 Thakur et al., "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models",
 NeurIPS 2021 (arXiv 2104.08663). Files are interpreted as in BEIR's own loader.
 
-The files of one import are recognised by their content:
+The files in an import are recognised by their content:
     qrels/test.tsv   a header, then query-id TAB corpus-id TAB score
     corpus.jsonl     {_id, title, text, metadata}
     queries.jsonl    {_id, text, metadata}; recognised by its name, or because it has no title
-A run in TREC's six columns may be added; its documents become passages as well.
+A run with TREC's six columns may be added. Its documents also become passages.
 
 Each query is one item. Its passages are the documents that qrels or a run name for it. Ids are preserved. For
 the gold labels of passages, see `judge.importers.formats._collection`.
@@ -46,7 +46,7 @@ def _kind_of(path: Path) -> str:
         return "run"
     raise UsageError(
         f"{path}: not recognised as queries or corpus (JSON Lines), qrels (query-id TAB corpus-id TAB "
-        "score) or a run (six columns); for other forms, use the format trec"
+        "score) or a run (six columns); for other file layouts, use the format trec"
     )
 
 

@@ -6,7 +6,8 @@ in the original claim.
 The file is JSON Lines, a JSON array or CSV. Its rows have one of two forms:
     {pair_id, original, counter}            one pair per row: items PAIR-original and PAIR-counter
     {pair_id, polarity, claim[, id, ...]}   one claim per row; `id` defaults to PAIR-POLARITY
-Other keys are as in `jsonl`. In a row with a pair, they apply to both claims. `--map` also accepts pair_id, original and counter. The import notes which pairs lack one of their claims.
+Other keys are as in `jsonl`. In a row with a pair, they apply to both claims. `--map` also accepts pair_id,
+original and counter. A note lists the pairs that lack one of their claims.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,7 +57,10 @@ class _Splitter:
         self._whole: dict[str, set[str]] = {}
 
     def items(self, raw: Any) -> list[Item]:
-        """Return the one or two items in a row. Raises BadInput if pair_id, a claim or its polarity is missing."""
+        """Return the items in a row: one, or two if the row has a pair.
+
+        Raises BadInput if pair_id, a claim or its polarity is missing.
+        """
         row = dict(fields.record(raw))
         self._rows += 1
         if self._cells:
@@ -84,7 +88,7 @@ class _Splitter:
         return items
 
     def finish(self) -> None:
-        """Raise UsageError if a --map had no effect. Note the pairs with only one claim."""
+        """Raise UsageError if a --map had no effect. Issue a note about the pairs with only one claim."""
         for name in self._mapped - self._met:
             if self._rows:
                 wanted = self._paths[name]

@@ -1,10 +1,11 @@
 """CSV with a header: each row is one item, or one item with one passage.
 
-Columns have the names of the keys of `jsonl`: `id`, `claim`, `gold.FIELD`, `passages.text`,
+Columns have the same names as the keys of `jsonl`: `id`, `claim`, `gold.FIELD`, `passages.text`,
 `passages.gold.FIELD`, `passages.votes.FIELD` ... Cells of `passages`, `reference_answers`, `options`, `gold`,
 `votes` and `meta` may contain JSON. An empty cell is a missing value. Other columns are kept in the `meta` of
-the passage or, if the row has no passage, of the item. The delimiter is either a comma, a semicolon, a tab or
-a bar; in a `.tsv` file it is a tab. `.gz` files are decompressed, and Parquet is also supported.
+the passage or, if the row has no passage, of the item. The delimiter is a comma, a semicolon, a tab or a
+vertical bar. In a `.tsv` file, it is always a tab. `.gz` files are decompressed, and Parquet is also
+supported.
 """
 
 from collections.abc import Iterator, Sequence

@@ -83,8 +83,9 @@ def _items(raw: Any, dataset: str, labels: fields.Labels) -> list[Item]:
 
 
 def _get_evidence(row: Mapping[str, Any], name: str, length: int) -> list[Any] | None:
-    """Return an evidence list, or None if the row does not have it. Raises BadInput if its length differs
-    from the number of passages.
+    """Return an evidence list, or None if the row does not have this list.
+
+    Raises BadInput if the length of the list differs from the number of passages.
     """
     if row.get(name) is None:
         return None
@@ -107,7 +108,9 @@ def _class(given: Mapping[str, Any], number: int) -> str | None:
 
 
 def _passage(raw: Any, place: str) -> Passage:
-    """Return an entry of `grounding` as a passage. The key of its text is the passage's citation marker."""
+    """Return an entry of `grounding` as a passage. The key that contains the text is the passage's citation
+    marker.
+    """
     row = fields.mapping(raw, place)
     markers = [key for key in row if _MARKER.fullmatch(key)]
     if len(markers) != 1:

@@ -30,8 +30,9 @@ SIGNS = (
     ("id", "trace_id", "type", "start_time"),
 )
 BESIDE = (("id", "timestamp"), ("name", "source"))
-"""Keys of traces and scores in separate files. Other tables may also have these keys, so they do not identify
-the format alone.
+"""Keys of traces and scores that are in separate files.
+
+Other tables may also have these keys, so the keys alone do not identify the format.
 """
 KINDS = {"RETRIEVER": RETRIEVER, "GENERATION": MODEL}
 _DOCUMENTS = ("documents", "chunks", "results", "context", "contexts")
@@ -85,7 +86,7 @@ def _observation(row: Mapping[str, Any], trace: str) -> TraceSpan:
 
 
 def _score(row: Mapping[str, Any], trace: str) -> Iterator[TraceScore]:
-    """Yield the score, unless it has no value, or no trace because it is about a session."""
+    """Yield the score. Skip a score without a value, and a score about a session, which has no trace."""
     words = _get(row, "stringValue")
     source = str(row.get("source") or "API").upper()
     return traces.scores_of(
@@ -102,7 +103,10 @@ def _score(row: Mapping[str, Any], trace: str) -> Iterator[TraceScore]:
 
 
 def _get(row: Mapping[str, Any], name: str) -> Any:
-    """Return the value of a key, which has its API name (traceId) or its name in a warehouse export (trace_id)."""
+    """Return the value of a key under either of its names.
+
+    The API uses names such as traceId, and a warehouse export uses names such as trace_id.
+    """
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     return row.get(name, row.get(snake))
 

@@ -57,7 +57,7 @@ def _run(row: Mapping[str, Any]) -> TraceSpan:
 
 
 def _feedback(row: Mapping[str, Any]) -> Iterator[TraceScore]:
-    """Yield the feedback's score or, if it has none, its value. Feedback with only a comment is skipped."""
+    """Yield the feedback's score or, if it has no score, its value. Feedback with only a comment is skipped."""
     source = fields.mapping(parse_json_text(row.get("feedback_source")), "feedback_source")
     kind = str(source.get("type") or "api")
     return traces.scores_of(

@@ -1,18 +1,19 @@
-"""MIRAGE: questions with short answers. Each question has five Wikipedia chunks, some of which support the answer.
+"""MIRAGE: questions with short answers. Each question has five Wikipedia chunks, some of which support the
+answer.
 
 Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Generation Evaluation", Findings of
 NAACL 2025 (arXiv 2504.17137), appendix B. Files are interpreted as in its repository.
 
-The files of one import are recognised by their content:
+The files in an import are recognised by their content:
     dataset.json   [{source, query_id, query, doc_name, answer: [alias], doc_url, num_doc_labels}]
     doc_pool.json  [{mapped_id, doc_name, doc_chunk, support: 1|0}], optional; read as a stream
     oracle.json    {query_id: a chunk as above}, optional; the chunk that is shown in the oracle setting
 
 Each of the 7,560 questions is one item, with its aliases as reference answers. A passage's title is the
 document's name, and its id is the hash of its text. The gold field of a passage is `support`: supported |
-not_supported. The oracle's chunk has meta oracle = true. If it is not in the pool, it is added as a passage.
-If the chunks of a question are not adjacent in the pool, several rows are yielded for the same item. Item
-meta: source, doc_name, doc_url, num_doc_labels.
+not_supported. The oracle's chunk has `oracle` = true in its meta. If this chunk is not in the pool, it is
+added as a passage. If the chunks of a question are not adjacent in the pool, several rows are yielded for the
+same item. The item's meta has source, doc_name, doc_url and num_doc_labels.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,8 +47,9 @@ _OWN = ("query_id", "query", "answer")
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row for each group of adjacent chunks, and for each question without chunks. Raises
-    UsageError if dataset.json is missing.
+    """Yield one row for each group of adjacent chunks, and one for each question without chunks.
+
+    Raises UsageError if dataset.json is missing.
     """
     fields.refuse_maps(NAME, options)
     kinds = {path: _kind_of(path) for path in paths}
@@ -124,7 +126,9 @@ class _Builder:
         yield from self._row(name, run, start)
 
     def read_unused(self) -> Iterator[Row]:
-        """Yield rows for the oracle chunks that are not in the pool, then rows for the questions without chunks."""
+        """Yield a row for each oracle chunk that is not in the pool, then one for each question without
+        chunks.
+        """
         for name, (where, passage) in self._oracles.items():
             yield from self._row(name, [passage], where)
         for name, row in self._items.items():
@@ -133,7 +137,7 @@ class _Builder:
                 yield row
 
     def finish(self) -> None:
-        """Note the label maps that had no effect."""
+        """Issue a note about each label map that had no effect."""
         self._labels.finish()
 
     def _row(self, name: str, passages: list[Passage], where: Where) -> Iterator[Row]:

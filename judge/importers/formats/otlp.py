@@ -33,7 +33,7 @@ DEEPEST = 20
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per retrieval. Raises BadInput if there is no retrieval in the files."""
+    """Yield one row per retrieval. Raises BadInput if the files contain no retrieval."""
     fields.refuse_maps(NAME, options)
     yield from traces.items(paths, _parts(paths, bad), options, bad)
 

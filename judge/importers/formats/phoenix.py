@@ -48,7 +48,7 @@ def _part(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
 
 
 def _annotation(row: Mapping[str, Any]) -> Iterator[TraceScore]:
-    """Yield the annotation, unless it has no value."""
+    """Yield the annotation. Skip an annotation without a value."""
     # An annotation may have a label, a score or both. The label takes precedence, because it is the option
     # that a person chose.
     value = value_at(row, "result.label")

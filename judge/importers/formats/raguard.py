@@ -7,19 +7,19 @@ true). Documents were labelled with the help of a language model.
 The files are imported together:
     claims.csv     Claim ID, Claim, Verdict (or Label), Document IDs and Document Labels (lists as
                    Python prints them), Original Verdict
-    documents.csv  Document ID, Title, Full Text, Claim ID, Document Label[, Link]. Optional:
-                   without it, claims have no passages. Documents are kept in memory until their claim is read
+    documents.csv  Document ID, Title, Full Text, Claim ID, Document Label[, Link]. Optional: without it, claims have no passages. Documents are kept in memory until their claim is read
     JSON samples   [{claim_id, claim, verdict, original_verdict, document_ids, document_labels,
                    documents: [a row of documents.csv]}]
 
-Each claim is one item. Gold fields are `claim_verdict` (item): true | false, and `raguard.role` (passage): supporting |
-misleading | irrelevant (`unrelated` in the files). Item meta: original_verdict, document_ids and
-document_labels (our words), so that labels can be counted without texts.
+Each claim is one item. Gold fields are `claim_verdict` (item): true | false, and `raguard.role` (passage):
+supporting | misleading | irrelevant (`unrelated` in the files). The item's meta has original_verdict,
+document_ids and document_labels (with our label names), so the labels can be counted even if the texts were
+not imported.
 
 A Full Text that is empty or a bracketed placeholder ("[Link Post]", "[deleted]") does not count as text. The
 title of such a document is used as its text, because a link post has nothing else to judge, and its meta has
 text_from = "title". If it has no title either, the document is not imported, but its id is listed in the
-item's meta documents_without_text. A note reports the number of both cases.
+item's meta documents_without_text. A note reports how often each case occurred.
 """
 
 import re
@@ -43,7 +43,9 @@ SIGNS = (("Claim ID", "Verdict"), ("Document ID", "Full Text"), ("claim_id", "ve
 
 # About a quarter of the Full Text cells are empty or a placeholder.
 PLACEHOLDER = re.compile(r"\s*(\[[^\[\]]{0,30}\]|nan)?\s*", re.IGNORECASE)
-"""Matches a Full Text without content: blank, pandas' nan, or one bracketed remark such as "[Link Post]"."""
+"""Matches a Full Text without content: blank, pandas' nan, or a single remark in brackets such as "[Link
+Post]".
+"""
 
 _SAMPLE_KEYS = {
     "Claim ID": "claim_id",
@@ -56,8 +58,9 @@ _SAMPLE_KEYS = {
 
 
 def kind_of(path: Path) -> str:
-    """Return the kind of file: claims, documents or sample. Raises BadInput if a table has neither claims nor
-    documents.
+    """Return the kind of file: claims, documents or sample.
+
+    Raises BadInput if a table contains neither claims nor documents.
     """
     if is_array(path) or path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
         return "sample"
@@ -75,7 +78,7 @@ def kind_of(path: Path) -> str:
 
 
 def parse_list(cell: Any, field: str) -> list[Any]:
-    """Return the list in a cell, which may be a printed Python list. Return [] for an empty cell."""
+    """Return the list in a cell, which may be a list as printed by Python. Return [] for an empty cell."""
     if isinstance(cell, list) or cell is None or cell == "":
         return cell or []
     try:
@@ -140,7 +143,7 @@ class _Builder:
         self._documents = self._titles = self._nothing = self._absent = 0
 
     def shelve(self, records: Records) -> None:
-        """Read documents.csv, and collect the documents of each claim."""
+        """Read documents.csv, and group the documents by claim."""
         for (claim, passage, name), where in build_all(records, self._add_document, self._bad):
             self._shelf.setdefault(claim, []).append((where, passage, name))
 
@@ -152,7 +155,7 @@ class _Builder:
         yield fields.identifier(row["Claim ID"], "Claim ID"), self._passage(row, ""), name
 
     def claim(self, row: Mapping[str, Any]) -> list[Item]:
-        """Return the item in a row of claims.csv, with the documents that were collected for it."""
+        """Return the item in a row of claims.csv, with the documents that were read for its claim."""
         shelved = self._shelf.pop(row["Claim ID"], [])
         item = self._item(row)
         ids, roles = item.meta.get("document_ids", []), item.meta.get("document_labels", [])
@@ -170,7 +173,7 @@ class _Builder:
         return [fields.check_item(item)]
 
     def report_unused(self) -> None:
-        """Pass each document whose claim is missing to `bad`."""
+        """Report each document whose claim is missing to `bad`."""
         for claim, entries in self._shelf.items():
             for where, *_ in entries:
                 self._bad(error_at(where, f"the claims file has no claim {claim}", "Claim ID"))
@@ -189,7 +192,7 @@ class _Builder:
         return [fields.check_item(item)]
 
     def finish(self, *, complete: bool) -> None:
-        """Note how many documents had no text, and how many were missing."""
+        """Issue notes about how many documents had no text, and how many were missing."""
         if self._titles or self._nothing:
             self._note(
                 f"{self._titles + self._nothing} of {self._documents} documents have no text (it is empty "

@@ -56,7 +56,7 @@ class Abstract:
 
 
 def is_corpus(path: Path) -> bool:
-    """Return whether the file's first line (a header or an object) contains the word "abstract"."""
+    """Return whether the file's first line contains the word "abstract". The line is a header or an object."""
     with open_input(path) as handle:
         return b"abstract" in handle.readline(2**20)
 
@@ -88,7 +88,7 @@ def _document(row: Any) -> Abstract:
 
 
 def sentences_of(cell: str) -> Sequence[str]:
-    """Parse the sentences of an abstract, which is a printed list or a printed numpy array of strings."""
+    """Parse the sentences of an abstract: a list or a numpy array of strings, as printed by Python."""
     if _QUOTED.sub("", cell).replace(",", "").split() not in (["[", "]"], ["[]"]):
         raise BadInput("must be a list of quoted sentences", field="abstract")
     try:
@@ -120,7 +120,10 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
 
 
 def _documents(claim: Any) -> list[str]:
-    """Return the distinct documents of a claim, cited documents first. Return [] if the claim is malformed."""
+    """Return the distinct documents of a claim, with the cited documents first.
+
+    Return [] if the claim is malformed.
+    """
     if not isinstance(claim, dict):
         return []
     cited, evidence = claim.get("cited_doc_ids"), claim.get("evidence")
@@ -166,7 +169,7 @@ class _Builder:
         return [fields.check_item(item)]
 
     def finish(self) -> None:
-        """Note the claims without a verdict."""
+        """Issue a note about the claims without a verdict."""
         if self._undecided:
             first = ", ".join(self._undecided[:5])
             self._note(
@@ -175,8 +178,9 @@ class _Builder:
         self._labels.finish()
 
     def _stance(self, sets: Any, name: str) -> str | None:
-        """Return support or refute for a document, or None if there is no evidence from this document. Raises
-        BadInput if its evidence sets disagree.
+        """Return support or refute for a document, or None if the document provides no evidence.
+
+        Raises BadInput if the document's evidence sets disagree.
         """
         place = f"evidence.{name}"
         stances = {

@@ -42,11 +42,10 @@ _MOST_TOPICS = 64 * 2**20
 
 
 def recognises(path: Path) -> bool:
-    """Return whether the file's first line shows that it contains qrels, a run or topics. The user then need
-    not name the format.
+    """Return whether the file's first line shows that the file contains qrels, a run or topics.
 
-    Topics with a tab between id and text look like any other table without a header, so they are recognised
-    by the file's name.
+    If it does, the user need not name the format. Topics with a tab between id and text look like any other
+    table without a header, so they are recognised by the file's name.
     """
     try:
         first = collection.first_line(path)
@@ -58,7 +57,7 @@ def recognises(path: Path) -> bool:
 
 
 def _kind_by_content(path: Path, first: str) -> str | None:
-    """Return the kind of file that the first line shows, or None if only the file's name can show it."""
+    """Return the kind of file according to its first line, or None if only the file's name can show the kind."""
     cells = first.split()
     # `id TAB three word text` also consists of four words. In qrels, all separators are equal.
     same_separator = first.count("\t") in (0, len(cells) - 1)
@@ -73,8 +72,9 @@ def _kind_by_content(path: Path, first: str) -> str | None:
 
 
 def _kind_of(path: Path) -> str:
-    """Return the kind of file: qrels, run, topics or corpus. Raises UsageError if neither its content nor its
-    name shows the kind.
+    """Return the kind of file: qrels, run, topics or corpus.
+
+    Raises UsageError if neither the file's content nor its name shows the kind.
     """
     if kind := _kind_by_content(path, collection.first_line(path)):
         return kind
@@ -183,8 +183,10 @@ def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.Co
 
 
 def _columns(first: str) -> tuple[str, ...]:
-    """Return the columns in the header (such as `id TAB text TAB title`), the columns of MS MARCO's
-    documents, or no columns.
+    """Return the columns of a corpus file, or no columns if its first line does not show them.
+
+    The columns are either those in the header (such as `id TAB text TAB title`) or those of MS MARCO's
+    documents.
     """
     cells = tuple(cell.strip().lower() for cell in first.split("\t"))
     if cells[0] == "id" and "text" in cells:

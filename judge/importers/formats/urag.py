@@ -1,15 +1,15 @@
-"""URAG: multiple-choice questions with search results, split into calibration and test.
+"""URAG: multiple-choice questions with search results, split into a calibration set and a test set.
 
 URAG (arXiv 2603.19281). The files are the data files in its repository.
 
 A file is an object {name, version, calibration: [...], test: [...]} with rows {id, question, correct_answer,
 options: [letters], search_results: [...]}. The texts of the options ("A. ...") are part of the question.
 
-Each row is one item with the id `SPLIT-id`. The data set is the file's `name` or, without a name, urag.
-`question` is the text before the first option, `options` is {letter: text}, and `correct` is a letter. A
-search result is a string, or an object with its text under text, content, snippet or body. Its id is the
-object's id, or otherwise r1, r2, ... Item meta: split, id, question (as in the file) and the row's other
-keys. Element numbers in errors are counted within the split.
+Each row is one item with the id `SPLIT-id`. The data set is the file's `name` or, if the file has no name,
+urag. `question` is the text before the first option, `options` is {letter: text}, and `correct` is a letter.
+A search result is a string, or an object with its text under text, content, snippet or body. Its id is the
+object's id, or otherwise r1, r2, ... The item's meta has split, id, question (as in the file) and the row's
+other keys. In error messages, rows are numbered within their split.
 """
 
 import re
@@ -37,8 +37,9 @@ _TAIL = re.compile(r"\n\s*answer\s*:?\s*$", re.IGNORECASE)
 
 
 def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per question, first those in the calibration split. Raises BadInput if a file has neither
-    split.
+    """Yield one row per question, starting with the calibration split.
+
+    Raises BadInput if a file has neither split.
     """
     fields.refuse_maps(NAME, options)
     for path in paths:
@@ -57,8 +58,9 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
 
 
 def _name(path: Path) -> str:
-    """Return the value of the file's key `name`, or "urag". It usually comes before the questions, so little
-    is read.
+    """Return the value of the file's key `name`, or "urag" if the file has no such key.
+
+    The key usually comes before the questions, so only a small part of the file is read.
     """
     for prefix, event, value in json_events(path):
         if prefix == "name" and event == "string" and value.strip():
@@ -112,7 +114,7 @@ def _options(question: str, given: Any) -> tuple[str, dict[str, str]]:
 
 
 def _spans(question: str, letters: Sequence[str], gap: str) -> list[tuple[int, int]] | None:
-    """Return the start and end of each option's mark, in order, or None if a mark is missing."""
+    """Return the start and end of each option's letter, in order, or None if a letter is missing."""
     spans: list[tuple[int, int]] = []
     for letter in letters:
         mark = re.compile(rf"{gap}\(?{re.escape(letter)}[.):]\s")
@@ -125,8 +127,9 @@ def _spans(question: str, letters: Sequence[str], gap: str) -> list[tuple[int, i
 
 
 def _correct(raw: Any, options: Mapping[str, str]) -> str | None:
-    """Return the letter of the correct answer. The file may give it as a letter, as "B. text", or as the
-    option's text.
+    """Return the letter of the correct answer.
+
+    The file may give the answer as a letter, as "B. text", or as the option's text.
     """
     got = fields.word(raw, "correct_answer")
     if got is None or got in options:
