@@ -36,8 +36,8 @@ class BatchState:
 
     `status` is the vendor's own term. According to the vendor, `done` of `total` requests are finished.
 
-    `failed` is the reason if the vendor accepted none of the requests. `results` names the files to fetch
-    after the end, and `answered` is the number of lines in them that are answers.
+    `failed` is the reason why the vendor accepted none of the requests, if that happened. `results` names the
+    files to fetch after the end, and `answered` is the number of lines in them that are answers.
     """
 
     status: str
@@ -51,7 +51,7 @@ class BatchState:
 
 @dataclass(frozen=True, slots=True)
 class FoundBatch:
-    """A batch of the account. `is_ours` is None if the batch does not show which job it belongs to."""
+    """A batch in the account. `is_ours` is None if the batch does not show which job it belongs to."""
 
     batch_id: str
     is_ours: bool | None
@@ -59,7 +59,7 @@ class FoundBatch:
 
 
 class BatchService(ABC):
-    """The batches of one account: the steps that differ between vendors, and the parts that they share.
+    """The batches of one account: the steps that differ between vendors, and the parts that are the same for all.
 
     `title`, `own_url` and `variable` are the vendor's name, its address, and the environment variable that
     contains its key.
@@ -70,7 +70,7 @@ class BatchService(ABC):
     variable: str
 
     def __init__(self, base_url: str, sends_key: bool, sdk: Any, client: Any, error: type[Exception]) -> None:
-        """Connect with a `client` of the `sdk`, whose base exception is `error`.
+        """Connect with a `client` from the vendor's `sdk`, whose base exception is `error`.
 
         Raises KeyProblem if there is no key for the vendor's own server.
         """
@@ -104,7 +104,9 @@ class BatchService(ABC):
         )
 
     def upload(self, path: Path, name: str) -> str | None:
-        """Upload the file of requests. Return its id, or None if the file is uploaded together with the batch."""
+        """Upload the file of requests. Return the file's id, or None if the file is uploaded together with
+        the batch.
+        """
         return None
 
     @abstractmethod
@@ -127,7 +129,7 @@ class BatchService(ABC):
 
     @abstractmethod
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
-        """Write one file of results. The file is empty if there are no results."""
+        """Write one result file. The file is empty if there are no results."""
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
         """Yield the custom ids in the results of an ended batch. If a mark identifies the batches, yield
@@ -201,7 +203,7 @@ class BatchService(ABC):
         return http.clean(text, [self.key] if self.key else [])
 
     def _make_refusal(self, response: Any) -> ProviderError:
-        """Return the error for a response with an error status."""
+        """Return the error that corresponds to a response with an error status."""
         answer = http.HttpAnswer(response.status_code, response.headers, response.read())
         complaint = http.complaint(answer, [self.key] if self.key else [])
         # The unknown object belongs to a job. `http.failure` would report an unknown model instead.

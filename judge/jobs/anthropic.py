@@ -51,8 +51,8 @@ class AnthropicBatches(BatchService):
         return self.get_new_id(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """Yield all batches of the account created since `since`, newest first. They do not show which job they
-        belong to.
+        """Yield all batches of the account created since `since`, newest first. The list does not show which
+        job a batch belongs to.
         """
         for name, row in self.iterate_pages(self._batches.with_raw_response.list, "after_id"):
             if _time(row.get("created_at")) < since:
@@ -61,7 +61,7 @@ class AnthropicBatches(BatchService):
             yield FoundBatch(name, None, row.get("processing_status") == "ended")
 
     def state(self, batch_id: str) -> BatchState:
-        """Return the state of a batch. Its counts are 0 until it has ended."""
+        """Return the state of a batch. The counts are 0 until the batch has ended."""
         response = self.object(partial(self._batches.with_raw_response.retrieve, batch_id))
         status = self.clean(str(response.get("processing_status")))
         counts = response.get("request_counts")
@@ -118,7 +118,7 @@ def _build_body(path: Path) -> Iterator[bytes]:
 
 
 def _time(value: Json) -> datetime:
-    """Parse a time. An invalid time is replaced with the current time, so that the search does not stop there."""
+    """Parse a time. An invalid time is replaced with the current time, so that it does not end the search."""
     try:
         parsed = datetime.fromisoformat(value)
     except (TypeError, ValueError):

@@ -17,7 +17,7 @@ from judge.store.jobs import Job, JobFile
 from judge.store.study import Store
 
 EARLY_SECONDS = 900.0
-"""The time in seconds for which a new batch may be unknown to a vendor's other servers."""
+"""The time in seconds during which a new batch may still be unknown to some of the vendor's servers."""
 MISSING = "the batch ended without a result for this request"
 
 
@@ -55,7 +55,7 @@ def service_of(study: Path, job: Job, allowed: Allowed = NOTHING_ALLOWED) -> Bat
 
 
 def poll(store: Store, job: Job, service: BatchService) -> list[FileStatus]:
-    """Request the state of the batches and record which of them have ended. Raises ProviderError.
+    """Request the state of the batches, and record which batches have ended. Raises ProviderError.
 
     If the vendor has refused a whole batch, its units are released at once.
     """
@@ -96,7 +96,7 @@ def _poll(
 
 
 def results_of(job: Job, file: JobFile) -> list[Path]:
-    """Return the paths of a file's results, which are in the same folder as the file."""
+    """Return the paths of the result files for a request file. They are in the same folder as the request file."""
     stem = file_in(job.folder, file.file).stem
     return [file_in(job.folder, f"{stem}.{suffix}.jsonl") for suffix in SUFFIXES[job.vendor]]
 
@@ -144,7 +144,7 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
 def _check_complete(
     service: BatchService, job: Job, file: JobFile, state: BatchState, paths: list[Path]
 ) -> None:
-    """Check that no answer counted by the vendor is missing, because these answers are paid for.
+    """Check that no answer is missing. Every answer that the vendor counts has been paid for.
 
     Deletes the files and raises ServerFault if an answer is missing.
     """
@@ -161,8 +161,9 @@ def _check_complete(
 
 
 def read_fetched(store: Store, job: Job) -> JobTally:
-    """Read the downloaded results, and release the units for which an ended batch has no result. Raises
-    BadInput if a file cannot be opened.
+    """Read the downloaded results, and release the units for which an ended batch has no result.
+
+    Raises BadInput if a file cannot be opened.
     """
     tally = JobTally()
     for file in jobs.files(store, job.job_id):
@@ -195,8 +196,8 @@ def cancel(
     """Stop a job: release the units of files that were not uploaded, and ask the vendor to stop the batches.
 
     A stopped batch still has results. `release` releases all units at once, regardless of the results of
-    their batches. Returns (number of units released, number of batches asked to stop, remarks). Raises
-    ProviderError.
+    their batches. Returns the number of released units, the number of batches that the vendor was asked to
+    stop, and remarks. Raises ProviderError.
     """
     units, n_cancelled, remarks = 0, 0, []
     for file in jobs.files(store, job.job_id):

@@ -30,12 +30,10 @@ class BatchReader(Protocol):
         """Return the request's body, which is the same as in a single call."""
 
     def parse_answer(self, body: Json, request: Request) -> Reply:
-        """Return the reply in the JSON of a successful answer. Raises ValueError if the JSON contains no
-        reply.
-        """
+        """Return the reply from the JSON of a successful answer. Raises ValueError if the JSON contains no reply."""
 
     def refusal(self, complaint: http.Complaint) -> Reply | None:
-        """Return a reply if the error means that the model refused, otherwise None."""
+        """Return a reply if the error means that the model refused to answer, otherwise None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def request_line(vendor: str, custom_id: str, body: bytes) -> bytes:
 
 
 def custom_id(request_sha: str, attempt: int) -> str:
-    """Return the first 40 hex digits of the request's hash and the attempt number, because Anthropic limits
+    """Return the request's id: the first 40 hex digits of its hash, and the attempt number. Anthropic limits
     ids to 64 characters.
     """
     # The id includes the attempt, so that a late result of an earlier job is not stored as the result of a retry.
@@ -71,7 +69,10 @@ def custom_id(request_sha: str, attempt: int) -> str:
 
 
 def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
-    """Yield (line number from 1, its JSON or None) for each line that is not empty, one at a time."""
+    """Yield the number and the JSON of each line that is not empty, one at a time.
+
+    Lines are counted from 1. The JSON is None if the line is not valid JSON.
+    """
     with path.open("rb") as file:
         number = 0
         while line := file.readline(LONGEST_LINE):

@@ -12,7 +12,7 @@ ALTERNATIVES = 20
 
 
 class Offline(BaseProvider):
-    """A model in a vendor's format, without an address.
+    """A model that uses a vendor's request format but has no address.
 
     `label_codes` is True if the answers will have probabilities.
 
@@ -52,5 +52,5 @@ def reader_of(provider: Provider) -> BatchReader:
     """Return the provider if its requests can be written to files. Raises UsageError otherwise."""
     can_write = all(hasattr(provider, name) for name in ("body", "parse_answer", "refusal"))
     if not can_write or provider.describe().get("vendor") not in LIMITS:
-        raise UsageError(f"batches are available only for models of {' and '.join(sorted(LIMITS))}")
+        raise UsageError(f"batches are available only for models from {' and '.join(sorted(LIMITS))}")
     return provider  # type: ignore[return-value]

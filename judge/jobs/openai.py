@@ -113,7 +113,7 @@ class OpenAIBatches(BatchService):
 
 
 def _seconds(value: Json) -> float:
-    """Return a time in seconds since 1970."""
+    """Return a timestamp in seconds since 1970."""
     # An invalid time counts as later than any other, so that the search does not stop at it.
     return float("inf") if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
 

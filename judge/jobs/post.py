@@ -1,10 +1,10 @@
 """Post each file of a job exactly once.
 
-The intention to post a file is stored before the post, and its batch after it. If the process is killed or
-the connection is lost in between, the vendor's list is searched for the batch. While it is unknown whether a
-batch was created, no second one is created, because it would be paid for twice. A missing entry in the
-vendor's list proves nothing, so only the user can declare that the batch was not created (`judge jobs cancel
---release`).
+The intention to post a file is stored before the file is posted, and the file's batch is stored afterwards.
+If the process is killed or the connection is lost in between, the vendor's list is searched for the batch.
+While it is unknown whether a batch was created, no second batch is created, because the requests would be
+paid for twice. A missing entry in the vendor's list proves nothing, so only the user can declare that the
+batch was not created (`judge jobs cancel --release`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from judge.store.jobs import Job, JobFile
 from judge.store.study import Store, get_time
 
 SETTLE_SECONDS = 120.0
-"""The time in seconds after which most lost batches appear in the vendor's list. Until then, the user is not
-asked to decide.
+"""The time in seconds within which most lost batches appear in the vendor's list. Before it has passed, the
+user is not asked to decide.
 """
 SLACK = timedelta(minutes=10)
 """Because clocks differ, batches created up to this long before the job are also checked."""
@@ -37,8 +37,8 @@ PEEKED = 100
 class PostReport:
     """The files of a job for which it is unknown whether they were posted.
 
-    `unsure` describes each of these files; the vendor's batches will show whether it was posted. `undecided`
-    describes a file whose batch the vendor does not list, so the vendor may never show whether it was posted.
+    `unsure` describes each of these files. `undecided` describes one of them: its batch is not in the
+    vendor's list, so the vendor may never show whether the file was posted.
     """
 
     unsure: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ def mark_of(file: JobFile) -> str:
 
 
 def submit(store: Store, job: Job, service: BatchService) -> PostReport:
-    """Post all files that have not been posted. The caller must hold the job's lock.
+    """Post all files that have not been posted yet. The caller must hold the job's lock.
 
     Raises BadInput if a file was changed, and ProviderError if a call fails. After either error, every file
     has been posted once or not at all.
@@ -109,8 +109,8 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> None:
 
 
 def _search(store: Store, job: Job, file: JobFile, service: BatchService, report: PostReport) -> None:
-    """Look for the batch created from a file that may already have been posted: store it, or report that it
-    is still unknown.
+    """Look for the batch created from a file that may already have been posted: store the batch, or report
+    that it is still unknown.
     """
     since = datetime.fromisoformat(job.made) - SLACK
     other_batches = jobs.read_known_batches(store)

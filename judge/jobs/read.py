@@ -1,7 +1,7 @@
 """Store the results of a job as judgements of its run. Each line is stored once, however often a file is read.
 
 A line is matched by its custom id alone. A line from another job is reported and skipped. A malformed line
-only fails its own unit.
+causes only its own unit to fail.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from judge.store.study import Store
 from judge.types import Json, Reply, Request, Status, Usage
 
 AT_ONCE = 500
-"""Number of lines of results per commit."""
+"""Number of result lines per commit."""
 KEYS = {"openai": openai.KEY, "anthropic": anthropic.KEY}
 NAMED = 5
-"""Maximum number of lines that a message names. The others are only counted."""
+"""Maximum number of lines that a message names. Further lines are only counted."""
 
 
 @dataclass(slots=True)
@@ -84,10 +84,10 @@ class JobTally:
         self.spent.add(other.spent)
 
     def notes(self) -> list[str]:
-        """Return the notes for the user, except those on derived fields (`judge.runner.plan.underived`)."""
+        """Return the notes for the user, except those on derived fields (see `judge.runner.plan.underived`)."""
         sentences = []
         for subject, examples, n in (
-            ("lines belong to no request of this job", self.unknown, self.named["unknown"]),
+            ("lines do not belong to any request in this job", self.unknown, self.named["unknown"]),
             ("lines are not results", self.odd, self.named["odd"]),
             (
                 "units have no line in the results of their batch, which has ended",
@@ -208,7 +208,9 @@ class _Reading:
         golds: Mapping[str, Mapping[str, str]],
         tally: JobTally,
     ) -> Iterator[Entry]:
-        """Yield an entry for each unit of the line. The first entry has the cost of their shared request."""
+        """Yield an entry for each unit of the line. The first entry has the cost of the request that the
+        units share.
+        """
         reply = line.reply
         parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self.asker.parse(reply)
         attempt = Attempt(record, parsed, reply)
@@ -275,8 +277,8 @@ def asker_of(store: Store, job: Job) -> Asker:
 
 
 def price_of(job: Job) -> Price | None:
-    """Return the price with which the job was written. A price that depends on call size is looked up in its
-    list again.
+    """Return the price with which the job was written. A price that depends on the size of the call is looked
+    up in its price list again.
     """
     if job.price is None:
         return None

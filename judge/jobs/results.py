@@ -66,14 +66,14 @@ def mask_key(parts: Iterable[bytes], key: str) -> Iterator[bytes]:
 
 
 def _spellings(character: str) -> bytes:
-    """Return a pattern for a character in JSON text, including JSON nested in a JSON string."""
+    """Return a pattern that matches a character in JSON text, including JSON that is nested in a JSON string."""
     plain, number = re.escape(character).encode(), ord(character)
     slashes = rb"\\{0,%d}" % _MOST_BACKSLASHES
     return rb"%s(?:%s|(?<=\\)u00(?i:%02x))" % (slashes, plain, number)
 
 
 def answers_in(vendor: str, path: Path) -> int:
-    """Count the requests with an answer in a file of results. Only complete lines count, and each request
+    """Count the requests that have an answer in a result file. Only complete lines count, and each request
     counts once.
     """
     named = set()

@@ -48,8 +48,8 @@ def run_batches(store: Store, plan: Plan, provider: Provider, waiting: Waiting) 
     The caller must hold the run's lock and have opened the provider.
 
     This is not a coroutine, so that Ctrl-C interrupts the waiting at once. If an error ended the run early,
-    the report carries it; batches posted by then continue at the vendor. Raises UsageError for plans that
-    batches do not support.
+    the report contains the error, and batches that were already posted continue at the vendor. Raises
+    UsageError for plans that batches do not support.
     """
     with _handle_sigterm():
         report = _Batched(store, plan, provider, waiting).go()
@@ -162,7 +162,7 @@ class _Batched:
         return tokens + self.tally.spent.tokens, cost + self.tally.spent.cost
 
     def _follow(self, report: RunReport) -> bool:
-        """Post, wait and read until no batch of the run is open. Return False if a limit ends this earlier."""
+        """Post, wait and read until no batch of the run is open. Return False if a limit ends the waiting earlier."""
         while open_jobs := self._open(report.run_id):
             if self._exceeds_limits(report, open_jobs):
                 return False
@@ -191,8 +191,8 @@ class _Batched:
         return True
 
     def _exceeds_limits(self, report: RunReport, open_jobs: list[Job]) -> bool:
-        """Return whether unposted jobs from an earlier command could exceed the limits of this command. If
-        so, none of them is posted.
+        """Return whether unposted jobs from an earlier command could exceed the limits of this command. In
+        that case, none of these jobs is posted.
         """
         unposted = [
             j
@@ -234,7 +234,7 @@ class _Batched:
         refused = [s.state.failed for s in statuses if s.state is not None and s.state.failed is not None]
         if refused:
             # A new file would have the same requests and be refused again.
-            raise ProviderError(f"{job.model}: the provider refused all requests of a file: {refused[0]}")
+            raise ProviderError(f"{job.model}: the provider refused all requests in a file: {refused[0]}")
         self.undecided = posted.undecided or self.undecided
         if posted.unsure:
             return posted.unsure[0]
@@ -248,8 +248,8 @@ class _Batched:
         return ", ".join(parts)
 
     def _only_undecided_files(self, run_id: str) -> bool:
-        """Return whether all remaining files have been undecided for longer than `--patience`: it is unknown
-        whether they were posted.
+        """Return whether all remaining files have been undecided for longer than `--patience`. A file is
+        undecided while it is unknown whether it was posted.
         """
         unread = [
             file
@@ -263,7 +263,9 @@ class _Batched:
         )
 
     def _service(self, job: Job) -> BatchService:
-        """Return the client for the job's address. It is only opened once because opening takes a long time."""
+        """Return the client for the job's address. The client is opened only once, because opening takes a
+        long time.
+        """
         check_folder(self.store.path, job.folder, job.job_id)
         key = job.vendor, job.base_url
         if key not in self.services:

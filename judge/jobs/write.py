@@ -1,4 +1,4 @@
-"""Write the pending units of a run to request files as a stream, one line for each request.
+"""Write the pending units of a run to request files, one line for each request. The files are written as a stream.
 
 The files are written first and the job last, so that a half-written job does not reserve any units.
 """
@@ -39,7 +39,7 @@ AT_ONCE = 1000
 
 @dataclass(slots=True)
 class Written:
-    """The files and counts of a job: `lines` requests for `n_units` units (units with equal requests share one).
+    """The files and counts of a job: `lines` requests for `n_units` units. Units with equal requests share a line.
 
     `job` is None if nothing was written. `reused` units were answered by identical requests in the study, and
     `waiting` units are reserved by other jobs. `units` is the number of selected units times the number of
@@ -72,8 +72,8 @@ def write_job(
     """Write the plan's pending requests for an open provider, within the plan's token and cost limits.
 
     `folder` must not exist yet (default: beside the study). `not_again` names jobs whose answers are final,
-    regardless of their status. The caller must hold the run's lock. Raises UsageError for plans with several
-    calls for each unit.
+    whatever the status of an answer. The caller must hold the run's lock. Raises UsageError for plans with
+    several calls for each unit.
     """
     vendor = (plan.asked_as or plan.model).partition("/")[0]
     reader = reader_of(provider)
@@ -319,7 +319,7 @@ class _Files:
         ]
 
     def keep(self) -> None:
-        """Give the folder its final name."""
+        """Rename the folder to its final name."""
         self.partial.rename(self.folder)
 
 

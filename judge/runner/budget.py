@@ -44,8 +44,9 @@ class Reserve:
     cost: float
 
     def get_upper_bound(self, usage: Usage, price: Price | None) -> tuple[int, float]:
-        """Return an upper bound on the tokens and US dollars of a call, even if the server reported only one
-        of the two token counts.
+        """Return an upper bound on the tokens and the cost of a call, in US dollars.
+
+        The bound also holds if the server reported only one of the two token counts.
         """
         # The excess of a reported count is added to the reserve, because the other count may still be at its maximum.
         into = max(0, (usage.input_tokens or 0) - (self.tokens - self.output))
@@ -60,9 +61,9 @@ class Spent:
     """The tokens and money that an invocation has used. `tokens` and `cost` (US dollars) count lost calls at
     their maximum.
 
-    Replies without token counts also count at their maximum, and `uncounted` is their number. `reporting` is
-    the number of replies for which the server reported a cost, and `reported` is the sum of these costs.
-    `computed` is the cost of the same replies according to the price list.
+    Replies without token counts also count at their maximum, and `uncounted` is the number of such replies.
+    `reporting` is the number of replies for which the server reported a cost, and `reported` is the sum of
+    these costs. `computed` is the cost of the same replies according to the price list.
     """
 
     tokens: int = 0
@@ -99,8 +100,9 @@ class Spent:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def remarks(self, is_counted: bool) -> list[str]:
-        """Return remarks on the cost. `is_counted` is True if token counts matter because there is a price or
-        a limit.
+        """Return remarks on the cost.
+
+        `is_counted` is True if there is a price or a limit. Only then do token counts matter.
         """
         said = []
         if self.uncounted and is_counted:
@@ -150,8 +152,9 @@ class Opened:
 
 
 class Budget:
-    """Counts calls against limits (None = no limit). `usage` counts the tokens of replies; `spent` also
-    counts lost calls.
+    """Counts calls against limits (None = no limit).
+
+    `usage` counts the tokens of replies, and `spent` also counts lost calls.
 
     `before` contains the tokens and US dollars that earlier invocations of the run used. They count against
     the same limits.
@@ -188,7 +191,7 @@ class Budget:
         return f"another call could exceed the limit of {' and '.join(limits)}"
 
     def claim(self, request: Request) -> Reserve:
-        """Return the tokens and cost to reserve for a request."""
+        """Return the tokens and the cost to reserve for a request."""
         # No tokenizer produces more tokens than the text has bytes.
         into = PER_CALL + sum(_bytes(m.content) + PER_MESSAGE for m in request.messages)
         if request.schema is not None:

@@ -26,9 +26,7 @@ from judge.store.judgements import RequestRecord
 from judge.types import Reply, Request, Status
 
 UNKNOWN_MODEL = 3
-"""The run stops when this many units in a row have failed with HTTP 404, because the address or the model is
-wrong.
-"""
+"""The run stops when this many units in a row have failed with HTTP 404: the address or the model must be wrong."""
 HOPELESS_REFUSALS = 30
 """The run stops after this many refused requests (4xx) if the server has not answered any request."""
 NOT_FOUND = 404
@@ -36,7 +34,7 @@ NOT_FOUND = 404
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A request and its outcome: a reply, or the error after the last try (status `count_failure`)."""
+    """A request and its outcome: a reply, or the error after the last try (status `failed`)."""
 
     record: RequestRecord
     parsed: Parsed
@@ -51,8 +49,8 @@ class ModelNames:
     """The model names that are accepted in the replies of a run.
 
     `compared` contains the addresses whose reported names were compared when the run began. The first reply
-    from each address may add a name, because some servers list a model under a different name from the one in
-    their replies.
+    from each address may add a name, because some servers list a model under a name that differs from the one
+    in their replies.
     """
 
     names: set[str]
@@ -62,8 +60,9 @@ class ModelNames:
 class Caller:
     """Sends requests within the rate limits, retry policy and budget, to the server that the dispatcher selects.
 
-    `stop` ends sending for a stated reason, `fail` because of an error. Both shut down the dispatcher, which
-    cancels the waiting calls and leaves their units pending. `named` is None if the model may have any name.
+    `stop` ends sending for a given reason, and `fail` ends it because of an error. Both shut down the
+    dispatcher, which cancels the waiting calls and leaves their units pending. `named` is None if the model
+    may have any name.
     """
 
     def __init__(
@@ -165,8 +164,8 @@ class Caller:
     ) -> tuple[Reply, float, str | None]:
         """Send a request, with retries. Return the reply, its latency in seconds, and the server's address.
 
-        The slot is released before every wait. Tries are not counted while a server is down or overloaded,
-        because their failure is then not due to the unit.
+        The slot is released before every wait. Tries are not counted while a server is down or overloaded: in
+        that state, a failure is not due to the unit.
         """
         tries, begun = 0, slot.at
         first_call = slot.server.first_call()
@@ -244,7 +243,7 @@ class Caller:
     def _note(self, slot: Slot, begun: float, unit: str, error: ProviderError) -> bool:
         """Record a server failure, and end the run if all servers have been down for too long.
 
-        Return whether the call counts as one of the tries of its unit.
+        Return whether the call counts as one of its unit's tries.
         """
         if not error.retryable:
             return True

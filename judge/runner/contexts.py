@@ -59,7 +59,7 @@ _NOISE = re.compile(r"(.*)\+noise:([1-9]\d{0,2})")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A parsed value of `--context`. `name` is the condition under which its answers are stored."""
+    """A parsed value of `--context`. `name` is the condition under which the answers are stored."""
 
     name: str
     kind: str
@@ -150,8 +150,8 @@ def _group(rows: Iterator[Sequence[str]]) -> dict[str, list[str]]:
 def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]]) -> dict[str, list[str]]:
     """Add passages from other questions, in random order.
 
-    A passage is not used as noise if its text is among the item's passages or in its context. Raises
-    UsageError if a data set has too few passages.
+    A passage is not used as noise if its text occurs among the item's passages or in the item's context.
+    Raises UsageError if a data set has too few passages.
     """
     questions = dict(store.conn.execute("SELECT item_id, question_id FROM items"))
     pools: dict[str, list[tuple[str, str, str]]] = {}
@@ -191,8 +191,9 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
 
 
 def _shuffle(draw: random.Random, size: int) -> Iterator[int]:
-    """Yield the numbers from 0 to size - 1 in random order. A lazy Fisher-Yates shuffle does not visit a
-    large pool for a few draws.
+    """Yield the numbers from 0 to size - 1 in random order.
+
+    The Fisher-Yates shuffle is lazy, so a few draws do not visit the whole of a large pool.
     """
     moved: dict[int, int] = {}
     for n in range(size):

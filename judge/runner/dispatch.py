@@ -52,8 +52,8 @@ class _Precise:
 class Dispatcher:
     """Admits calls in order of arrival. Each call goes to the server with the lowest share of slots in use.
 
-    `concurrency` is the number of concurrent calls to each server that the user set (None = not set); `most`
-    is the largest number that the provider supports. `known` maps each address to the concurrency that its
+    `concurrency` is the number of concurrent calls per server, as set by the user (None = not set). `most` is
+    the largest number that the provider supports. `known` maps each address to the concurrency that its
     server last sustained. `patience` is the longest time in seconds for which all servers may be down.
     """
 
@@ -94,7 +94,7 @@ class Dispatcher:
 
     @property
     def cuts(self) -> int:
-        """How often the concurrency or the rate was reduced for a server."""
+        """Number of times that the concurrency or the rate was reduced for a server."""
         return sum(server.rate.cuts for server in self.servers)
 
     @property

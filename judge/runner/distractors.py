@@ -22,8 +22,8 @@ from judge.store.study import Store
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """The settings: the number of distractors per question, the number of regeneration iterations, and the
-    criterion for a challenging question.
+    """The settings for generating distractors: the number of distractors per question, the number of
+    regeneration iterations, and the criterion for a challenging question.
     """
 
     task: Task
@@ -36,8 +36,8 @@ class Making:
 
 @dataclass(slots=True)
 class MadeDistractors:
-    """The result: questions with their distractors, the number of iterations, the run that checked them, the
-    number of items that lack the task's inputs, and the stored answers.
+    """The result: the questions with their distractors, the number of iterations, the run that checked the
+    distractors, the number of items that lack the task's inputs, and the stored answers.
     """
 
     questions: dict[str, DistractorItem]

@@ -55,21 +55,23 @@ def statuses(store: Store, plan: Plan, run_id: str, repeat: int) -> Mapping[str,
 
 
 def count_judged(store: Store, plan: Plan, run_id: str) -> int:
-    """Return the number of selected units, over all repeats, with a judgement that this plan does not retry."""
+    """Return the number of selected units that have a judgement which this plan does not retry, summed over
+    all repeats.
+    """
     again = {"pending", str(Status.FAILED), *plan.retry}
     by_repeat = (statuses(store, plan, run_id, repeat) for repeat in range(plan.repeats))
     return sum(n for each in by_repeat for status, n in each.items() if status not in again)
 
 
 def count_labelled(store: Store, plan: Plan, run_id: str) -> int:
-    """Return the number of selected units, over all repeats, that have labels."""
+    """Return the number of selected units that have labels, summed over all repeats."""
     return sum(statuses(store, plan, run_id, repeat)[Status.OK] for repeat in range(plan.repeats))
 
 
 @contextmanager
 def hardly_waiting(store: Store, seconds: float) -> Iterator[None]:
-    """Wait at most this many seconds for a locked study, because the event loop and the calls in flight are
-    blocked meanwhile.
+    """Limit the wait for a locked study to this many seconds. The event loop and the calls in flight are
+    blocked during the wait.
     """
     store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
     try:
@@ -79,7 +81,7 @@ def hardly_waiting(store: Store, seconds: float) -> Iterator[None]:
 
 
 class Interrupts:
-    """Counts Ctrl-C and SIGTERM until a callback is set, and then calls it for each signal."""
+    """Counts Ctrl-C and SIGTERM until a callback is set. From then on, each signal calls the callback."""
 
     def __init__(self) -> None:
         self.callback: Callable[[], None] | None = None

@@ -1,5 +1,5 @@
-"""Turn attempts into rows for the study, whether the answer came from a call, a provider batch or an
-identical earlier request.
+"""Turn attempts into rows for the study. The answers come from calls, provider batches or identical earlier
+requests.
 """
 
 from collections import Counter

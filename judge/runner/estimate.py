@@ -116,7 +116,7 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
         price=price,
         latency=latency,
         seconds=calls * latency / concurrency,
-        bound_by=f"{concurrency} concurrent calls of {latency:.2g} s",
+        bound_by=f"{concurrency} concurrent calls of {latency:.2g} s each",
         basis=tuple(basis),
     )
 
@@ -139,7 +139,10 @@ def _characters(request: Request) -> int:
 
 
 def _measure_replies(conn: sqlite3.Connection, plan: Plan) -> _Measured | None:
-    """Return the means per reply over the first thousand calls of the newest run of this task with this model."""
+    """Return the mean number of output tokens and the mean latency per reply.
+
+    The means cover the first thousand calls in the newest run of this task with this model.
+    """
     query = """
         SELECT count(*), avg(output_tokens), avg(latency) FROM (
             SELECT output_tokens, latency FROM judgements

@@ -1,4 +1,4 @@
-"""Chain several runs with one open provider, for commands that need more than one task."""
+"""Run several tasks one after the other with one open provider, for commands that need more than one task."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -29,7 +29,9 @@ class Generation:
     condition: str
     contexts: Mapping[str, Sequence[str]]
     prose: bool = True
-    """Whether the answers are prose, which is split into sentences. The options of a question are not prose."""
+    """Whether the answers are prose, which is split into sentences. Answers that name an option of the
+    question are not prose.
+    """
     shown: ShownProbabilities | None = None
     """For a second pass: the option probabilities that are shown with each item."""
 
@@ -47,7 +49,7 @@ class Generation:
 
 @dataclass(slots=True)
 class Kept:
-    """The result of storing answers: the number of new answers, the number of all answers of the run, and
+    """The result of storing answers: the number of new answers, the total number of the run's answers, and
     messages about problems.
     """
 
@@ -57,8 +59,8 @@ class Kept:
 
 
 def check(task: Task, system: str, condition: str, shown: ShownProbabilities | None = None) -> None:
-    """Raise UsageError if the task cannot generate answers, or if it does not support this context or option
-    probabilities.
+    """Raise UsageError if the task cannot generate answers, or if it does not support this context or the
+    option probabilities.
     """
     if task.spec.unit != "item":
         raise UsageError(
@@ -98,8 +100,9 @@ def _read_imported_conditions(store: Store, system: str) -> set[str]:
 
 
 def check_origin(store: Store, system: str, also_generate: bool) -> None:
-    """Raise UsageError if the system has imported outputs, because a model's answers would be mistaken for
-    outputs of that system.
+    """Raise UsageError if the system has imported outputs.
+
+    Otherwise, a model's answers would be mistaken for outputs of that system.
     """
     if not also_generate and _read_imported_conditions(store, system):
         raise UsageError(
@@ -126,8 +129,8 @@ async def generate(
     """Run the plan with an open provider, and store the reply of each labelled unit as an answer.
 
     Answers are also stored after an interrupted run. If the process was killed, the same command stores them
-    when it is run again. Raises UsageError, before anything is sent, if the study has answers by this system
-    in this condition from another source.
+    when it is run again. Raises UsageError, before anything is sent, if the study already has answers of this
+    system in this condition that come from another source.
     """
     check(generation.plan.task, generation.system, generation.condition, generation.shown)
     plan = generation.with_contexts()
@@ -181,8 +184,8 @@ def keep(store: Store, run_id: str, generation: Generation) -> Kept:
 
 
 def _answer(item: str, labels: Mapping[str, Mapping[str, Json]], generation: Generation) -> Answer:
-    """Return an answer whose text is the first field. The other fields and the rationale are stored in its
-    `meta`.
+    """Return an answer whose text is the value of the first field. The other fields and the rationale are
+    stored in the answer's `meta`.
     """
     task = generation.plan.task
     first = task.spec.questions[0].field

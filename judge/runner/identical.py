@@ -48,7 +48,7 @@ class Identical:
         self._stored: set[str] = set()
 
     def look_up(self, questions: Sequence[UnitRequest]) -> None:
-        """Look up which of these requests are stored in the study, with a single query."""
+        """Find out with a single query which of these requests are stored in the study."""
         if not self._fresh:
             self._stored = judgements.find_known_requests(self._conn, [q.sha for q in questions])
 
@@ -100,7 +100,7 @@ class Identical:
         self.waiting -= len(self._in_flight.pop(question.sha).waiting)
 
     def record_saved(self, sha: str) -> None:
-        """Record that the request is now stored. Earlier look-ups did not find it."""
+        """Record that the request is now stored, although earlier look-ups did not find it."""
         self._in_flight.pop(sha, None)
         if not self._fresh:
             self._stored.add(sha)

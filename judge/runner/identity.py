@@ -37,10 +37,10 @@ class Settled:
 
 
 def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
-    """Return the run that the plan resumes or begins, with an open provider.
+    """Return the run that the plan resumes or begins. `provider` must be open.
 
-    Raises UsageError if the server reports a different model name from the servers of that run, or if
-    replicas report different names.
+    Raises UsageError if the server reports a model name that differs from the one that the run's servers
+    reported, or if replicas report different names.
     """
     facts = provider.describe()
     wants = plan.sampling
@@ -76,8 +76,9 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
 
 
 def matching_runs(store: Store, plan: Plan, provider: Provider, url: Json = None) -> list[str]:
-    """Return the ids of the runs that the plan could resume. If `url` is given, return only runs at that
-    server or without a server.
+    """Return the ids of the runs that the plan could resume.
+
+    If `url` is given, return only runs at that server and runs without a server.
     """
     run_ids = runs.find_begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
     there = url is None or plan.same_model
@@ -142,7 +143,7 @@ def _mask_of(run: Begun, provider: Provider, now: str | None, notes: list[str]) 
 def _find_run(
     conn: sqlite3.Connection, plan: Plan, provider: Provider, probed: Mode, url: Json
 ) -> Begun | None:
-    """Return the best match among several runs: by `--answers`, then by mode, mask and address."""
+    """Return the best match among several runs. They are compared by `--answers`, then by mode, mask and address."""
     run_ids = runs.find_begun(conn, plan.task.name, plan.model, _identities(plan, provider))
 
     def fit(run: Begun) -> tuple[bool, bool, bool, bool]:
@@ -168,9 +169,10 @@ def _check_replica_names(facts: Mapping[str, Json]) -> None:
 def _note_changed_model(
     conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping[str, Json]
 ) -> list[str]:
-    """Return a note if a vendor's model now has a different name from the one in this run.
+    """Return a note if a vendor's model now has a name that differs from the one in this run.
 
-    Raises UsageError if this happens at any other server, because it may serve different weights.
+    Raises UsageError if this happens at a server that is not a vendor's: the server may have different
+    weights.
     """
     url, name = facts.get("base_url"), facts.get("reports")
     addresses = run.addresses
@@ -196,7 +198,7 @@ def _is_among(url: Json, addresses: Collection[str]) -> bool:
 
 
 def _normalise_address(url: str) -> tuple[str, str, int | None, str]:
-    """Return the parts of an address, with a single name for the local machine and an explicit port."""
+    """Return the parts of an address. The local machine always has the same name, and the port is explicit."""
     parts = urlsplit(url)
     # localhost and 127.0.0.1 are the same server, so a run that began at one of them is resumed at the other.
     host = "localhost" if parts.hostname in _LOOPBACK else str(parts.hostname)

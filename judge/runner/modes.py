@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def mode_of(task: Task, provider: Provider, sampling: Sampling) -> Mode:
-    """Return the answer mode for this provider. A classifier that reads pairs of texts has no prompt."""
+    """Return the answer mode for this provider. A classifier of text pairs has the mode PAIR, because it has no
+    prompt.
+    """
     if isinstance(provider, PairReader):
         return Mode.PAIR
     return choose_mode(task, provider.label_codes or sampling.orders > 1, sampling.answers)
@@ -42,9 +44,10 @@ def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
     otherwise JSON.
 
     A raw task is answered in free text, whatever the value of `answers`, unless its labels are the letters of
-    options. With codes, a rationale before the choice takes two calls. Codes are then used only if the
-    rationale or the codes were requested explicitly. Raises UsageError for codes or words if there are
-    several questions or a rationale after the label, and for words if two labels begin with the same word.
+    options. With codes, a rationale before the choice takes two calls. In that case, codes are used only if
+    the rationale or the codes were requested explicitly. Raises UsageError for codes or words if there are
+    several questions, or if a rationale follows the label. Raises UsageError for words if two labels begin
+    with the same word.
     """
     if task.spec.raw:
         # No list of codes can be added to a raw prompt. The letters of options are part of its text already.
@@ -91,8 +94,9 @@ def uses_codes(task: Task) -> bool:
 
 
 def label_orders(task: Task, order: str) -> dict[str, list[str]]:
-    """Return each question's labels in the given order, which is `declared`, `reversed` or `shuffled:SEED`.
-    Raises UsageError for any other order.
+    """Return each question's labels in the given order.
+
+    The order is `declared`, `reversed` or `shuffled:SEED`. Raises UsageError for any other order.
     """
     orders = {q.field: task.domain(q.field) for q in task.spec.questions}
     word, _, seed = order.partition(":")

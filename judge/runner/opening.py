@@ -50,7 +50,7 @@ async def open_or_finished(
 
 
 def _find_finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
-    """Return the report of the plan's run, or None if it still has units to judge or used another address."""
+    """Return the report of the plan's run, or None if the run still has units to judge or used another address."""
     facts = provider.describe()
     run_ids = matching_runs(store, plan, provider, facts.get("base_url"))
     # If there are runs in several answer modes, only the server's features decide which run is resumed.
@@ -81,10 +81,10 @@ async def open_patiently(
 ) -> Plan:
     """Open a provider. Return the plan with the cost of the start-up probes, which counts against its limits.
 
-    `price` is the price of the provider's model if it differs from the plan's. `opened` is updated after each
-    probe. `store` is the study that may have facts about the server. Temporary failures are retried by the
-    plan's policy, but the call does not wait for a server that accepts no connection. Raises LimitReached if
-    a limit is too low for the probes, and the errors of `Provider.open`.
+    `price` is the price of the provider's model, if that model is not the plan's. `opened` is updated after
+    each probe. `store` is the study that may have facts about the server. Temporary failures are retried by
+    the plan's policy, but the call does not wait for a server that accepts no connection. Raises LimitReached
+    if a limit is too low for the probes, and the errors of `Provider.open`.
     """
     opened = opened or Opened()
     if isinstance(provider, Probing):
@@ -144,12 +144,14 @@ class _Purse:
         self.budget, self.opened, self.url = budget, opened, url
         self._room = asyncio.Semaphore(concurrency or START)
         self._is_over = False
-        """Whether the limits left no room for a probe. The other probes are then useless."""
+        """Whether the limits left no room for a probe. In that case, the other probes are useless."""
 
     async def pay(
         self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
-        """Call `send`, count the call and return its result. Raises LimitReached if a limit is too low for it."""
+        """Call `send`, count the call and return its result. Raises LimitReached if a limit is too low for
+        the call.
+        """
         async with self._room:
             return await self._send_paid(request, send, is_needed)
 

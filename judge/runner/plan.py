@@ -1,4 +1,4 @@
-"""The plan of a run, and its report."""
+"""The plan and the report of a run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Plan:
     context of generated answers.
     """
     fresh: bool = False
-    """Whether every request is sent. Otherwise, stored answers to identical requests are reused."""
+    """Whether every request is sent. If False, stored answers to identical requests are reused."""
     same_model: bool = False
     """Whether the model at another address counts as the same model even if it reports a different name."""
     asked_as: str | None = None
@@ -65,7 +65,7 @@ class Plan:
     def price(self, facts: Mapping[str, Json]) -> Price | None:
         """Return the price of the model. `facts` are the facts that its provider reports.
 
-        Raises UsageError if a limit of money needs a price and there is none.
+        Raises UsageError if there is a cost limit but no price.
         """
         # Price lists have the name of the model, not the name that `--as` gave the judge.
         model = self.asked_as or self.model
@@ -73,8 +73,8 @@ class Plan:
         return price if self.max_cost is None else require_price(model, price)
 
     def subtract_reports(self, reports: Iterable[RunReport]) -> Plan:
-        """Return the plan with its limits reduced by the use of these runs, which were made one after the
-        other.
+        """Return the plan with its limits reduced by what these runs have used. The runs were made one after
+        the other.
         """
         done = list(reports)
         # The first report after the opening already counts its cost.
@@ -83,7 +83,7 @@ class Plan:
         return replace(left, opened=None) if is_counted else left
 
     def subtract(self, *done: RunReport | Opened) -> Plan:
-        """Return the plan with its limits reduced by the use of these runs and openings."""
+        """Return the plan with its limits reduced by what these runs and openings have used."""
         tokens, cost, seconds = self.max_tokens, self.max_cost, self.max_time
         # Never below 0: a server can bill more than a call can cost, and so exceed what was left.
         return replace(
@@ -138,7 +138,7 @@ class RunReport:
 
     @property
     def ending(self) -> AdjudgeError | None:
-        """The error that ended the run, or the last provider's error if no unit has a label."""
+        """The error that ended the run or, if no unit has a label, the last error from a provider."""
         # With some labels, the failures of single units are not the failure of the run.
         nothing = self.labelled == 0 and isinstance(self.last_failure, ProviderError)
         return self.error or (self.last_failure if nothing else None)
@@ -147,9 +147,9 @@ class RunReport:
         """Return the counts in their documented form: ok, unparsed, refused, truncated, failed, reused and
         pending sum to units.
 
-        `cost` is in US dollars. It is an upper bound if calls were lost or their tokens were not counted, and
-        None if there is neither a price nor a cost reported by the server (`reported_usd`, summed over the
-        replies that have one).
+        `cost` is in US dollars. It is an upper bound if calls were lost or their tokens were not counted. It
+        is None if there is no price and the server reported no cost. `reported_usd` is the sum of the costs
+        that the server reported.
         """
         cost = None
         if self.price is not None or self.spent.reporting:
@@ -191,8 +191,9 @@ class RunReport:
 
 
 def underived(missing: Mapping[str, int]) -> list[str]:
-    """Return a remark for each derived field that some answers lack. `missing` maps it to the number of these
-    answers.
+    """Return a remark for each derived field that some answers lack.
+
+    `missing` maps each such field to the number of answers that lack it.
     """
     return [
         f"{n:,} answers have no '{name}', because the unit has no gold label for it or the task's table has no row"
@@ -215,7 +216,7 @@ class RunDisplay(Protocol):
     """Shows the progress of a run: a progress line, a log, or a caller's own object."""
 
     def __call__(self, live: Live) -> None:
-        """Show the run. Called at the beginning, after every commit, and twice a second."""
+        """Show the run. This method is called at the beginning, after every commit, and twice a second."""
 
     def end(self) -> None:
         """Stop showing progress because the run has ended."""

@@ -21,7 +21,7 @@ from judge.types import Json, Usage, attributes
 
 MILLION = 1_000_000
 IN_THIS_PROCESS = frozenset(("scripted", "llamacpp", "embedded", "onnx"))
-"""Vendors whose models run in this process and cost nothing. A cost limit does not need a price for them."""
+"""Vendors whose models run in this process and cost nothing. A cost limit does not need prices for such models."""
 _KNOWN = {"input", "output", "cached", "written", "batch"}
 
 

@@ -35,7 +35,7 @@ KINDS = ("passage", "item")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The settings: the field whose labels are probed, and the names of the probes (from PROBES).
+    """The settings of a probe: the field whose labels are probed, and the names of the probes (from PROBES).
 
     `nothing` is the correct label for an empty passage. None stands for the label that the judge gives most
     often.
@@ -56,7 +56,7 @@ class ProbeOutcome:
 
     `towards` is the number of these units that get the label requested by an injected instruction or, on
     empty passages, keep the label that they had with the passage. `lost` is the number of units with a label
-    before the change and no label after it. `why` is the reason if the probe was not run.
+    before the change and no label after it. `why` is the reason why the probe was not run, if so.
     """
 
     probe: str
@@ -197,7 +197,7 @@ async def probe(
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """The units' questions and labels before any change."""
+    """The questions and labels of the units before any change."""
 
     questions: Sequence[str]
     labels: Mapping[int, str]
@@ -211,8 +211,10 @@ class _Units:
         towards: Mapping[int, str] | None = None,
         nothing: str | None = None,
     ) -> ProbeOutcome:
-        """Count the flips. If `nothing` is given, every label that differs from `nothing` counts, even if it
-        did not change.
+        """Count the flips.
+
+        If `nothing` is given, every label that differs from `nothing` counts, even if the label did not
+        change.
         """
         # Only units that have a label before and after can flip. The others are counted as lost.
         chosen = [n for n in self.labels if of is None or n in of]

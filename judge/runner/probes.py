@@ -42,7 +42,7 @@ class ProbeSetting:
 
     @property
     def shows_passages(self) -> bool:
-        """Whether the task shows passages. Changing something that the task does not show is not a probe."""
+        """Whether the task shows passages. A change to something that the task does not show is not a probe."""
         return bool({"passage", "passages", "context"} & set(self.inputs))
 
 
@@ -107,7 +107,7 @@ CHANGES: Mapping[str, Change] = {
     "boilerplate": boilerplate,
 }
 NOTHING = ("empty", "boilerplate")
-"""Probes that leave nothing to judge. Every label other than `nothing` counts as an error, even if it did not
-flip.
+"""Probes that leave nothing to judge. Every label other than `nothing` counts as an error, even if the label
+did not flip.
 """
 PROBES = ("repeat", "order", *CHANGES)

@@ -29,14 +29,16 @@ from judge.runner.spacing import Spacing
 from judge.types import RateState
 
 MOST, START = 100, 16
-"""If no concurrency is set: the largest limit, and the initial limit for a server without stored facts."""
+"""The largest limit, and the initial limit for a server without stored facts. Both apply if no concurrency is set."""
 RECENT_REPLIES = 256
 """Number of recent replies from which throughput and median latency are computed: more than two rounds of
 `MOST` calls.
 """
 SAFE_SHARE = 0.5
-"""Share of the time-out that calls should take at most. Above this share, the limit does not grow, and a time-out lowers it.
-Otherwise, a server that answers one call at a time would spend its time on calls that have already timed out."""
+"""Share of the time-out that calls should take at most. Above this share, the limit does not grow, and a
+time-out lowers the limit. Otherwise, a server that answers one call at a time would spend its time on
+calls that have already timed out.
+"""
 STRAGGLER_SHARE = 0.25
 """While the median latency is below this share of the time-out, a call that times out is a straggler."""
 LEAST_GAIN = 1.2
@@ -133,8 +135,8 @@ class RateController:
         self.cuts += self.spacing.record_refusal(now, sent_at)
 
     def record_timeout(self, now: float, sent_at: float) -> bool:
-        """Lower the limit if a call timed out because the server has too many calls. Return whether that was
-        the reason.
+        """Lower the limit if a call timed out because the server has too many calls. Return whether the limit
+        was the reason for the time-out.
         """
         # The call was sent before the last reduction, which was a reaction to the same overload.
         if sent_at <= self._cut_at:
@@ -166,7 +168,9 @@ class RateController:
         self._begin_again(now)
 
     def obey(self, state: RateState, now: float, tokens: int = 0) -> None:
-        """Apply the rate headers of a reply. Its call, with this many tokens, still counts as in flight."""
+        """Apply the rate headers of a reply. The reply's call, which has this many tokens, still counts as in
+        flight.
+        """
         self._requests.note(
             state.remaining_requests, state.reset_requests, state.limit_requests, now, in_reply=1
         )
@@ -175,8 +179,8 @@ class RateController:
         )
 
     def _begin_again(self, now: float) -> None:
-        """Discard the measurements made at another limit: calls that were sent before are not evidence about
-        the current limit.
+        """Discard the measurements made at another limit. Calls that were sent at that limit are not evidence
+        about the current one.
         """
         self._cut_at = now
         self._replies.clear()
@@ -184,8 +188,9 @@ class RateController:
         self._undone_above, self._try_again_at = self.ceiling, math.inf
 
     def _throughput(self, now: float, until_now: bool = False) -> float:
-        """Return the replies per second, or 0 before the second reply. If `until_now` is True, the time since
-        the last reply is included.
+        """Return the replies per second, or 0 before the second reply.
+
+        If `until_now` is True, the time since the last reply is included.
         """
         if len(self._replies) < 2:
             return 0.0

@@ -26,7 +26,9 @@ from judge.store.study import canonical
 from judge.types import Answered, Json, LabelDistribution, Message, Reply, Request, Status, Unit, attributes
 
 CHARACTERS_PER_TOKEN = 4
-"""A rough average for English text, used for estimates before a server reports its counts."""
+"""Number of characters per token: a rough average for English text. It is used for estimates before a server
+reports token counts.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +199,8 @@ class Asker:
 
     @property
     def repairs(self) -> bool:
-        """Whether an unreadable reply is repaired by a second call. This is never done for a raw task, which
-        is sent unchanged.
+        """Whether an unreadable reply is repaired by a second call. A raw task is sent unchanged, so its
+        replies are never repaired.
         """
         return not self.task.spec.raw
 
@@ -210,8 +212,8 @@ class Asker:
         return replace(request, messages=(*request.messages, *turns))
 
     def conclude(self, request: Request, reply: Reply) -> Request:
-        """Return the request that follows the reasoning: the same messages plus the reasoning, asking for the
-        letter or the label.
+        """Return the request that follows the reasoning: the same messages, the reasoning, and a request for
+        the letter or the label.
         """
         turns = (Message("assistant", reply.text), Message("user", self.renderer.then_answer))
         codes, words = self.renderer.codes, self.renderer.words
@@ -231,10 +233,11 @@ class Asker:
         ]
 
     def for_one_order(self, parsed: Parsed, number: int) -> Parsed:
-        """Return the result to store for one label order; `number` counts from 1. It has no label, and its
-        reason lists the probabilities.
+        """Return the result to store for one label order. The result has no label, and its reason lists the
+        probabilities.
 
-        If a reply has no probabilities, there is no average, so the unit gets no label.
+        `number` is the number of the order, counting from 1. If a reply has no probabilities, there is no
+        average, so the unit gets no label.
         """
         if parsed.status is not Status.OK:
             return parsed
@@ -263,8 +266,9 @@ class Asker:
         return Parsed(Status.OK, (Answered(answers[0].labels[0].field, mean.argmax(), mean),))
 
     def parse(self, reply: Reply, request: Request | None = None) -> Parsed:
-        """Return the labels in a reply, or the reason why there are none. Reasoning before a letter has
-        status `ok` and no labels.
+        """Return the labels in a reply, or the reason why there are none.
+
+        Reasoning that comes before a letter has the status `ok` and no labels.
 
         If the model reasons first, `request` determines which of the two calls the reply answers.
         """
@@ -300,8 +304,7 @@ class Asker:
         return replace(parsed, labels=tuple(replace(label, rationale=reason) for label in parsed.labels))
 
     def _check_quote(self, parsed: Parsed, quote: str | None, request: Request | None) -> Parsed:
-        """Return the result unchanged, or without a label if the task requires a quote and the quote is not
-        in the unit's passages.
+        """Return the result, without its label if the task requires a quote that is not in the unit's passages.
 
         An invented quote shows that the label is not based on the passages.
         """
@@ -384,7 +387,7 @@ def estimate_tokens(request: Request) -> int:
 
 
 def _canonical_turns(messages: Sequence[Message]) -> str:
-    """Return the canonical JSON of `[[role, content], ...]`, without a new encoder for each unit."""
+    """Return the canonical JSON of `[[role, content], ...]`, without creating a new encoder for each unit."""
     return f"[{','.join(f'[{json_string(m.role)},{json_string(m.content)}]' for m in messages)}]"
 
 

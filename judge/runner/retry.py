@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from judge.errors import ProviderError, RateLimited, ServerFault, Unreachable
 
 CHANCE = 1e-7
-"""The probability that a unit fails on all of its tries by chance alone: one in ten million."""
+"""The probability that all tries of a unit fail by chance alone: one in ten million."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
     """The retry policy. Times are in seconds, and the first call is the first try.
 
-    The wait after try n is drawn from the upper half of `base * 2**(n - 1)`, at most `longest`, and is never
-    shorter than the server's Retry-After. Refused calls have their own, larger maximum number of tries,
-    because the rate controller already spaces them. They are retried for at least `refused_for`, because many
-    limits are per minute. If a Retry-After exceeds `longest_retry_after`, the run ends and can be resumed
-    later. `outage` is the maximum time that a run waits for a server that is down, or for a study that
-    another program has locked.
+    The wait after try n is drawn at random between half of `base * 2**(n - 1)` and all of it, at most
+    `longest`. The wait is never shorter than the server's Retry-After. The maximum number of tries is larger
+    for refused calls, because the rate controller already spaces these calls. They are retried for at least
+    `refused_for`, because many limits are per minute. If a Retry-After exceeds `longest_retry_after`, the run
+    ends and can be resumed later. `outage` is the maximum time that a run waits for a server that is down, or
+    for a study that another program has locked.
     """
 
     tries: int = 6
@@ -30,7 +30,9 @@ class Patience:
     refused_for: float = 120.0
     outage: float = 1800.0
     draw: random.Random = field(default_factory=random.Random)
-    """The source of jitter, which prevents clients that were refused together from retrying together."""
+    """The source of jitter, which prevents clients that were refused at the same time from retrying at the
+    same time.
+    """
 
     def wait(
         self,

@@ -44,7 +44,7 @@ from judge.store.study import Store, explain_errors
 from judge.types import Json, Status
 
 GRACE_SECONDS = 10.0
-"""How long calls in flight may take after an interrupt or an error, because their replies are paid for."""
+"""Seconds that calls in flight may still take after an interrupt or an error. Their replies are already paid for."""
 TICK_SECONDS = 0.5
 """Seconds between two updates of the progress line."""
 COUNTED_FIRST = 20_000
@@ -64,8 +64,8 @@ MOST_YOUNG = 20_000
 flight, so Python's default of 700 is too low.
 """
 MOST_RESTING = 256
-"""Maximum number of calls that wait for a retry. Without a limit, they would pile up if a server refuses many
-calls.
+"""Maximum number of calls that wait for a retry. Without a limit, such calls would pile up if a server
+refused many calls.
 """
 
 
@@ -105,9 +105,9 @@ async def _begin(
     watch: Callable[[Live], None] | None,
     signals: Interrupts,
 ) -> RunReport:
-    """Start the run in the study, run it, and close it.
+    """Start the run in the study, make its calls, and close it.
 
-    `selected` contains the number of selected units, the number of units left out, and whether they are
+    `selected` contains the number of selected units, the number of units left out, and whether the units are
     counted later.
     """
     units, left_out, late = selected
@@ -308,8 +308,8 @@ class _Run:
             self.watch(self.live)
 
     def _keep_learnt(self) -> None:
-        """Store new facts about the server, such as a refused parameter, at once, so that a kill does not
-        lose them.
+        """Store new facts about the server, such as a refused parameter, at once. They are then not lost if
+        the process is killed.
         """
         facts = dict(self.provider.describe())
         if facts == self.facts:

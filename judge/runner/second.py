@@ -9,8 +9,8 @@ RUN is the first pass, whose probabilities are renormalised over the options of 
   option with "a lower one" and does not specify which.
 
 Among options with equal probabilities, the first is used. A question with only one option, or with equal
-probabilities for all options, has nothing to swap, so it is left out of both swapped passes. The swap does
-not depend on the correct option.
+probabilities for all options, has nothing to swap, so it is left out of both passes with swapped
+probabilities. The swap does not depend on the correct option.
 """
 
 import json
@@ -90,7 +90,9 @@ def renormalise(masses: Mapping[str, float], options: Mapping[str, str]) -> dict
 
 
 def exchange(probabilities: Mapping[str, float], *, second: bool = False) -> dict[str, float] | None:
-    """Swap the highest probability with the lowest or the second highest. Return None if the two are equal."""
+    """Swap the highest probability with the lowest or the second highest. Return None if the two
+    probabilities are equal.
+    """
     ordered = sorted(probabilities, key=lambda letter: -probabilities[letter])
     first = ordered[0]
     # Among options with equal probabilities, the first one is used.

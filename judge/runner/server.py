@@ -19,10 +19,10 @@ from judge.runner.rate import RateController
 from judge.runner.retry import retry_after_of
 
 SUSPECTS, IN_A_ROW = 3, 16
-"""A server counts as down when it accepts no connection, or when calls for SUSPECTS new units have failed and at
-least IN_A_ROW calls in a row have failed. In a simulation with a limit of three calls in a row, a server that
-closed every second connection counted as down. Then 300 units of 0.5 s took 14 s, instead of 3 s without
-these outages and with shorter pauses.
+"""A server counts as down when it accepts no connection, or when calls for SUSPECTS new units have failed and
+at least IN_A_ROW calls in a row have failed. In a simulation with a limit of three calls in a row, a
+server that closed every second connection counted as down, and 300 units of 0.5 s each took 14 s. When it
+did not count as down and the pauses were shorter, the same units took 3 s.
 """
 REFUSALS, REFUSED_SECONDS = 64, 5.0
 """A server also counts as down when it has refused this many calls in a row over at least this many seconds.
@@ -34,10 +34,12 @@ FLOW = 8
 with 50 % random refusals, 600 units took up to 20 s with 32 answers, and at most 5 s with 8 answers.
 """
 RECENT_FLOWS, LEAST_FLOW = 64, 0.5
-"""The number of these times that are compared, and a lower bound in seconds for the shortest of them."""
+"""The number of recent values of this time whose minimum is used, and a lower bound for that minimum in seconds."""
 FIRST_CALLS, FEWEST_FIRST_CALLS = 100, 16
-"""The share of units whose first call failed is computed from the last 100 units, and from at least 16 units. Retries are
-not counted, because a few units that always fail would otherwise look like a server that often fails."""
+"""The share of units whose first call failed is computed from the last 100 units. At least 16 units are
+needed. Retries are not counted, because a few units that always fail would otherwise look like a server
+that often fails.
+"""
 FIRST_PROBE, LAST_PROBE = 0.5, 30.0
 """Seconds between the calls that check whether a server is back. The first value is doubled after each call,
 up to the second value.
@@ -72,8 +74,9 @@ class FirstCall:
 
 
 class ModelServer:
-    """One server: its rate controller, and whether it is down. Times are in seconds on the caller's clock,
-    and `now` is the current time.
+    """One server: its rate controller, and whether it is down.
+
+    Times are in seconds on the caller's clock, and `now` is the current time.
     """
 
     def __init__(
@@ -162,7 +165,7 @@ class ModelServer:
 
     def first_call(self) -> FirstCall:
         """Record that the first call for a unit is being sent. Return the record in which the caller stores
-        how it ends.
+        how the call ends.
 
         Calls are counted in the order in which they were sent. If they were counted in the order in which
         they ended, refusals would come first because they are faster than answers.

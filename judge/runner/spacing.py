@@ -30,8 +30,8 @@ SLOWEST_RATE = 1 / 30
 lifted.
 """
 TIMER_SECONDS = 0.002
-"""The maximum delay of a timer, in seconds. If the time between calls is not much longer, the next calls make
-up for the delay.
+"""The maximum delay of a timer, in seconds. If the time between calls is not much longer than that, the next
+calls make up for the delay.
 """
 
 
@@ -41,8 +41,8 @@ class Spacing:
     Single refusals are not evidence. When more than `TOLERATED_SHARE` of the calls are refused, the rate is
     halved until fewer are refused. From there it rises a little with every call and falls with every refusal,
     and so settles where `TARGET_SHARE` of the calls are refused (the weighted up-down method, Kaernbach 1991,
-    Perception & Psychophysics 49, 227-229). If a slower rate does not help, the server refuses at random:
-    this share of refusals is then tolerated, and calls are no longer spaced.
+    Perception & Psychophysics 49, 227-229). If a slower rate does not help, the server refuses calls at
+    random. In that case, this share of refusals is tolerated, and calls are no longer spaced.
     """
 
     def __init__(self, since: float = -math.inf) -> None:

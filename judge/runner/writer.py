@@ -1,5 +1,5 @@
-"""The only thread that writes judgements. It writes several per commit, and a judgement is only counted after
-its commit.
+"""The only thread that writes judgements. It writes several judgements per commit, and counts a judgement
+only after its commit.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class Writer:
         self._queue.put((self._clock(), attempts))
 
     def hurry(self) -> None:
-        """Try a failing commit only once more, because the run is ending."""
+        """Allow a failing commit only one more try, because the run is ending."""
         self._hurried.set()
 
     async def close(self) -> None:
@@ -115,7 +115,7 @@ class Writer:
                 return
 
     def _failure(self, store: Store, batch: list[Attempts], seen: set[str]) -> AdjudgeError | None:
-        """Make one commit. Return the error if it fails."""
+        """Make one commit. Return the error if the commit fails."""
         # A copy, because the prompts of this commit are not stored after a rollback.
         known = set(seen)
         try:
@@ -133,7 +133,7 @@ class Writer:
     ) -> tuple[bool, bool]:
         """Retry the commit, together with all replies received meanwhile, until it succeeds or patience is used up.
 
-        Return (whether it succeeded, whether the queue is closed).
+        Return whether the commit succeeded, and whether the queue is closed.
         """
         aside = Aside(store.path, batch[0][0].judgement.run_id)
         aside.write(_entries(batch))

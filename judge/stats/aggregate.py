@@ -16,10 +16,10 @@ ITERATIONS, TOLERANCE, CYCLES = 20_000, 1e-9, 5
 
 
 def vote(counts: IntArray) -> tuple[IntArray, BoolArray]:
-    """Return the label with the most votes for each unit, and which units are tied.
+    """Return, for each unit, the label with the most votes and whether the vote is tied.
 
-    `counts` are votes [units, labels] (`Ratings.counts`, `tally_votes`). The label is -1 if nobody voted or
-    the vote is tied; ties are not broken.
+    `counts` is an array of votes [units, labels], for example from `Ratings.counts` or `tally_votes`. The
+    label is -1 if nobody voted or the vote is tied; ties are not broken.
     """
     most = counts.max(axis=1)
     tied = ((counts == most[:, None]).sum(axis=1) > 1) & (most > 0)
@@ -29,8 +29,9 @@ def vote(counts: IntArray) -> tuple[IntArray, BoolArray]:
 
 
 def tally_votes(codes: IntArray, q: int) -> IntArray:
-    """Count the occurrences of each of q labels in each row of codes [units, annotators]; -1 is a missing
-    label.
+    """Count how often each of q labels occurs in each row of `codes` [units, annotators].
+
+    A code of -1 is a missing label.
     """
     counts = np.zeros((len(codes), q + 1), dtype=np.int64)
     rows = np.arange(len(codes))
@@ -67,7 +68,7 @@ class DawidSkene:
 
     @property
     def accuracies(self) -> list[float | None]:
-        """Each annotator's probability of the true label: sum_j prevalence_j confusion[a, j, j]."""
+        """The probability that each annotator gives the true label: sum_j prevalence_j confusion[a, j, j]."""
         chances = np.einsum("ajj->aj", self.confusion)
         known = ~np.isnan(chances)
         weight = np.where(known, self.prevalence, 0.0).sum(axis=1)
@@ -78,11 +79,11 @@ class DawidSkene:
 def dawid_skene(ratings: Ratings) -> DawidSkene:
     """Estimate prevalences and annotators' error rates by maximum likelihood (EM).
 
-    Dawid & Skene 1979, Applied Statistics 28(1), eq. 2.3-2.5, starting from the shares of votes (3.1). The
-    iteration stops when no prevalence or rate changes by more than TOLERANCE. The model assumes that
+    Dawid & Skene 1979, Applied Statistics 28(1), eq. 2.3-2.5, starting from the vote shares (section 3.1).
+    The iteration stops when no prevalence or rate changes by more than TOLERANCE. The model assumes that
     annotators are independent given the true class, an assumption that judges with similar prompts violate.
     Units count in proportion to their design weights, so that the prevalences and rates apply to all units.
-    Raises BadInput if nothing is labelled.
+    Raises BadInput if no unit is labelled.
     """
     patterns = collapse(ratings.codes)
     weight: FloatArray = patterns.count.astype(np.float64)

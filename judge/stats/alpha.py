@@ -97,7 +97,7 @@ class Alpha:
         return self.level == "interval" and len(numbers) > COUNTED_LABELS
 
     def _disagreements(self, sums: FloatArray, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the observed and the expected disagreement `[B]`, each per pairable value."""
+        """Return the observed and the expected disagreement per pairable value, each `[B]`."""
         if self._uses_moments(numbers):
             return moment_disagreements(sums)
         q = len(numbers)
@@ -152,8 +152,10 @@ def scale_down(numbers: FloatArray) -> FloatArray:
 
 
 def moment_disagreements(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the observed and the expected disagreement on the interval level, from sums of (2(m q -
-    s^2)/(m-1), m, s, q) over units.
+    """Return the observed and the expected disagreement for interval data, from sums over units.
+
+    Each row of `sums` is the sum of (2(m q - s^2)/(m - 1), m, s, q) over units, where m is the number of
+    values of a unit, s their sum and q their sum of squares.
 
     Do = (1/n) sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). This needs no table of distinct
     values, so continuous scores are computed as fast as labels.

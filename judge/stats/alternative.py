@@ -50,10 +50,11 @@ class Compared:
     """The comparison of the judge with one annotator.
 
     `judge_wins` is the share of units on which the judge is at least as close to the remaining annotators as
-    this annotator is. `annotator_wins` is the share for the reverse; ties count for both. `adjusted` is the
-    Benjamini-Yekutieli p-value. `test` is "t" or "wilcoxon". It is "none" for weighted units, which are not
-    tested and have no p-value. `error` is the standard error of annotator_wins - judge_wins. `lost` is the
-    result of the mirrored test, which is not in the paper: the annotator wins by more than epsilon.
+    this annotator is. `annotator_wins` is the share of units on which the reverse holds. Ties count for both.
+    `adjusted` is the Benjamini-Yekutieli p-value. `test` is "t" or "wilcoxon". It is "none" for weighted
+    units, which are not tested and have no p-value. `error` is the standard error of annotator_wins -
+    judge_wins. `lost` is the result of a test that is not in the paper: whether the annotator wins by more
+    than epsilon.
     """
 
     annotator: str
@@ -71,12 +72,13 @@ class Compared:
 
 @dataclass(frozen=True)
 class AltTest:
-    """The result of the test.
+    """The result of the alternative annotator test.
 
     `winning_rate` is the share of tested annotators that the judge beats, and `advantage` is the mean of
     `judge_wins`; both are None, with a reason, if no annotator could be tested. `skipped` lists the
-    annotators who were not tested, each with the reason. `least_others` is the number of other annotators
-    that a unit needs. `notes` say where `least_others` or the test differs from the paper.
+    annotators who were not tested, each with the reason. `least_others` is the smallest number of other
+    annotators who must have labelled a unit. `notes` say where `least_others` or the test differs from the
+    paper.
     """
 
     judge: str
@@ -105,15 +107,15 @@ def alt_test(
 ) -> AltTest:
     """Test for each annotator whether the judge is at least as close to the others as that annotator, within epsilon.
 
-    Closeness is the share of equal labels (nominal) or minus the root mean square distance of positions
-    (ordinal) or numbers (interval). H1: judge_wins > annotator_wins - epsilon, tested with a one-sided t-test
-    of the differences, or with Wilcoxon's signed-rank test of the cluster means if there are fewer than 30
-    clusters. The judge passes if it wins against at least half of the annotators after the
+    Closeness is the share of equal labels (nominal) or the negative root mean square distance between
+    positions (ordinal) or numbers (interval). H1: judge_wins > annotator_wins - epsilon, tested with a
+    one-sided t-test of the differences, or with Wilcoxon's signed-rank test of the cluster means if there are
+    fewer than 30 clusters. The judge passes if it wins against at least half of the annotators after the
     Benjamini-Yekutieli correction at level `q`. `epsilon` is the cost of a human annotator: 0.2 for experts,
     0.15 for skilled annotators, 0.1 for a crowd. A unit counts if the judge, the annotator and at least
     `least_others` other annotators labelled it. The t-test is cluster-robust if the table has clusters. If
-    the table has none, or `clustered` is False, the test is the authors' own, which treats units as
-    independent.
+    the table has none, or `clustered` is False, the test is that of the paper's authors, which treats units
+    as independent.
 
     Raises BadInput if the judge is unknown, if there are fewer than two annotators, or if epsilon or q is
     outside 0..1.
@@ -122,9 +124,9 @@ def alt_test(
     if len(names) < 2:
         raise BadInput("the alt-test needs at least two annotators besides the judge")
     if not 0 <= epsilon <= 1 or not 0 < q < 1:
-        raise BadInput("the alt-test needs an epsilon from 0 to 1, and a q above 0 and below 1")
+        raise BadInput("the alt-test needs an epsilon from 0 to 1, and a q greater than 0 and less than 1")
     if least_others < 1:
-        raise BadInput(f"the alt-test needs a least_others of at least 1, not {least_others}")
+        raise BadInput(f"least_others must be at least 1 in the alt-test, not {least_others}")
     humans = ratings.select(names)
     verdicts = ratings.column(judge)
     values = _values(ratings, level)
@@ -174,7 +176,9 @@ def alt_test(
     if ratings.weights is not None:
         # As in the verdict: a single unit with a large weight would decide the test.
         advantage = float(np.mean([row.judge_wins for row in rows]))
-        reason = "units drawn with unequal probabilities have weighted shares, which are not tested"
+        reason = (
+            "the units were drawn with unequal probabilities, so their shares are weighted and not tested"
+        )
         return replace(untested, advantage=advantage, reason=reason)
     adjusted = benjamini_yekutieli([row.p_value for row in rows if row.p_value is not None]).tolist()
     lost = benjamini_yekutieli(mirrored) <= q
@@ -234,7 +238,7 @@ def _closeness(codes: IntArray, rest: FloatArray, values: FloatArray | None) -> 
 
 
 def _robust_error(difference: FloatArray, clusters: IntArray) -> float:
-    """Return the standard error of the mean; with one unit per cluster it is s / sqrt(n)."""
+    """Return the standard error of the mean. With one unit per cluster it is s / sqrt(n)."""
     totals = np.bincount(clusters, weights=difference - difference.mean())
     g = n_present(clusters)
     return float(np.sqrt(g / (g - 1) * (totals**2).sum()) / len(difference))
@@ -258,8 +262,9 @@ def _p_value(difference: FloatArray, clusters: IntArray, error: float, epsilon: 
 
 
 def _p_lost(difference: FloatArray, error: float, epsilon: float, g: int) -> float:
-    """Return the t-test's one-sided p-value of H1: mean difference > epsilon; 1 if there are too few
-    questions for the test.
+    """Return the t-test's one-sided p-value of H1: mean difference > epsilon.
+
+    The p-value is 1 if there are too few questions for the test.
     """
     # The signed-rank test rejects too often on few questions, so it must not call a judge worse.
     if g < FEWEST_FOR_T_TEST:

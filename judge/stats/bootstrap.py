@@ -75,13 +75,14 @@ class IntervalSettings:
         if not 100 <= self.replicates <= MOST_REPLICATES:
             raise BadInput(f"replicates must be from 100 to {MOST_REPLICATES:,}, not {self.replicates:,}")
         if self.seed < 0:
-            raise BadInput(f"the seed must be a whole number of at least 0, not {self.seed}")
+            raise BadInput(f"the seed must be a non-negative integer, not {self.seed}")
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The bounds of an interval, or None if there is no interval; `notes` say why, or how the interval was
-    computed.
+    """The bounds of an interval, or None if there is no interval.
+
+    `notes` say why there is no interval, or how it was computed.
     """
 
     low: float | None
@@ -90,7 +91,7 @@ class Interval:
 
 
 def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[FloatArray]:
-    """Return the sums of all resamples for each tally: a list of arrays `[replicates, p]`.
+    """Return, for each tally, the sums of all resamples: a list of arrays `[replicates, p]`.
 
     All tallies must have the same counts (`Tally.key`). They share the random draws, which saves time and
     does not change the results.
@@ -143,7 +144,7 @@ def _lots(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.integer]
     """Return the positions of the units in each resample of `n` units: `[replicates, n]`. The result is the
     same for every measure on `n` units.
 
-    `dealt` is the number of clusters that were pooled into blocks, or 0 if they were not pooled.
+    `dealt` is the number of clusters that were pooled into blocks, or 0 if none were pooled.
     """
     # Drawing takes most of the time of a small statistic's interval, so the draws are cached.
     rng = np.random.default_rng(seed)
@@ -239,7 +240,7 @@ def _acceleration(tally: Tally, value: Value) -> float | None:
 
 
 def sample_notes(n_units: int, n_clusters: int, clustered: bool) -> tuple[str, ...]:
-    """Return the notes that a reader needs before trusting the interval from a small sample."""
+    """Return notes that warn about an interval from a small sample."""
     notes = []
     if clustered and n_clusters < FEW_CLUSTERS:
         notes.append(Note("few_questions", n=n_clusters, least=FEW_CLUSTERS))

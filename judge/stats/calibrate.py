@@ -30,7 +30,7 @@ class Fit:
     bias: tuple[float, ...] = ()
     steps: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     why: str = ""
-    """The reason why no calibration could be fitted. In that case `apply` returns the probabilities
+    """The reason why no calibration could be fitted, or "". Without a fit, `apply` returns the probabilities
     unchanged.
     """
 
@@ -46,7 +46,7 @@ class Fit:
 
 
 def find_most_probable(probabilities: FloatArray, otherwise: IntArray | int) -> IntArray:
-    """Return the most probable label of each unit, and `otherwise` for a unit without probabilities."""
+    """Return the most probable label of each unit, or `otherwise` for a unit without probabilities."""
     best: IntArray = np.where(
         np.isnan(probabilities[:, 0]), otherwise, np.nan_to_num(probabilities).argmax(axis=1)
     )
@@ -54,7 +54,8 @@ def find_most_probable(probabilities: FloatArray, otherwise: IntArray | int) -> 
 
 
 def fit_batch(probabilities: FloatArray, prior: FloatArray) -> Fit:
-    """Fit batch calibration: subtract the log of the mean of all p from ln p, and add the log of a target `prior`.
+    """Fit batch calibration: subtract the log of the mean probabilities from ln p, and add the log of a
+    target `prior`.
 
     Zhou et al. 2023, arXiv 2309.17249, eq. 3-5.
     """
@@ -134,7 +135,7 @@ def fit_temperature(probabilities: FloatArray, codes: IntArray) -> Fit:
 
 
 def fit_isotonic(probabilities: FloatArray, codes: IntArray) -> Fit:
-    """Fit isotonic regression of the second of two labels (Zadrozny and Elkan 2002).
+    """Fit isotonic regression to the probability of the second of two labels (Zadrozny and Elkan 2002).
 
     Raises BadInput unless there are two labels.
     """
@@ -170,8 +171,8 @@ def cross_fitted(
     """Return cross-fitted probabilities for all units, and the fit on all labels.
 
     A unit with fold k >= 0 gets probabilities from a fit on the labels of the other folds. A unit with fold
-    -1 is not used for fitting and gets probabilities from the fit on all labels. `codes` is -1 for unknown
-    labels.
+    -1 is not used for fitting and gets probabilities from the fit on all labels. A code of -1 is an unknown
+    label.
     """
     usable = (codes >= 0) & (fold >= 0) & ~np.isnan(probabilities[:, 0])
     fit_on_all = fit(probabilities[usable], codes[usable])
@@ -191,11 +192,10 @@ def cross_fitted(
 
 
 def information(probabilities: FloatArray, codes: IntArray, fold: IntArray) -> FloatArray:
-    """Return the information, in nats, that the probabilities give about each unit's label beyond the label's
-    share in the other folds.
+    """Return, in nats, how much information each unit's probabilities add to the label shares in the other folds.
 
-    The value is nan if a probability or the label is unknown. Cross-fitted probabilities with a mean above 0
-    are informative.
+    The value of a unit is ln(probability of its label) - ln(share of that label), or nan if a probability or
+    the label is unknown. Cross-fitted probabilities are informative if the mean of these values is above 0.
     """
     nats = np.full(len(codes), np.nan)
     k = probabilities.shape[1]

@@ -20,7 +20,7 @@ class Confusion:
     """A confusion matrix: `matrix[i, j]` units have `labels[i]` from `reference` and `labels[j]` from `predicted`.
 
     Rows and columns are the labels of the declared domain in order, including unused labels. `n_asked` counts
-    all units of the table; units that either annotator did not label are in no cell. If units were drawn with
+    all units in the table; units that either annotator did not label are in no cell. If units were drawn with
     unequal probabilities, `shares[i, j]` is the estimated share of all units in a cell; otherwise `shares` is
     None.
     """
@@ -64,7 +64,7 @@ def class_scores(
 
     The measures are named `accuracy`, `macro_f1`, `precision:LABEL`, `recall:LABEL`, `f1:LABEL`. Precision =
     TP / predicted, recall = TP / reference, F1 = 2 TP / (predicted + reference). n is the number of units in
-    the denominator; the coverage is that of the pair. A zero denominator gives None with a reason, never 0.
+    the denominator; the coverage is the pair's. A zero denominator gives None with a reason, never 0.
     macro_f1 is the mean F1 over the labels that either annotator used. The values are those of scikit-learn
     (`precision_recall_fscore_support`, zero_division=nan). For `how`, see `measures`. Raises BadInput if an
     annotator is not in the table.
@@ -123,8 +123,9 @@ def class_scores(
 
 
 def _measure_label(every: Measure, table: Ratings, mine: BoolArray) -> Measure:
-    """Return the measure on the units with one label, where n is the number of these units. The coverage
-    remains that of all labels.
+    """Return the measure on the units with one label.
+
+    n is the number of these units. The coverage remains that of all labels.
     """
     return replace(every, n_units=int(mine.sum()), n_clusters=n_present(table.clusters[mine]))
 
@@ -142,7 +143,10 @@ def _macro_f1(sums: FloatArray, q: int) -> FloatArray:
 
 
 def _package_scores(matrix: Confusion) -> dict[str, float]:
-    """Return scikit-learn's precision, recall and F1 of every label. This is the only place that imports scikit-learn."""
+    """Return scikit-learn's precision, recall and F1 for every label.
+
+    This is the only function that imports scikit-learn.
+    """
     # The import takes a second or more.
     from sklearn.metrics import precision_recall_fscore_support
 
@@ -170,10 +174,11 @@ def class_agreement(
 ) -> list[Measure]:
     """Return the specific agreement of each label, over all pairs of annotators: `class_agreement:LABEL`.
 
-    sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): how often a second annotator gives label k to a unit if one
-    annotator did. With two annotators this is 2a / (2a + b + c) (Cicchetti & Feinstein 1990); for more
-    annotators, see Fleiss 1981, section 13.1. n is the number of units with the label, and the coverage is
-    that of all labels. The value is None if no pairable unit has the label. For `how`, see `measures`.
+    sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): the probability that one annotator gives label k to a unit,
+    given that another annotator did. With two annotators this is 2a / (2a + b + c) (Cicchetti & Feinstein
+    1990); for more annotators, see Fleiss 1981, section 13.1. n is the number of units with the label, and
+    the coverage is that of all labels. The value is None if no pairable unit has the label. For `how`, see
+    `measures`.
     """
     settings = IntervalSettings(**options)
     patterns = collapse(ratings.counts)
@@ -215,7 +220,7 @@ def _reason(label: str, n_units: int) -> Callable[[], str]:
 
 
 def label_shares(ratings: Ratings) -> dict[str, dict[str, float] | None]:
-    """Return the share of each label among the labels of each annotator; None for an annotator who gave no labels."""
+    """Return, for each annotator, the share of each label, or None if the annotator gave no labels."""
     shares: dict[str, dict[str, float] | None] = {}
     for name in ratings.annotators:
         codes = ratings.column(name)

@@ -44,7 +44,7 @@ class Coefficient(Protocol):
 
 
 def disagreement(q: int, weights: str | None) -> FloatArray:
-    """Return the disagreement (0 to 1) between each two of `q` ordered labels: [i != j], |i - j| / (q - 1),
+    """Return the disagreement (0 to 1) between every two of `q` ordered labels: [i != j], |i - j| / (q - 1),
     or its square.
     """
     if weights is None:
@@ -57,7 +57,7 @@ def disagreement(q: int, weights: str | None) -> FloatArray:
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Return numerator / denominator, nan where the denominator is not above zero."""
+    """Return numerator / denominator, or nan where the denominator is not above zero."""
     result: FloatArray = np.full(np.broadcast(numerator, denominator).shape, np.nan)
     np.divide(numerator, denominator, out=result, where=denominator > 0)
     return result
@@ -123,11 +123,11 @@ class Pabak(Percent):
 
 @dataclass(frozen=True)
 class _SharesByUnit(ABC):
-    """A coefficient from the observed agreement over pairable units and the mean label shares over labelled
-    units.
+    """A coefficient computed from the observed agreement over pairable units and the mean label shares over
+    labelled units.
 
     If every unit has the same number of labels, the shares are those of Fleiss. If labels are missing, the
-    coefficient is Gwet's generalisation (Handbook of Inter-Rater Reliability, 4th ed., section 2.3 and 3.4).
+    coefficient is Gwet's generalisation (Handbook of Inter-Rater Reliability, 4th ed., sections 2.3 and 3.4).
     """
 
     measure: str
@@ -202,9 +202,9 @@ class Gwet(_SharesByUnit):
 class Cohen:
     """Cohen's kappa of two annotators: 1 - sum w o / sum w e over the confusion matrix.
 
-    w is the disagreement [i != j], |i - j| or (i - j)^2 between positions in the declared domain, and e is
-    the product of the margins. Cohen 1960; Cohen 1968 with weights. Kappa is undefined if either annotator
-    used only one label, because it would then be 0 for any agreement.
+    o is the share of units in a cell, e is the product of the margins, and w is the disagreement between
+    positions in the declared domain: [i != j], |i - j| or (i - j)^2. If either annotator used only one label,
+    kappa is undefined: it would be 0 for any agreement. Cohen 1960; Cohen 1968 with weights.
     """
 
     TITLES: ClassVar[Mapping[str, str]] = {

@@ -46,10 +46,10 @@ class Estimates:
     """The statistics of the conditions with standard errors, as arrays over studies. The last axis is the
     statistic.
 
-    The first three statistics are (a) judge-human minus human-human agreement, judge-human agreement, and
-    human-human agreement. They are followed by (d) for each label: the judge's recall minus another
-    annotator's recall (*finds*), and the same difference in precision (*means*). `few` is the effective
-    number of questions for each statistic, i.e. the degrees of freedom plus 1.
+    The first three statistics belong to condition (a): judge-human minus human-human agreement, judge-human
+    agreement, and human-human agreement. The others belong to condition (d), for each label: the judge's
+    recall minus another annotator's recall (*finds*), and the same difference in precision (*means*). `few`
+    is the effective number of questions for each statistic, i.e. the degrees of freedom plus 1.
     """
 
     units: FloatArray
@@ -78,8 +78,9 @@ class Estimates:
         return precision
 
     def interval(self, column: int, confidence: float | FloatArray) -> IntervalArrays:
-        """Return the interval for one statistic. `confidence` is a number for all studies, or one number per
-        study.
+        """Return the interval for one statistic.
+
+        `confidence` is one number for all studies, or one number per study.
         """
         few, error = self.few[:, column], self.error[:, column]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -91,8 +92,9 @@ class Estimates:
 
 
 def estimates(question_sums: Sums, limits: Limits, weights: IntArray | None = None) -> Estimates:
-    """Return the statistics of each study with jackknife standard errors by question. Only the limits of (c)
-    are used from `limits`.
+    """Return the statistics of each study with jackknife standard errors by question.
+
+    Of `limits`, only those of condition (c) are used.
     """
     w = np.ones(question_sums.units.shape) if weights is None else weights.astype(np.float64)
     # A question without a unit that counts is no question for the degrees of freedom.
@@ -154,8 +156,10 @@ def estimates(question_sums: Sums, limits: Limits, weights: IntArray | None = No
 
 
 def _statistics(total: FloatArray, agreement: FloatArray) -> FloatArray:
-    """Return the statistics: (a) with judge-human and human-human agreement, (d) with recall and precision by
-    label, and the human-human chance agreement.
+    """Return the statistics of conditions (a) and (d), and the human-human chance agreement.
+
+    The statistics of (a) include judge-human and human-human agreement. Those of (d) are recall and precision
+    by label.
     """
     n = len(agreement)
     units = total[..., :1]
@@ -191,7 +195,7 @@ def _effective(parts: FloatArray, w: FloatArray) -> FloatArray:
 
 
 def _sum_questions(w: FloatArray, parts: FloatArray) -> FloatArray:
-    """Return sums over the questions, [studies, columns]. The questions have the weights w [studies,
+    """Return the sums over the questions, [studies, columns], with the questions weighted by w [studies,
     questions].
     """
     # A plan weights one study in many ways, so `parts` has the questions of that study once.
@@ -206,16 +210,17 @@ def _interval(value: FloatArray, reach: FloatArray) -> IntervalArrays:
 
 
 def _unseen(questions: FloatArray, confidence: float | FloatArray) -> FloatArray:
-    """Return the exact binomial upper bound on the share of questions with a different value, if none was
-    observed.
+    """Return the exact binomial upper bound on the share of questions with a different value, given that all
+    observed questions have the same value.
     """
     bound: FloatArray = 1 - ((1 - confidence) / 2) ** (1 / np.maximum(questions, 1))
     return bound
 
 
 def _quantile(questions: FloatArray, confidence: float | FloatArray) -> FloatArray:
-    """Return the quantile of Student's t with `questions` - 1 degrees of freedom, rounded down. It is
-    infinite for fewer than two questions.
+    """Return the quantile of Student's t with `questions` - 1 degrees of freedom (rounded down).
+
+    The quantile is infinite for fewer than two questions.
     """
     from scipy.special import stdtrit
 
@@ -227,8 +232,8 @@ def _quantile(questions: FloatArray, confidence: float | FloatArray) -> FloatArr
 
 
 def alt_state(question_sums: Sums, limits: Limits, weights: IntArray | None) -> IntArray:
-    """Return the state of (c): HOLDS if the judge wins against at least half of the tested annotators, FAILS
-    if it loses to at least half.
+    """Return the state of condition (c): HOLDS if the judge wins against at least half of the tested
+    annotators, FAILS if it loses to at least half.
 
     Wins and losses come from t-tests against epsilon with Benjamini and Yekutieli's limits, for annotators
     who share at least thirty questions with the judge. At least three annotators must be tested. With fewer,

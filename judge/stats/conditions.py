@@ -31,12 +31,12 @@ from judge.stats.verdict_inputs import (
 
 @dataclass(frozen=True, eq=False)
 class ConditionArrays:
-    """The results of the conditions, as arrays over studies, with labels as a second axis.
+    """The results of the conditions, as arrays over studies. In results by label, labels are the second axis.
 
-    `difference` is condition (a), or None if there is only one source of labels. `skill` is (b), which has a
-    separate confidence. `agreement` is the judge's agreement with the annotators at the usual confidence.
-    `ceiling` is (e). `finds` and `means` are (d) by label, and `recall_states` and `precision_states` are the
-    corresponding states. A state is HOLDS, OPEN or FAILS.
+    `difference` is condition (a), or None if there is only one source of labels. `skill` is (b), whose
+    interval has a separate confidence. `agreement` is the judge's agreement with the annotators; its interval
+    has the same confidence as those of (a) and (e). `ceiling` is (e). `finds` and `means` are (d) by label,
+    and `recall_states` and `precision_states` are the corresponding states. A state is HOLDS, OPEN or FAILS.
     """
 
     of: Estimates
@@ -53,15 +53,17 @@ class ConditionArrays:
 
 
 def rule(question_sums: Sums, limits: Limits, weights: IntArray | None = None) -> ConditionArrays:
-    """Decide each study. Plans pass `weights` [studies, questions], the number of times that each question
-    counts.
+    """Decide each study.
+
+    Plans pass `weights` [studies, questions], the number of times that each question counts.
     """
     return decide(estimates(question_sums, limits, weights), limits)
 
 
 def decide(of: Estimates, limits: Limits, confidence: FloatArray | None = None) -> ConditionArrays:
-    """Decide each study from its estimates; `confidence` [studies], if given, replaces the confidence in the
-    limits.
+    """Decide each study from its estimates.
+
+    If `confidence` [studies] is given, it replaces the confidence in `limits`.
     """
     sure: float | FloatArray = limits.confidence if confidence is None else confidence
     n = of.by_label.shape[1]

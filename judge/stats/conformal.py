@@ -133,10 +133,11 @@ def members(
 def nonconformity(
     probabilities: ArrayLike, score: Score = "lac", convention: Convention = "exact"
 ) -> FloatArray:
-    """Return the nonconformity score of each label, `[units, labels]`: the larger, the worse the label fits.
+    """Return the nonconformity score of each label, `[units, labels]`: a larger score means a worse fit.
 
-    LAC: 1 - p_k. APS: the total probability of the labels at least as likely as k, k included. Under `exact`,
-    labels of equal probability have equal scores. Under `urag_repo`, they are ordered by a reversed argsort.
+    LAC: 1 - p_k. APS: the total probability of all labels at least as likely as k, including k. Under
+    `exact`, labels of equal probability have equal scores. Under `urag_repo`, they are ordered by a reversed
+    argsort.
     """
     p = np.asarray(probabilities, dtype=np.float64)
     if score == "lac":
@@ -156,10 +157,13 @@ def threshold(scores: ArrayLike, alpha: float = 0.1, convention: Convention = "e
     """Return the largest score at which a label is still in the set, computed from the calibration scores of
     the true labels.
 
-    `exact`: the k-th smallest, k = ceil((n + 1)(1 - alpha)); inf (the full set) if k > n, i.e. if n < 1/alpha
-    - 1. `urag_repo`: numpy's quantile(ceil((n + 1)(1 - alpha)) / n, method="higher"), one rank higher; if
-    that exceeds the number of scores, the largest score is used. Raises BadInput if there are no scores,
-    alpha is outside (0, 1), or the convention is unknown.
+    `exact`: the k-th smallest score, with k = ceil((n + 1)(1 - alpha)). It is inf (the full set) if k > n, i.e.
+    if n < 1/alpha - 1.
+
+    `urag_repo`: numpy's quantile(ceil((n + 1)(1 - alpha)) / n, method="higher"), which is one rank higher. If
+    that rank exceeds the number of scores, the largest score is used.
+
+    Raises BadInput if there are no scores, alpha is outside (0, 1), or the convention is unknown.
     """
     s = np.sort(np.asarray(scores, dtype=np.float64))
     n = len(s)

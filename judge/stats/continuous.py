@@ -26,9 +26,9 @@ def scores_alpha(
 ) -> Measure:
     """Return Krippendorff's interval alpha of `scores` `[units, annotators]`, with nan for missing scores.
 
-    It is computed from the number of scores m, the sum s and the sum of squares q of each unit: Do = (1/n)
+    Alpha is computed from the number m, the sum s and the sum of squares q of each unit's scores: Do = (1/n)
     sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). `clusters` has one value per unit. For `how`,
-    see `measures`. Raises BadInput unless `scores` is a two-dimensional table of finite numbers and nan.
+    see `measures`. Raises BadInput unless `scores` is a two-dimensional array of finite numbers or nan.
     """
     settings = IntervalSettings(**options)
     table = numbers(scores, "scores", dimensions=2)
@@ -74,12 +74,13 @@ def mean(
     weights: FloatArray | None = None,
     **options: Unpack[IntervalOptions],
 ) -> Measure:
-    """Return the mean of one value per unit, with an interval by cluster. Pass nan for a unit without a
-    value.
+    """Return the mean of one value per unit, with an interval by cluster.
+
+    Pass nan for a unit without a value.
 
     For a share such as accuracy, the values are 0 or 1. `n_units` counts the values. `weights` are design
-    weights, one for each value. For `how`, see `measures`. Raises BadInput unless `values` is one row of
-    finite numbers and nan.
+    weights, one for each value. For `how`, see `measures`. Raises BadInput unless `values` is a
+    one-dimensional array of finite numbers or nan.
     """
     settings = IntervalSettings(**options)
     row = numbers(values, "values", dimensions=1)

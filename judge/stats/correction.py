@@ -32,7 +32,7 @@ class Corrected:
     lam: float | None
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON object, in which lambda is the weight of the judge."""
+        """Return the documented JSON object. Its field `lambda` is the weight of the judge."""
         three = {name: getattr(self, name).as_json() for name in ("judge_only", "human_only", "ppi")}
         return {**three, "lambda": self.lam}
 
@@ -52,11 +52,11 @@ def correct_mean(
 
     theta = lam mean_N(judge) + mean_n(human - lam judge), over n units with a human label and N without. If
     `lam` is None, lambda is Cov_n(human, judge) / ((1 + n/N) Var_n+N(judge)), clipped to 0..1, which
-    minimises the variance. For a constant judge lambda is 0, so only human labels are used. Angelopoulos,
-    Duchi & Zrnic 2023, PPI++, arXiv 2311.01453, section 6. Standard errors are cluster-robust, and intervals
-    use quantiles of t(g - 1), where g is the number of clusters with human labels. With lam=1 the interval
-    can be wider than that of the human labels alone. The labelled units must be a random sample of the judged
-    units.
+    minimises the variance. If all judge values are equal, lambda is 0, so only human labels are used.
+    Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453, section 6. Standard errors are cluster-robust,
+    and intervals use quantiles of t(g - 1), where g is the number of clusters with human labels. With lam=1
+    the interval can be wider than that of the human labels alone. The labelled units must be a random sample
+    of the judged units.
 
     `weights` are for units that were drawn with unequal probabilities: the weight of a labelled unit is the
     number of judged units that it represents. Means over labelled units are then weighted (Hajek), and
@@ -119,7 +119,7 @@ def correct_mean(
 
 
 def _wider(first: Measure, second: Measure) -> bool:
-    """Return whether the first interval is wider than the second; False if one of them is missing."""
+    """Return whether the first interval is wider than the second. The result is False if either is missing."""
     if first.low is None or first.high is None or second.low is None or second.high is None:
         return False
     return first.high - first.low > second.high - second.low
@@ -253,7 +253,7 @@ class _Sample:
 
 
 def effective_share(values: FloatArray, weights: FloatArray, clusters: IntArray) -> tuple[float, float]:
-    """Return a weighted share of 0 / 1 values, and the number of independent units that would have the same
+    """Return a weighted share of 0 / 1 values, and the number of independent units that would give the same
     variance as the clusters.
 
     This number is at most the number of units. If all values are equal, it is the number of clusters.

@@ -89,17 +89,19 @@ def verdict(
     power: float | None = 0.8,
     **options: Unpack[IntervalOptions],
 ) -> Verdict:
-    """Decide whether a judge can be trusted, compared with `people`, or only with `reference` (one person,
-    gold or decided).
+    """Decide whether a judge can be trusted, by comparing it with `people` or only with `reference`.
 
-    Agreement is pooled: averaged within the units that the judge and two annotators labelled, with chance
-    from the pooled shares; `name` and `level` determine how much near labels agree. `draw` describes how the
-    units were drawn. If it has looks, the verdict uses the units of the last look, at the confidence that the
-    boundary requires. Otherwise the verdict is a single look at all units. `gold` is a column of gold labels:
-    if annotators contradict it, the verdict is undecided. If `power` is None, the number of labels still
-    needed is not computed. Only `confidence` is used from `how`, because the intervals are jackknife
-    intervals. Above .95, (b) and (c) become stricter to the same extent. Raises BadInput if there is no
-    annotator or reference to compare with, for unknown names, for limits out of range, and for interval=None.
+    `reference` is one person, the gold labels or the decided labels.
+
+    Agreement is averaged within the units that the judge and two annotators labelled. Chance agreement comes
+    from the pooled label shares. `name` and `level` determine how much near labels agree. `draw` describes
+    how the units were drawn. If it has looks, the verdict uses the units of the last look, at the confidence
+    that the boundary requires. Otherwise the verdict is a single look at all units. `gold` is a column of
+    gold labels: if annotators contradict it, the verdict is undecided. If `power` is None, the number of
+    labels still needed is not computed. The intervals are jackknife intervals, so only `confidence` is used
+    from `how`. If it is above .95, conditions (b) and (c) become stricter to the same extent. Raises BadInput
+    if there is no annotator or reference to compare with, for unknown names, for limits out of range, and for
+    interval=None.
     """
     if options.get("interval", "bca") is None:
         raise BadInput("a verdict needs intervals, so interval must not be None")
@@ -250,8 +252,10 @@ def _objections(
 
 
 def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float) -> float:
-    """Return the confidence of the deciding intervals: that of the boundary for interim looks, or the usual
-    confidence for a single look.
+    """Return the confidence of the deciding intervals.
+
+    For interim looks, it is the confidence that the boundary requires. For a single look, it is `confidence`,
+    adjusted to the draw's share of the level.
     """
     if draw.looks is None or not information:
         return 1 - (1 - confidence) * draw.share
@@ -263,9 +267,10 @@ def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float
 
 
 def _ahead(draw: Draw, information: Sequence[FloatArray], of: Case) -> list[LookAhead]:
-    """Return the remaining looks, each with its boundary if information grows in proportion to the units.
+    """Return the remaining looks, each with the boundary it would have if information grew in proportion to
+    the number of units.
 
-    For units that were drawn with unequal probabilities, return the looks for a simple random draw.
+    If the units were drawn with unequal probabilities, the looks are those of a simple random draw.
     """
     from scipy.special import ndtr
 
@@ -307,7 +312,7 @@ THRESHOLDS = (0.2, 0.4, 0.5, 0.6, 0.667, 0.7, 0.8, 0.9)
 
 @dataclass(frozen=True)
 class Point:
-    """The decision at these limits. A limit without effect in this study is None."""
+    """The decision at these limits. A limit that has no effect in this study is None."""
 
     margin: float | None
     epsilon: float | None
@@ -316,7 +321,7 @@ class Point:
 
 
 def curve(computed: Verdict) -> tuple[Point, ...]:
-    """Apply the rule to the same labels with other limits, including those of the verdict itself.
+    """Apply the rule to the same labels at several limits, including those of the verdict itself.
 
     Epsilon has an effect if the alt-test applies, i.e. if three annotators share ten questions. The threshold
     has an effect if there is one source of labels. If a limit is chosen after looking at this curve, the rule

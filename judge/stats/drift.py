@@ -31,7 +31,7 @@ def drift_p(first: IntArray, now: IntArray) -> float:
     it has.
 
     `first` [units, replies] and `now` [units, replies] are codes of labels; a reply without a label has a
-    separate code.
+    code of its own.
     """
     seen = 0
     null: FloatArray = np.ones(1)
@@ -74,8 +74,8 @@ def drift_power(
 ) -> float:
     """Return the share of simulated checks that detect the change.
 
-    With probability `noise` a reply is one of the other labels instead of the anchor's usual one; `changed` is the share of
-    anchors whose usual label has changed.
+    With probability `noise`, a reply is one of the other labels instead of the anchor's usual label.
+    `changed` is the share of anchors whose usual label has changed.
     """
     random = np.random.default_rng(seed)
     n_changed = round(changed * units)
@@ -97,15 +97,16 @@ def _replies(
 
 
 def _draw_others(random: np.random.Generator, codes: IntArray, labels: int) -> IntArray:
-    """Return a random different label for each code."""
+    """Return, for each code, a different code chosen at random."""
     return (codes + random.integers(1, labels, size=codes.shape)) % labels
 
 
 def noise_of(first: IntArray) -> float:
-    """Return the share of replies that are not their anchor's usual label, estimated from pairs of replies that differ.
+    """Return the share of replies that are not their anchor's usual label, estimated from the share of pairs
+    of replies that differ.
 
-    If p is that share and each unit has only one other label, two replies differ with probability 2 p (1 -
-    p). If more pairs differ than this allows, p is .5.
+    If p is the returned share and each unit has only one other label, two replies differ with probability 2 p
+    (1 - p). If more pairs differ than this allows, p is .5.
     """
     pairs = list(combinations(range(first.shape[1]), 2))
     apart = float(np.mean([first[:, a] != first[:, b] for a, b in pairs])) if pairs and len(first) else 0.0

@@ -1,4 +1,6 @@
-"""The quantity that a correction estimates: one mean over units, by the judge and by human annotators."""
+"""The quantity that a correction estimates: a mean over units, computed from the judge's values and from
+human values.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,8 +15,8 @@ from judge.types import Measure
 
 @dataclass(frozen=True, eq=False)
 class Estimand:
-    """A mean over units: for each unit, one value by the judge, one by human annotators (nan if missing), and
-    the unit's question.
+    """A mean over units. Each unit has a value from the judge, a value from human annotators (nan if missing)
+    and a question.
 
     `weights`: how many units each labelled unit represents (see `correct_mean`), or None for equal weights.
     `rate`: the values are 0 and 1. `bounds`: the least and the greatest possible value. `refused`: the reason
@@ -33,12 +35,12 @@ class Estimand:
 
     @property
     def n_judged(self) -> int:
-        """The number of units with a value by the judge."""
+        """The number of units with a value from the judge."""
         return int((~np.isnan(self.judge)).sum())
 
     @property
     def n_labelled(self) -> int:
-        """The number of units with a value by human annotators."""
+        """The number of units with a value from human annotators."""
         return int((~np.isnan(self.human)).sum())
 
     @property

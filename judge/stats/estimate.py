@@ -25,7 +25,7 @@ class Estimate:
     """A statistic of sums, from which a Measure is computed.
 
     `about` has the fields that do not depend on the value: name, annotators, n_units, n_clusters, coverage.
-    `undefined` returns the reason if the value is nan. value = 1 - share / scale, where `share` is the share
+    `undefined` returns the reason why the value is nan. value = 1 - share / scale, where `share` is the share
     of failures in `trials` independent trials: the value is 1 if no failure was seen, and 1 - 1 / scale if
     only failures were seen. These fields are None if the statistic has no such form. `least` is the smallest
     possible value.
@@ -77,8 +77,9 @@ class Estimate:
         return replace(about, value=point, low=interval.low, high=interval.high, notes=notes)
 
     def _compute_weighted_interval(self, point: float, confidence: float) -> tuple[float, float] | None:
-        """Return the jackknife interval for weighted units, by cluster, with Student's t; None if its
-        coverage would be below .93.
+        """Return the jackknife interval for weighted units, by cluster, with Student's t.
+
+        Return None if the coverage of the interval would be below .93.
         """
         from scipy.special import stdtrit
 

@@ -1,8 +1,9 @@
 """The schedule of interim looks at a growing sample, and the significance level of each look.
 
-The verdict is computed only at fixed places. All looks at one sequence of units share one significance level.
-Each place has a share of that level (an alpha-spending function, Lan & DeMets 1983, Biometrika 70(3)), and
-the boundary takes into account how many labels two places share. docs/verdict.md explains the rule.
+The verdict is computed only after fixed numbers of units, called places. All looks at one sequence of units
+share one significance level. Each place has a share of that level (an alpha-spending function, Lan & DeMets
+1983, Biometrika 70(3)), and the boundary takes into account how many labels two places share. docs/verdict.md
+explains the rule.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,12 +19,12 @@ PLACES = (100, 200, 300, 450, 650, 1000)
 """Numbers of units after which the verdict is computed."""
 # Most of the level is spent by 300 units: O'Brien and Fleming's boundary for 1,000 would lose .58 of the power there.
 SPENT = (0.10, 0.35, 0.65, 0.85, 0.95, 1.0)
-"""The share of the level that is spent up to each place."""
+"""The cumulative share of the level that is spent up to each place."""
 # The one-sided level of all looks together. The usual .025 is lowered because the jackknife's standard errors are a little
 # too small on few units. With .0225 a judge at the margin is trusted at some look in about 4 % of simulated studies.
 LEVEL = 0.0225
 ONE_LOOK = 0.025
-"""The one-sided level of a verdict that is computed once: the level of a 95 % interval."""
+"""The one-sided level of a verdict that is computed once: the level of one side of a 95 % interval."""
 # Largest allowed share of drawn units that annotators skipped or labelled before the draw, or that the judge left
 # unlabelled. Somebody may have chosen these units, and the remaining units may be easier.
 MOST_MISSING = 0.2
@@ -36,7 +37,7 @@ _LOWEST = -8.0
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """The interim looks at one sequence of units: the completed looks, the last of which decides, and the
+    """The interim looks at one sequence of units: the completed looks, of which the last decides, and the
     possible later looks.
 
     `masks` select the units of a table at each look; each mask includes the previous one. `places` are the
@@ -56,7 +57,7 @@ class Looks:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """How the labelled units were selected, to the extent that it matters for a verdict.
+    """How the labelled units were selected, as far as this matters for a verdict.
 
     `words` complete the sentence "on 300 units ...". `refused` says why these units cannot support a verdict,
     and what to do; it is empty if they can. Without `looks` there is a single look.
@@ -66,8 +67,8 @@ class Draw:
     refused: str = ""
     looks: Looks | None = None
     unlabelled: str = ""
-    """The reason why these units cannot support trust: too many lack a label by the judge. Empty if enough
-    have one.
+    """The reason why these units cannot support trust: too many lack a label from the judge. Empty if enough
+    units have one.
     """
     share: float = 1.0
     """The share of the level at which this judge is tested, if a family of judges shares the level (Holm)."""
@@ -90,8 +91,9 @@ def compute_spent(places: Sequence[int], end: int) -> tuple[float, ...]:
 
 
 def places_until(end: int) -> tuple[int, ...]:
-    """Return the places of a sequence of `end` units: the fixed places before its end, and the end itself, at
-    most 1,000.
+    """Return the places of a sequence of `end` units.
+
+    They are the fixed places before the last place, which is `end` or 1,000, whichever is smaller.
     """
     last = min(end, PLACES[-1])
     return (*(place for place in PLACES if place < last), last) if last > 0 else ()
@@ -100,10 +102,10 @@ def places_until(end: int) -> tuple[int, ...]:
 def boundary(information: FloatArray, spent: Sequence[float]) -> FloatArray:
     """Return the value of z [studies] that the last look must exceed.
 
-    `information` [studies, looks] is 1 / (standard error)^2 at each look, `spent` the one-sided level up to
-    each of them. The z of look k is such that, under the null hypothesis, the probability of passing at look
-    k and at no earlier look is spent[k] - spent[k - 1]. It is found by numerical integration over the
-    estimate at the previous look (Armitage, McPherson & Rowe 1969).
+    `information` [studies, looks] is 1 / (standard error)^2 at each look, and `spent` is the one-sided level
+    that is spent up to each look. The z of look k is such that, under the null hypothesis, the probability of
+    passing at look k and at no earlier look is spent[k] - spent[k - 1]. It is found by numerical integration
+    over the estimate at the previous look (Armitage, McPherson & Rowe 1969).
     """
     from scipy.special import ndtr, ndtri
 

@@ -90,7 +90,7 @@ def get_title(name: str) -> str:
 
 
 def pair_kappa(level: str) -> str:
-    """Return the kappa of two annotators' labels at a level, nominal or ordinal."""
+    """Return the nominal or ordinal kappa of two annotators' labels."""
     # Quadratic weights, so that a near miss on an ordered scale counts as a smaller error.
     return "cohen_kappa:quadratic" if level == "ordinal" else "cohen_kappa"
 
@@ -107,16 +107,16 @@ def measures(
     """Return the agreement among all annotators in the table. Coefficients for two annotators are returned
     for every pair.
 
-    `names` are keys of METRICS, or None for the usual measures at this level. `krippendorff_alpha` is
+    `names` are keys of METRICS, or None for the default measures of this level. `krippendorff_alpha` is
     computed at `level`, and `gwet_ac2` has quadratic weights. `pairwise=False` leaves out the coefficients
     for pairs if there are more than two annotators. `how`: interval="bca" | "percentile" | None,
     confidence=0.95, replicates=2000, seed=0. Clusters are resampled if the table has them, otherwise units.
 
-    If `value` is None, `reason` is set, and only then. `n_units` counts the units that at least two
-    annotators labelled (for a pair: both), and `coverage` is their share of all units of the table.
+    `reason` is set if and only if `value` is None. `n_units` counts the units that at least two annotators
+    labelled (for a pair: both), and `coverage` is their share of all units in the table.
 
-    Raises BadInput for an unknown name, labels that are not numbers on an interval or ratio level, more than
-    64 labels on an ordinal level, and settings out of range.
+    Raises BadInput for an unknown name or settings out of range. Also raises BadInput if a label is not a
+    number and the level is interval or ratio, or if there are more than 64 labels and the level is ordinal.
     """
     if level not in LEVELS:
         raise BadInput(f"unknown level '{level}'; available: {', '.join(LEVELS)}")
@@ -145,7 +145,7 @@ def _pairs(ratings: Ratings, pairwise: bool) -> list[Ratings]:
 
 
 def metric_key(name: str, level: str) -> str:
-    """Return the key of METRICS for a measure's name at a level. Raises BadInput for an unknown name."""
+    """Return the key of METRICS for a measure with this name at this level. Raises BadInput for an unknown name."""
     if name == "krippendorff_alpha":
         name = f"krippendorff_alpha:{level}"
     elif name == "gwet_ac2":
@@ -193,7 +193,9 @@ def estimate(
 
 
 def domain_numbers(coefficient: Coefficient, ratings: Ratings) -> FloatArray:
-    """Return the domain as numbers on an interval or ratio level, otherwise as positions."""
+    """Return the domain as numbers if the level is interval or ratio, and as positions if it is nominal or
+    ordinal.
+    """
     level, q = coefficient.level, len(ratings.domain)
     if level in ("interval", "ratio"):
         numbers, used = ratings.numbers(level), ratings.counts[pairable(ratings.counts)].any(axis=0)

@@ -27,8 +27,8 @@ TAIL = 1.75
 
 
 def share_of(size: int) -> float:
-    """Return the share of the level at which each of `size` judges is tested, so that all of them together
-    keep the level.
+    """Return the share of the level at which each of `size` judges is tested, so that the level holds for all
+    of them together.
     """
     # Exact tests would use 1 / size (Holm). The verdict's statistic is skewed on a few hundred units, and Student's t has
     # thinner tails: with 1 / size, ten judges at the margin were trusted too often at some look. With this share they are

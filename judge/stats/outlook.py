@@ -1,10 +1,11 @@
-"""Plan a verdict: compute the probability that it is decided as a function of the number of added questions.
+"""Plan a verdict: compute the probability of a decision as a function of the number of added questions.
 
-The truth is drawn from all truths that the pilot allows (the Bayesian bootstrap, Rubin 1981: shares of the
-pilot's questions from a flat Dirichlet distribution). New questions are drawn from that truth, and the
-verdict's own rule is applied to the pilot and the new questions together. So a probability of 80 % means that
-80 % of studies are decided, over all truths that the pilot allows. If the truth is fixed near the limit, any
-plan decides only 26 to 64 % of studies.
+The population of questions is drawn at random from those that are consistent with the pilot (the Bayesian
+bootstrap, Rubin 1981: the shares of the pilot's questions have a flat Dirichlet distribution). New questions
+are drawn from that population, and the verdict's rule is applied to the pilot and the new questions together.
+A probability of 80 % means that 80 % of studies reach a decision, averaged over all populations consistent
+with the pilot. If the true value is near the limit, only 26 to 64 % of studies reach a decision, whatever the
+plan.
 """
 
 from collections.abc import Sequence
@@ -81,9 +82,9 @@ def outlook(
     """Return the curve for one study (arrays with one study). The caller handles studies that are already decided.
 
     With `looks`, a study is decided at the first look that reaches a decision, and the curve contains only
-    the looks. `anew` is true if the pilot's units were drawn with unequal probabilities and weighted. They
-    then only show the distribution of units, and the planned sample does not include them. If the pilot has
-    fewer than ten questions, `why` says so, and no number is returned.
+    the looks. `anew` is true if the pilot's units were drawn with unequal probabilities and weighted. In that
+    case they only show the distribution of units, and the planned sample does not include them. If the pilot
+    has fewer than ten questions, `why` says so, and no number is returned.
     """
     questions, units = int((sums.units[0] > 0).sum()), float(sums.units.sum())
     if questions < FEWEST_QUESTIONS:
@@ -136,7 +137,7 @@ def outlook(
 
 @dataclass(frozen=True, eq=False)
 class _Grown:
-    """Studies that grow by new questions: one study for each of the truths [draws, patterns]."""
+    """Studies that grow by new questions: one study for each drawn population [draws, patterns]."""
 
     pilot: Sums
     count: IntArray
@@ -167,8 +168,8 @@ class _Grown:
         return curve
 
     def crossing(self, curve: Sequence[Chance], power: float) -> Chance | None:
-        """Return the smallest number of questions with this probability, by a search between two points on
-        the curve.
+        """Return the smallest number of questions with this probability. The search is limited to the range
+        between two points on the curve.
         """
         # Interpolation would fail, because a condition that needs ten units of a kind makes a step in the curve.
         over = next((i for i, point in enumerate(curve) if point.decided >= power - 1e-9), None)

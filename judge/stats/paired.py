@@ -1,4 +1,4 @@
-"""Compare annotators with one reference, using the same paired test in every command.
+"""Compare annotators with one reference, using a paired test that all commands share.
 
 Agreement is a function of sums over questions (or units, where there are no questions). A question's
 pseudo-value is its contribution to the estimate (Tukey 1958; Efron and Tibshirani, An Introduction to the
@@ -45,7 +45,10 @@ class Paired:
 
 
 def pseudo_values(sums: FloatArray, value: Callable[[FloatArray], FloatArray]) -> tuple[float, FloatArray]:
-    """Return the estimate on all G questions, and the G pseudo-values G·all - (G - 1)·(all but g); nan if undefined.
+    """Return the estimate on all G questions, and the G pseudo-values; nan if undefined.
+
+    Pseudo-value g is G times the estimate on all questions, minus G - 1 times the estimate without question
+    g.
 
     Each row of `sums` [G, p + 1] has a question's sums and, in the last column, its number of units; `value`
     maps such rows to numbers.
@@ -68,8 +71,8 @@ def paired_difference(
     questions in the same order.
 
     With `exact` the p value is that of McNemar's exact test, for two 0/1 outcomes. `most` is the largest
-    possible difference, if known; the interval is cut there. Raises BadInput if the numbers of questions
-    differ.
+    possible difference, if known; the interval is cut off at this value. Raises BadInput if the numbers of
+    questions differ.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -80,10 +83,10 @@ def paired_difference(
     difference = second[0] - first[0]
     undefined = Paired(None, None, None, None, n)
     if n < FEWEST:
-        reason = f"the number of shared questions is {n}, and a test needs {FEWEST}"
+        reason = f"the number of shared questions is {n}, but a test needs at least {FEWEST}"
         return replace(undefined, reason=reason)
     if not (np.isfinite(apart).all() and np.isfinite(difference)):
-        reason = "the measure is undefined on the shared questions, or if one of them is left out"
+        reason = "the measure is undefined on the shared questions, or would be if one of them were left out"
         return replace(undefined, reason=reason)
     error = float(apart.std(ddof=1) / np.sqrt(n))
     # A difference that is the same on every question has no spread. So it has no interval, and its p value is that of
@@ -146,11 +149,11 @@ def compare(
     """Compare each pair of annotators by agreement with the reference, on the units that all annotators and
     the reference labelled.
 
-    `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. Only `confidence` and
-    interval=None (no bounds) are used from `how`. Nothing is drawn at random. An annotator who used only one
-    label counts with a kappa of 0 (no skill). `coverage` is the share of shared units among the table's
-    units. Raises BadInput for other measures, for fewer than two annotators, and for names that are not in
-    the table.
+    `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. From `how`, only
+    `confidence` and interval=None (no bounds) are used. Nothing is drawn at random. An annotator who used
+    only one label counts with a kappa of 0 (no skill). `coverage` is the share of shared units among the
+    table's units. Raises BadInput for other measures, for fewer than two annotators, and for names that are
+    not in the table.
     """
     settings = IntervalSettings(**options)
     key = metric_key(name, level)
@@ -294,8 +297,8 @@ def difference_spread(first: FloatArray, second: FloatArray) -> float | None:
 class Duel:
     """The comparison of two judges, identified by their positions: `kappa` and `agreement` are second - first.
 
-    `both`, `only_first`, `only_second` and `neither` count the units on which both judges, only one judge or
-    neither judge is right, by the reference's label [q].
+    `both`, `only_first`, `only_second` and `neither` count the units on which both judges, only one judge, or
+    neither judge is right, separately for each label of the reference [q].
     """
 
     first: int
@@ -316,8 +319,9 @@ def contest(
     level: str = "nominal",
     confidence: float = 0.95,
 ) -> list[Duel]:
-    """Compare each pair of the other annotators with `reference`. All annotators must have labelled every
-    unit. For `name`, see `compare`.
+    """Compare each pair of the other annotators with `reference`.
+
+    All annotators must have labelled every unit. For `name`, see `compare`.
     """
     judges = [who for who in table.annotators if who != reference]
     truth, q = table.column(reference), len(table.domain)

@@ -20,8 +20,10 @@ ALIKE = 0.9
 
 
 def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the number of shared units, the share of equal labels and Cohen's kappa, each [people, people].
-    Undefined values are nan.
+    """Return the number of shared units, the share of equal labels and Cohen's kappa for every pair of
+    people.
+
+    Each array has the shape [people, people]. Undefined values are nan.
     """
     codes = people.codes
     there = (codes != MISSING).astype(np.float64)
@@ -39,7 +41,7 @@ def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def lone(people: Ratings, least: float) -> tuple[str, ...]:
-    """Return the annotators who share ten units with other annotators, but whose kappa is above `least` with
+    """Return the annotators who share ten units with other annotators, but have a kappa above `least` with
     none of them.
     """
     shared, _, kappa = pair_tables(people)

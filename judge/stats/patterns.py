@@ -1,4 +1,4 @@
-"""Collapse equal rows, because many units have few distinct patterns. All fast statistics rely on this.
+"""Collapse equal rows: many units have few distinct patterns. All fast statistics rely on this.
 
 100,000 x 5 ratings with 1,000 replicates take 0.07 s this way, against 185 s for a loop over units.
 """
@@ -58,7 +58,7 @@ def collapse(table: IntArray) -> Patterns:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Contributions of resampled clusters to the sums that a statistic is computed from.
+    """Contributions of resampled clusters to the sums from which a statistic is computed.
 
     `rows[k]` is the contribution of one cluster, and `count[k]` is the number of clusters with exactly that
     contribution. A statistic is a function of `count @ rows`, so resampling clusters means drawing the

@@ -47,10 +47,10 @@ class Design:
 
 @dataclass(frozen=True)
 class SampleSize:
-    """A plan: without a pilot, label `n_clusters` questions with `per_cluster` units each.
+    """A plan. Without a pilot, `n_clusters` questions with `per_cluster` units each must be labelled.
 
-    `more_*` are the questions and units still needed in addition to the pilot, in questions of that size.
-    `notes` explain the numbers.
+    With a pilot, `more_*` are the questions and units still needed in addition to it, in questions of that
+    size. `notes` explain the numbers.
     """
 
     per_cluster: int
@@ -169,15 +169,14 @@ def plan_decision(
     not change.
 
     n = ((z_confidence sd_threshold + z_power sd) / (value - threshold))^2, where sd_threshold is the spread
-    at the threshold if the design has one, because the interval is wider on the side of smaller values. A
-    plan has at least the ten questions that a verdict needs. If the pilot's own interval includes the
-    threshold, a note says that the probability does not cover all values that the pilot leaves open. Raises
-    BadInput if the threshold is outside the scale, or if it equals the value, because then no number of
-    labels decides.
+    at the threshold, if the design has one. (The interval is wider on the side of smaller values.) A plan has
+    at least the ten questions that a verdict needs. If the pilot's own interval includes the threshold, a
+    note says that the probability does not cover all values that the pilot leaves open. Raises BadInput if
+    the threshold is outside the scale, or if it equals the value: then no number of labels is enough.
     """
     if not isfinite(threshold) or not design.least <= threshold <= 1:
         lowest = f"between {design.least:g} and 1" if isfinite(design.least) else "below 1"
-        raise BadInput(f"the threshold must be {lowest}, as the values are, not {threshold:g}")
+        raise BadInput(f"the threshold must be {lowest}, like the values, not {threshold:g}")
     distance = abs(design.value - threshold)
     if distance < 1e-9:
         raise BadInput(f"the value equals the threshold {threshold}, so no number of labels is enough")
@@ -222,9 +221,7 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
         raise BadInput(f"the plan needs more than {MOST_UNITS:,} units: choose a less ambitious goal")
 
     def missing(there: int, units: int, pilot_effect: float, fewest: int) -> int:
-        """Return the number of questions to add to the `there` existing clusters, which have `units` units in
-        total.
-        """
+        """Return the number of questions to add to `there` existing clusters with `units` units in total."""
         more = max(0, fewest - there)
         while True:
             needed = independent(max(2, there + more))
@@ -276,8 +273,8 @@ def _design(value: float, unit_values: FloatArray, clusters: IntArray, least: fl
 
 
 def intraclass(values: FloatArray, clusters: IntArray) -> float:
-    """Return the analysis-of-variance estimate of the intraclass correlation, clipped to 0..1. It is 0
-    without groups.
+    """Return the analysis-of-variance estimate of the intraclass correlation, clipped to 0..1. The estimate
+    is 0 if there are no groups.
 
     (MSB - MSW) / (MSB + (m0 - 1) MSW). Donner & Koval 1980, Biometrics 36.
     """

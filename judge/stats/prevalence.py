@@ -1,4 +1,6 @@
-"""Prevalence from a judge with known sensitivity and specificity: Rogan and Gladen, with Lang and Reiczigel's interval."""
+"""Prevalence from a judge with known sensitivity and specificity: Rogan and Gladen's estimate, with Lang and
+Reiczigel's interval.
+"""
 
 from dataclasses import replace
 from math import sqrt
@@ -35,8 +37,8 @@ def rogan_gladen(
     Rogan & Gladen 1978; for judges Lee et al. 2025, arXiv 2511.21140, section 3. The value is clipped to
     0..1. The interval is Lang and Reiczigel's (2014, Preventive Veterinary Medicine 113(1), 13-22). Each of
     the three shares counts with its effective number of independent units. The value is None if a class has
-    no human label, or if sens + spec <= 1. For `weights`, see `corrected_mean`; with weights, sens and spec
-    are weighted shares.
+    no human label, or if sens + spec <= 1. For `weights`, see `correct_mean`; with weights, sens and spec are
+    weighted shares.
 
     `judge` and `human` are 0, 1 or nan. Raises BadInput for other values. For `how`, see `measures`; only
     `interval` (None for no interval) and `confidence` are used.

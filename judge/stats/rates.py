@@ -28,8 +28,10 @@ class World:
 
 @lru_cache
 def table() -> Mapping[World, Mapping[str, tuple[int, float, float]]]:
-    """Return the rates by cell and judge: (studies, share of trust, share of distrust). Cells in which some
-    annotators guess are left out.
+    """Return the rates by cell and judge: (number of studies, share of verdicts for trust, share of verdicts
+    against trust).
+
+    Cells in which some annotators guess are left out.
     """
     cells: dict[World, dict[str, tuple[int, float, float]]] = {}
     with TABLE.open(encoding="utf-8", newline="") as file:
@@ -50,8 +52,9 @@ def table() -> Mapping[World, Mapping[str, tuple[int, float, float]]]:
 
 
 def nearest(verdict: Verdict) -> World | None:
-    """Return the cell that is most like the study, among the cells with at most as much evidence. Return None
-    if every cell has more evidence.
+    """Return the cell that is most like the study, among the cells with no more evidence than the study.
+
+    Return None if every cell has more evidence.
     """
     evidence = verdict.conditions[0]
     units, questions = evidence.n_units, evidence.n_clusters

@@ -22,15 +22,15 @@ MISSING = -1
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Labels of units by annotators.
+    """A table of the labels that annotators gave to units.
 
     `codes[u, a]` is the position in `domain` of the label that annotator `a` gave to unit `u`, or -1.
     `domain` is the task's declared list of labels, in order, including labels that nobody used. `clusters[u]`
     numbers the question that unit `u` belongs to; `clustered` is False if every unit is its own cluster.
     Build a table with `from_rows` or `from_codes`, which validate their input.
 
-    `weights[u]` is the design weight of unit `u`, if units were drawn with unequal probabilities; only
-    proportions matter. None means equal weights. The method `with_weights` adds weights.
+    `weights[u]` is the design weight of unit `u`, if units were drawn with unequal probabilities. Only the
+    ratios of weights matter, and None means equal weights. The method `with_weights` adds weights.
     """
 
     codes: IntArray
@@ -198,7 +198,7 @@ class Ratings:
     def numbers(self, level: str) -> FloatArray:
         """Return the domain as numbers, for interval and ratio measures.
 
-        Raises BadInput if a label is not a finite number, or is negative on a ratio level.
+        Raises BadInput if a label is not a finite number, or is negative when the level is ratio.
         """
         numbers = np.empty(len(self.domain))
         for i, label in enumerate(self.domain):

@@ -19,8 +19,9 @@ from judge.types import Measure
 
 @dataclass(frozen=True)
 class Bin:
-    """Units whose top probability lies in (low, high]; `confidence` and `accuracy` are weighted means, and
-    None if the bin is empty.
+    """The units whose top probability lies in (low, high].
+
+    `confidence` and `accuracy` are weighted means, or None if the bin is empty.
     """
 
     low: float
@@ -57,7 +58,7 @@ def calibration(
     weights: FloatArray | None = None,
     **options: Unpack[IntervalOptions],
 ) -> Calibration:
-    """Measure the calibration of `probabilities` `[units, labels]` against true `codes` `[units]`, -1 for unknown.
+    """Measure the calibration of `probabilities` `[units, labels]` against the true `codes` `[units]` (-1: unknown).
 
     ECE = sum_b (n_b / n) |accuracy_b - confidence_b| over bins of equal width of the top probability (Guo et
     al. 2017, arXiv 1706.04599, section 2); Brier = mean sum_k (p_k - [k = true])^2; log loss = mean -ln

@@ -33,7 +33,7 @@ class PathStep:
     """One step of the path on the tested units: the accepted units, their questions, and the units on which the judge is wrong.
 
     `agreement` is weighted if the units are weighted. `p` is the p value of the test that the judge is wrong
-    too often. `holds`: this step and all earlier steps passed.
+    too often. `holds` is true if this step and all earlier steps passed.
     """
 
     accepted: int
@@ -45,8 +45,8 @@ class PathStep:
 
 
 def first_units(agree: float, level: float) -> int:
-    """Return the number of single-unit questions that are enough to show an agreement of `agree` at a level
-    if the judge is wrong on ERRORS of them.
+    """Return the number of single-unit questions that are enough to show an agreement of `agree` at a
+    significance level, if the judge is wrong on ERRORS of them.
     """
     n = ERRORS + 1
     while bdtr(ERRORS, n, 1 - agree) > level:
@@ -64,8 +64,8 @@ def first_share(
     way but do not test the step.
 
     It is the smallest share whose accepted units are worth `first` of `tested` questions, plus one standard
-    deviation. As in the test, units are worth their number divided by the largest number in one question.
-    `sure` and `questions` [N] describe the units that do not test the step.
+    deviation. As in the test, a set of units is worth its size divided by the largest number of its units in
+    one question. `sure` and `questions` [N] describe the units that do not test the step.
     """
     n = len(np.unique(questions))
     if not n:
@@ -153,7 +153,7 @@ def disagreement_p(wrong: BoolArray, clusters: IntArray, a: float) -> float:
 
 
 def find_accepting_step(sure: FloatArray, path: Sequence[float]) -> IntArray:
-    """Return the first step of the path that accepts each unit; len(path) for a unit without a confidence (nan)."""
+    """Return, for each unit, the first step of the path that accepts it, or len(path) if its confidence is nan."""
     # The thresholds decrease, so this finds the first one that is not above the confidence.
     at = np.searchsorted(-np.asarray(path), -np.where(np.isnan(sure), -np.inf, sure), side="left")
     at[np.isnan(sure)] = len(path)

@@ -62,10 +62,11 @@ class Limits:
 class Sums:
     """Sums over the units of each question, [studies, questions, ...].
 
-    The first columns of `rows` are the units, the judge-human agreement and the human-human agreement. Then,
-    with one column per label, follow the units to which annotators, the judge, both, and two annotators gave
-    the label. `apart` and `apart_units`, [..., people], are for the alt-test: the sum of (person wins - judge
-    wins) and the units. `apart_squares` is the sum of the squared differences.
+    The first three columns of `rows` are the units, the judge-human agreement and the human-human agreement.
+    Four groups with one column per label follow: the units to which annotators, the judge, both, and two
+    annotators gave the label. `apart` and `apart_units`, [..., people], are for the alt-test: the sum of the
+    differences (person wins - judge wins), and the number of units. `apart_squares` is the sum of the squared
+    differences.
     """
 
     rows: FloatArray
@@ -103,13 +104,15 @@ def sums(
     least_others: int = 1,
     weights: FloatArray | None = None,
 ) -> Sums:
-    """Sum the codes of the judge [studies, units] and of people [studies, units, people], -1 for missing;
-    `clusters` is the same for all studies.
+    """Compute the sums by question from the labels of `judge` [studies, units] and `people` [studies, units,
+    people].
 
-    `agreement[i, j]` is how much two labels agree, 0 to 1, and `distance` the distance between them in the
-    alt-test. A unit counts if two people labelled it; with one person (or gold), if that person and the judge
-    labelled it, and `people` is then 0. `weights` [units] apply to every sum except those of the alt-test,
-    which does not weight units.
+    A code of -1 is a missing label. `clusters` is the same for all studies.
+
+    `agreement[i, j]` is how much two labels agree (0 to 1), and `distance` is the distance between them in
+    the alt-test. A unit counts if the judge and two people labelled it or, if there is only one person (or
+    gold), if that person and the judge labelled it. With fewer than three people, the alt-test's arrays are
+    empty. `weights` [units] apply to every sum except those of the alt-test, which does not weight units.
     """
     if not len(clusters):
         # No unit is shared. One unlabelled unit gives the same sums, and keeps the arrays from being empty.
@@ -266,7 +269,9 @@ def _count_shared(ratings: Ratings, *names: str) -> int:
 
 
 def _find_single_source(ratings: Ratings, judge: str, people: Sequence[str], reference: str | None) -> str:
-    """Return the single source of labels: the only person if that person labelled enough, otherwise the reference."""
+    """Return the single source of labels: the only person if that person labelled enough, and otherwise the
+    reference.
+    """
     if reference is None or (
         len(people) == 1 and _count_shared(ratings, judge, people[0]) >= FEWEST_QUESTIONS
     ):

@@ -40,10 +40,10 @@ class VerdictPlan:
 
 
 def plan_of(computed: Verdict, power: float) -> VerdictPlan:
-    """Return the labels that are still needed to decide the verdict with the probability `power`, with which
-    it was computed.
+    """Return the labels that are still needed to decide the verdict with the probability `power`.
 
-    The probability covers all truths that the existing labels allow, not only the value that they show.
+    `power` must be the value with which the verdict was computed. The probability is averaged over all true
+    values that are consistent with the existing labels, not only the value that they show.
     """
     who = computed.people or ((computed.source,) if computed.source else ())
     ahead = computed.outlook
@@ -53,7 +53,7 @@ def plan_of(computed: Verdict, power: float) -> VerdictPlan:
     assumed = (
         f"new questions are drawn in the same way as the {g:,} questions ({n:,} units) that {_names(who)} and "
         f"{computed.judge} labelled, and the same people label them",
-        "the chance of a decision is computed over all truths that these labels allow (Bayesian bootstrap of the questions)",
+        "the chance of a decision is averaged over all true values consistent with these labels (Bayesian bootstrap of the questions)",
         f"the chance of a decision, for or against, is then {100 * power:g} %; "
         f"plans of up to {MOST_UNITS:,} units are considered",
     )

@@ -52,7 +52,7 @@ class LabelRow:
 
     `finds`: how often the judge gives the label when a person does (recall), compared with how often another
     person does. `means`: how often a person gives the label when the judge does (precision), compared with
-    when another person does. `n_units` counts the units with the label by people or by the judge; a unit
+    when another person does. `n_units` counts the units to which people or the judge gave the label; a unit
     counts in proportion to the share of its people who gave the label. `why` says why the condition is not
     shown.
     """
@@ -95,8 +95,9 @@ def _span(interval: IntervalArrays, most: float = 1.0) -> str:
 def conditions(
     case: Case, outcome: ConditionArrays, limits: Limits, test: AltTest | None, table: Ratings | None
 ) -> tuple[Condition, ...]:
-    """Return each condition with its interval; `table` has the people's labels, and `test` is the alt-test of
-    the study.
+    """Return each condition with its interval.
+
+    `table` has the people's labels, and `test` is the alt-test of the study.
     """
     n, g = case.n_units, int(outcome.of.questions[0])
     states = {name: STATES[int(state[0])] for name, state in outcome.states.items()}
@@ -246,8 +247,9 @@ def units_text(n: float) -> str:
 def remove_intervals(
     conditions: Sequence[Condition], labels: Sequence[LabelRow]
 ) -> tuple[tuple[Condition, ...], tuple[LabelRow, ...]]:
-    """Return the rows without intervals, because jackknife intervals are too narrow under unequal
-    probabilities.
+    """Return the rows without intervals.
+
+    Jackknife intervals are too narrow if units were drawn with unequal probabilities.
     """
     return (
         tuple(replace(c, low=None, high=None) for c in conditions),
@@ -264,8 +266,8 @@ def measures(
     level: str,
     field: str | None,
 ) -> tuple[Measure, ...]:
-    """Return (a), or the agreement with the single source, followed by the agreements from which it is
-    computed.
+    """Return condition (a), or the agreement with the single source, followed by the agreements from which it
+    is computed.
     """
     n, g = case.n_units, int(outcome.of.questions[0])
     who = (judge, case.source) if case.source is not None else (judge, *case.people)

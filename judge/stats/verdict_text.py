@@ -58,7 +58,7 @@ def is_used(finds: LabelRow, means: LabelRow) -> bool:
 
 
 def _label_numbers(rows: Sequence[LabelRow]) -> str:
-    """Return the number of units of each label in both directions, or the reason why a label is not shown."""
+    """Return, for each label, the number of units in both directions, or the reason why a label is not shown."""
     parts = []
     for finds, means in zip(rows[::2], rows[1::2], strict=True):
         if is_used(finds, means):

@@ -106,7 +106,7 @@ def test_lines_that_make_no_sense_fail_their_own_unit(db: Path) -> None:
         "the response is not JSON",
         "the result line does not have the vendor's format",
     }
-    assert "1 lines belong to no request of this job" in " ".join(tally.notes())
+    assert "1 lines do not belong to any request in this job" in " ".join(tally.notes())
 
 
 def test_a_line_longer_than_any_reply_is_not_read(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +347,7 @@ def test_a_rationale_in_json_is_one_call(db: Path) -> None:
 
 
 def test_other_models_are_not_asked_in_batches(db: Path) -> None:
-    with pytest.raises(UsageError, match="only for models of anthropic and openai"):
+    with pytest.raises(UsageError, match="only for models from anthropic and openai"):
         write_offline(db, plan("scripted/hash"))
 
 

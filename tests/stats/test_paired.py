@@ -78,7 +78,7 @@ def test_an_undefined_comparison_has_a_reason() -> None:
     assert result.difference.value is None and result.p_value is None and result.adjusted is None
     assert (
         result.difference.reason
-        == "the measure is undefined on the shared questions, or if one of them is left out"
+        == "the measure is undefined on the shared questions, or would be if one of them were left out"
     )
     apart = Ratings.from_codes(np.array([[0, 0, -1], [-1, 1, 1]]), ["a", "b"], ["x", "y", "z"])
     assert compare(apart, ["x", "z"], "y")[0].difference.reason == "no unit is labelled by all of x, z, y"
