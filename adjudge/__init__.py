@@ -1,4 +1,4 @@
-"""adjudge from Python: the same functions as the commands `judge` and `annotate`, on the same study file.
+"""The Python API of adjudge: the functions of the commands `judge` and `annotate`, on the same study files.
 
 from adjudge import Study
 

@@ -26,7 +26,7 @@ _REAL = ("value", "low", "high", "confidence", "coverage", "latency", "cost_usd"
 
 
 def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], **attributes: Any) -> pd.DataFrame:
-    """Return rows as a frame with exactly these columns; `attributes` become its `attrs`.
+    """Return rows as a frame with exactly these columns. `attributes` are stored in the frame's `attrs`.
 
     A column `value` that contains labels stays text. If it contains measures, it is numeric, and undefined values are NaN.
     """

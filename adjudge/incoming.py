@@ -1,4 +1,4 @@
-"""Import items for `Study.items` from a file, a table or rows. If columns have other names, errors suggest maps."""
+"""Import items for `Study.items` from a file, a table or rows. If the column names are unknown, errors suggest maps."""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
@@ -23,8 +23,8 @@ def import_items(
 ) -> Outcome:
     """Import items. `more` contains other fields of `judge.importers.base.Options`.
 
-    Raises BadInput if the data is invalid (with the maps to pass if columns have other names), and UsageError if an
-    argument is invalid.
+    Raises UsageError if an argument is invalid, and BadInput if the data is invalid. If the column names are unknown, the
+    message of BadInput suggests maps.
     """
     from judge.asking.items import from_files, from_rows
     from judge.importers.base import Options
@@ -64,7 +64,7 @@ def import_items(
 
 
 def _paths(data: Any) -> list[Path]:
-    """Return the files that `data` names, either one path or a list of paths; an empty list for data in memory."""
+    """Return the paths in `data`, which is one path or a list of paths. Return an empty list for data in memory."""
     listed = data if isinstance(data, list | tuple) else [data]
     return [Path(entry) for entry in listed] if all(isinstance(entry, str | Path) for entry in listed) else []
 

@@ -48,7 +48,7 @@ class ImproveArguments(CommonArguments, total=False):
 
 
 class RunArguments(ImproveArguments, total=False):
-    """The options of `Study.run`: all options of the table. `examples` may be a list of items."""
+    """The options of `Study.run`, which are all options in `judge.run_options`. `examples` may be a list of items."""
 
     limit: int | None
     where: str | None
@@ -73,7 +73,7 @@ class SuiteArguments(CommonArguments, total=False):
 
 
 def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOptions:
-    """Return the options of a run by name. Raises UsageError for an unknown option; the message lists the known ones."""
+    """Return the options of a run by name. Raises UsageError for an unknown option; the message lists the known options."""
     from judge.run_options import RunOptions
 
     names = [name for name in RunOptions.__dataclass_fields__ if name not in without]
@@ -90,7 +90,7 @@ def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOpt
 
 
 def _convert(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the values as the command does. Raises UsageError if a value is outside its range or choices."""
+    """Convert the values in the same way as the command. Raises UsageError if a value is outside its range or choices."""
     import click
 
     from judge.cli.options import LimitText, NumberOrNone, option_of

@@ -36,14 +36,14 @@ class Outcome:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The table as a DataFrame; undefined values are missing."""
+        """The table as a DataFrame. Undefined values are NaN or <NA>."""
         from adjudge.frames import frame
 
         columns = list(dict.fromkeys(name for row in self.rows for name in row))
         return frame(self.rows, columns, notes=list(self.notes))
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to `path`. Raises UsageError if there is no page, or if the file extension is not that of a page."""
+        """Write the page to `path`. Raises UsageError if there is no page, or if `path` does not have an HTML extension."""
         path = Path(path)
         if self.page is None:
             raise UsageError(f"{self.title}: this result has no page to write")

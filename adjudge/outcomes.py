@@ -100,7 +100,7 @@ def calibrated(done: CalibrationOutcome) -> Outcome:
 
 
 def routed(routing: Route, kept: str | None) -> Outcome:
-    """Return the tested thresholds of a route, and the derived run with the accepted units."""
+    """Return the thresholds that were tested for a route, and the derived run with the accepted units."""
     from judge.suites.route import as_json
     from judge.suites.route_page import as_html
 
@@ -117,7 +117,10 @@ def routed(routing: Route, kept: str | None) -> Outcome:
 
 
 def compared(contest: Contest) -> Outcome:
-    """Return the runs on the units that all of them labelled. The document and the page contain the pairs."""
+    """Return the comparison of runs on the units that all of them labelled, with one row per run.
+
+    The document and the page also compare each pair of runs.
+    """
     from judge.suites.contest import as_json
     from judge.suites.contest_page import as_html
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judge.suites.result import Result
 
 ALL = "all"
-"""Used instead of a list of systems: selects every system that the paper can score."""
+"""A value that can replace the list of systems. It selects every system that the paper can score."""
 
 
 def import_outputs(
@@ -79,7 +79,7 @@ def import_nuggets(store: Store, data: Any, whose: Assigner, dataset: str | None
 
 
 def systems_asked(system: Any, systems: Any) -> list[str] | None:
-    """Return the systems named by `system` (one name) and `systems` (a list); None for systems="all".
+    """Return the systems named by `system` (one name) or `systems` (a list). Return None for systems="all".
 
     The list is empty if no system is named. Raises UsageError if both are given, or if an argument has the wrong type.
     """
@@ -104,7 +104,10 @@ def systems_asked(system: Any, systems: Any) -> list[str] | None:
 
 
 def scores(store: Store, paper_name: str, systems: list[str] | None, given: ScoreArguments) -> pd.DataFrame:
-    """Return scores as one frame, one row per system and measure. Raises Incomplete with the calls that create missing data."""
+    """Return scores as one frame with one row per system and measure.
+
+    Raises Incomplete if data is missing; the error contains the calls that create it.
+    """
     from judge.suites.result import score
 
     check_arguments(given, ScoreArguments.__annotations__, "scores")
@@ -149,7 +152,9 @@ def suite(
     watched: RunDisplay,
     stop: Stop,
 ) -> pd.DataFrame:
-    """Create the data that each system's scores lack, with the model as the judge; then return the scores as `scores` does.
+    """Create the data that is missing for the scores of each system, and return the scores in the form of `scores`.
+
+    The model is the judge.
 
     Raises the error that ended a run, and LimitReached if a limit ended it.
     """
@@ -214,7 +219,7 @@ def _calls_for_steps(paper: str) -> Iterator[None]:
 
 
 def _frame(results: Sequence[Result], notes: Sequence[str] = ()) -> pd.DataFrame:
-    """Return one row per system and measure. `attrs` contains the origin of the numbers."""
+    """Return a frame with one row per system and measure. Its `attrs` contain the origin of the numbers."""
     from adjudge.frames import MEASURES, frame
 
     columns = (

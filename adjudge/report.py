@@ -26,7 +26,9 @@ class Report:
 
     @property
     def verdicts(self) -> pd.DataFrame:
-        """One row per judge: the decision, its sentence, and the additional units that a decision needs."""
+        """One row per judge: the decision, the sentence that states it, and the number of units that are still needed to
+        decide.
+        """
         from adjudge.frames import frame
 
         columns = ("judge", "decision", "sentence", "because", "more_units", "more_questions")
@@ -50,7 +52,10 @@ class Report:
         return FORMATS[form](self.document)
 
     def save(self, *paths: str | Path) -> None:
-        """Write the report to files in the formats of their extensions. Raises UsageError before any file is written."""
+        """Write the report to files. The extension of a file selects its format.
+
+        If an extension is unknown, raises UsageError before any file is written.
+        """
         from annotate.report import FORMATS
 
         for path in map(Path, paths):

@@ -1,7 +1,7 @@
 """`judge start FILE`: go from a file to the first report with the commands that a user would type.
 
 Each step is one of our commands. It is printed and then run exactly as printed, so that a user can continue from any step
-without this command. Completed steps are skipped, so that the same command, run again, continues where it stopped.
+without this command. Completed steps are skipped, so running the same command again continues where it stopped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 EMBEDDED = "embedded/minilm"
 RELEVANT = "relevant"
 FAITHFULNESS = "faithfulness"
-"""Not the name of a task: one task lists the claims in an answer, and another task judges them."""
+"""A value of --task that is not the name of a task.
+
+It stands for two tasks: one lists the claims in an answer, and the other judges them.
+"""
 CLAIMS, SUPPORT = "claim_decomposition", "claim_support"
 SAMPLE = 100
 """Number of units that a person labels: the smallest number for which a verdict is computed."""
@@ -49,7 +52,7 @@ class Start:
 
     @property
     def model(self) -> str:
-        """The judge as vendor/model: the given model, or the embedded one."""
+        """The judge as vendor/model: the given model or, by default, the embedded model."""
         return self.given_model or EMBEDDED
 
     def run(self) -> int:
@@ -78,7 +81,7 @@ class Start:
             return self._report(task, judged, batches) or code
 
     def _import(self) -> str:
-        """Import the files, unless these exact files were already imported, by this command or by the user with maps.
+        """Import the files, unless exactly these files were already imported, by this command or by another one.
 
         Returns the task, which is chosen and checked before anything is stored. Raises UsageError if no task fits.
         """
@@ -115,7 +118,10 @@ class Start:
         return task
 
     def _task(self, store: Store) -> str:
-        """Return the given task, or the one that fits the newest data. Raises UsageError if data or model do not fit."""
+        """Return the given task, or the task that fits the newest data.
+
+        Raises UsageError if the data or the model does not fit the task.
+        """
         from judge.asking.items import ANSWERS_ALONE, has_grounds
         from judge.store.export import find_task
         from judge.store.selection import Selection, check_any
@@ -174,7 +180,7 @@ class Start:
         return tasks[0]
 
     def _estimate(self, task: str) -> Forecast:
-        """Print the estimate if there are units left to judge, and return it.
+        """Return the estimate, and print it if there are units left to judge.
 
         Raises UsageError if no unit in the study fits the task.
         """
@@ -207,13 +213,15 @@ class Start:
             return True
         if not sys.stdin.isatty():
             raise UsageError(
-                f"{forecast.calls:,} calls of {self.model} may cost money, and there is no terminal to confirm them; to make them, use --yes"
+                f"{forecast.calls:,} calls to {self.model} may cost money, and there is no terminal on which to confirm them; to make them anyway, use --yes"
             )
         # Printed on stderr, because stdout is reserved for the tables of the commands.
         return click.confirm(f"Make these {forecast.calls:,} calls?", err=True)
 
     def _label(self, task: str) -> list[str]:
-        """Draw a simple random sample from units that no batch of this person was drawn from, and open the labelling screen.
+        """Draw a simple random sample for this person, and open the labelling screen.
+
+        The sample contains only units from which no earlier batch of this person could be drawn.
 
         Returns the batches of this person for the task, oldest first.
         """
@@ -250,12 +258,15 @@ class Start:
                 break
             else:
                 note(
-                    f"labelling requires a terminal; to label, run there: {command(' '.join(typed[:2]), *typed[2:], study=self.db)}"
+                    f"labelling requires a terminal; in a terminal, run: {command(' '.join(typed[:2]), *typed[2:], study=self.db)}"
                 )
         return mine
 
     def _draw(self, store: Store, task: Task, mine: list[str]) -> tuple[str, ...]:
-        """Return the arguments to draw all units, or those newer than this person's last batch; empty if there are none."""
+        """Return the arguments that draw a batch from the units added since this person's last batch.
+
+        If there is no batch yet, the batch is drawn from all units. If there is nothing to draw, return an empty tuple.
+        """
         from annotate.drawing.whole import find_plain_draw
 
         last = mine[-1] if mine else None
@@ -291,7 +302,7 @@ class Start:
         for batch in batches[:-1]:
             words = ["annotate", "report", "--task", judged, "--batch", batch, "-d", str(self.db)]
             note(
-                f"its verdict is on the newest units; for a verdict on the units in '{batch}': {shlex.join(words)}"
+                f"the verdict of the report is on the newest units; for a verdict on the units in '{batch}': {shlex.join(words)}"
             )
         return code
 
@@ -310,9 +321,10 @@ class Start:
         return matching[-1]
 
     def _type(self, program: str, *words: str) -> int:
-        """Print a command and run it in this process exactly as printed. Return its exit code if it is done or incomplete.
+        """Print a command and run it in this process exactly as printed.
 
-        Raises click's Exit for any other exit code, and the command's own errors.
+        Returns the exit code if it means done or incomplete. Raises click's Exit for any other exit code, and the command's
+        own errors.
         """
         from annotate.cli import main as annotate
 

@@ -80,13 +80,13 @@ class Study:
     ) -> Outcome:
         """Import items (`judge items import`): all of them, or none if a row is invalid.
 
-        `data` is a DataFrame with the columns of a CSV file (id, claim, passages.text, gold.FIELD, ...), a mapping
-        {column: values}, an iterable of rows with the keys of a JSONL file, the path of a file (`format` is detected by
-        default), or a list of paths if the format consists of several files. `maps` maps our fields to columns, and
-        `label_maps` maps a label field to {old: new}. Common tables (a question, its contexts, an answer) need no maps.
-        `system` is the system of the answers in rows that name none, `as_text` lists columns whose cells are text, and
-        `scores` maps a column to the tool that computed its numbers. Raises BadInput with the row (counted from 1) and the
-        field, and UsageError for maps that match nothing.
+        `data` is a DataFrame with the columns of a CSV file (id, claim, passages.text, gold.FIELD, ...), a mapping {column:
+        values}, an iterable of rows with the keys of a JSONL file, the path of a file (`format` is detected by default), or
+        a list of paths if the format consists of several files. `maps` maps our fields to columns, and `label_maps` maps a
+        label field to {old: new}. Common tables (a question, its contexts, an answer) need no maps. `system` is the system
+        for answers in rows that do not name one, `as_text` lists columns whose cells are text, and `scores` maps a column
+        to the tool that computed its numbers. Raises BadInput with the row (counted from 1) and the field, and UsageError
+        for maps that match no column or label.
         """
         from adjudge.incoming import import_items
 
@@ -105,7 +105,9 @@ class Study:
         progress: bool | RunDisplay = True,
         **options: Unpack[RunArguments],
     ) -> Outcome:
-        """Label every unit that the task fits and this run has not labelled (`judge run`). To resume, repeat the call.
+        """Label every unit that fits the task and that this run has not labelled yet (`judge run`).
+
+        To resume, repeat the call.
 
         Every run requires `model`, except a run with a panel's `recipe`, which names its models itself.
 
@@ -281,7 +283,9 @@ class Study:
     # Labels and numbers out
 
     def labels(self, field: str | None = None) -> pd.DataFrame:
-        """Return every label, or every label of one field, with one row per label: gold, human labels, decisions and judges.
+        """Return every label, or every label for one field, with one row per label.
+
+        The labels are gold labels, human labels, the lead's decisions and labels from judges.
 
         `value` is a string, `distribution` is {label: probability} or missing, and `model` is the model of a run. These are
         the raw rows, including those of a sealed test. Raises UsageError if the field has no labels; the message lists the
@@ -339,8 +343,8 @@ class Study:
         """Import the answers of systems (`judge systems import`): all rows, or none if a row is invalid.
 
         `data` is a DataFrame, a mapping {column: values}, a list of rows, or the path of a file. It contains id and text,
-        and also system and condition unless they are passed as arguments; conditions have the paper's names. A row with
-        `document` is an output about that passage only. `maps` maps our keys to columns, e.g. {"system": "model_name"}.
+        and also system and condition unless they are passed as arguments; conditions have the paper's names. If a row has a
+        `document`, the output is about that passage only. `maps` maps our keys to columns, e.g. {"system": "model_name"}.
         The notes list what the paper's protocol still lacks. Raises BadInput with the row (counted from 1) and the field.
         """
         from adjudge.protocols import import_outputs
@@ -416,11 +420,13 @@ class Study:
         systems: Sequence[str] = (),
         **options: Unpack[ScoreArguments],
     ) -> pd.DataFrame:
-        """Return a paper's measures (`judge score PAPER`), one row per system and measure, with n, coverage and any reason.
+        """Return a paper's measures (`judge score PAPER`), with one row per system and measure.
 
-        Each of the `systems` is scored separately (`board` compares them); "all" selects every system. The reason says why
-        a measure is undefined. `.attrs` contains the runs behind the numbers, the notes, and the missing outputs of systems
-        (`lacking`). If data is missing, raises Incomplete with the calls that create it.
+        A row contains the value, n and coverage, or the reason why the measure is undefined.
+
+        Each of the `systems` is scored separately (`board` compares them); "all" selects every system. `.attrs` contains
+        the runs behind the numbers, the notes, and the missing outputs of systems (`lacking`). If data is missing, raises
+        Incomplete with the calls that create it.
         """
         from adjudge.protocols import scores, systems_asked
 
@@ -450,7 +456,8 @@ class Study:
         progress: bool | RunDisplay = True,
         **options: Unpack[SuiteArguments],
     ) -> pd.DataFrame:
-        """Create the data that a paper's scores lack, with `model` as the judge (`judge suite PAPER`); then return the scores.
+        """Create the data that a paper's scores lack, with `model` as the judge, and return the scores (`judge suite
+        PAPER`).
 
         Without a system, the model is also the system under test. If a named system lacks outputs, no other model generates
         them; they are listed in `.attrs["lacking"]`. To resume, repeat the call. Raises the error that ended a run.
@@ -497,7 +504,8 @@ class Study:
     ) -> Outcome:
         """Draw a batch of units for people to label (`annotate batches new`), and store the inclusion probabilities.
 
-        `training` is a number of units with a gold label. Shares (`repeats`, `attention`, `pass_mark`) are between 0 and 1.
+        `training` is the number of training units, which are drawn from the units with a gold label. Shares (`repeats`,
+        `attention`, `pass_mark`) are between 0 and 1.
         """
         from annotate.batch_plan import BatchPlan, plan_draw
         from annotate.drawing.batch import new_batch

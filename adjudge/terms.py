@@ -34,14 +34,16 @@ _OPTION = re.compile(
     r"(?<![\w-])(?P<flag>--[a-z](?:[a-z-]*[a-z])?|-[mn])(?![\w-])"
     r"(?: (?P<key>[\w.:]+)=(?P<value>[^\s:;,)]+)| (?=[A-Z'\"\d\[]))?"
 )
-"""An option, with its KEY=VALUE or the space before its value. A lowercase word after the option may be prose, as in
-`choose with --system and --condition`."""
+"""Matches an option, with its KEY=VALUE or with the space before its value.
+
+A lowercase word after the option may be prose, as in `choose with --system and --condition`.
+"""
 _ARGUMENTS: set[str] = set()
 """The names of arguments that the methods of `Study` declare."""
 
 
 class Calls:
-    """Translates the commands in messages to method calls. `lines` contains the commands that no method corresponds to."""
+    """Translates the commands in messages to method calls. `lines` contains the commands without a corresponding method."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -81,7 +83,7 @@ def _argument_of(match: re.Match[str]) -> str:
 
 
 def _argument(flag: str) -> str | None:
-    """Return the argument for an option, or None if no method has it. For a paper's own option, it is a key of `readings`."""
+    """Return the argument for an option, or None if no method has it. For a paper's own option, return a key of `readings`."""
     if flag == "--system-column":
         return "maps['system']"
     declared = _read_declared()

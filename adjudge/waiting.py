@@ -19,7 +19,9 @@ def loop_is_running() -> bool:
 
 
 def outside_the_loop(work: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Run `work` and return its result. It runs in this thread, or in a new thread if this one has a running event loop.
+    """Run `work` and return its result.
+
+    `work` runs in this thread or, if this thread has a running event loop, in a new thread.
 
     Ctrl-C (or a notebook's stop button) calls `stop` and waits until `work` has ended; then KeyboardInterrupt is raised.
     """

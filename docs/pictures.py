@@ -70,7 +70,7 @@ def _batch(folder: Path) -> None:
 def demo(folder: Path) -> None:
     """What the demo draws. It takes most of a minute."""
     shown = program("judge", "demo", "--no-page", folder=folder).stdout.splitlines()
-    start = next(i for i, line in enumerate(shown) if line.startswith("Agreement of judge and people"))
+    start = next(i for i, line in enumerate(shown) if line.startswith("Agreement between judge and people"))
     # How long it took is this machine's business.
     end = next(
         i for i, line in enumerate(shown) if " units in " in line and line.startswith(tuple("0123456789"))

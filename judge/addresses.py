@@ -1,8 +1,8 @@
 """Parse and normalise server addresses.
 
-Every address that may receive a key or a prompt goes through `server`. A host therefore has only one
-spelling: lower case, ASCII, no trailing dot. The address that `judge.permissions` checks is exactly the
-address that is connected to.
+Every address that may receive a key or a prompt goes through `server`. A host therefore has only one form:
+lower case, ASCII, no trailing dot. The address that `judge.permissions` checks is exactly the address that is
+connected to.
 """
 
 import ipaddress
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?")
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A parsed base URL. `url` has no credentials and may be shown; `login` and `password` may not be shown."""
+    """A parsed base URL. `url` has no credentials and may be shown. `login` and `password` must not be shown."""
 
     url: str
     host: str
@@ -34,7 +34,7 @@ class ServerAddress:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: a key is sent only to the origin that it is for.
+        """The scheme, host and port. A key is sent only to the origin that it belongs to.
 
         The same host with another port may be somebody else's server, and http traffic can be read in
         transit.
@@ -86,13 +86,13 @@ def no_proxy(address: ServerAddress) -> dict[str, None] | None:
     """Return the `mounts` of an httpx client that bypass the environment's proxy for a server on this
     machine.
 
-    Otherwise the proxy would receive the keys.
+    Without them, the proxy would receive the keys.
     """
     return dict.fromkeys(("http://", "https://", "all://")) if address.is_loopback else None
 
 
 def _normalise_host(host: str) -> str:
-    """Return the normalised spelling of a host. Raises ValueError for an invalid host."""
+    """Return the normalised form of a host name. Raises ValueError if the host is invalid."""
     try:
         # ::1 and 0:0:0:0:0:0:0:1 are the same host, so they must share their permissions.
         return ipaddress.ip_address(host).compressed

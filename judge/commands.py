@@ -52,8 +52,9 @@ def command(words: str, *values: object, study: Path | str | None = None) -> str
 
 @contextmanager
 def use_writer(writer: Writer) -> Iterator[None]:
-    """Let a function format the commands while the block runs. The Python API uses it to show method calls
-    instead.
+    """Let a function format the commands while the block runs.
+
+    The Python API uses it to show method calls instead.
     """
     token = _writer.set(writer)
     try:

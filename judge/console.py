@@ -187,7 +187,7 @@ class Command(click.Group):
 
 
 def _explain_removal(error: click.ClickException) -> str | None:
-    """Return the message for an option or command that an earlier version had. It names the replacement."""
+    """Return the message for an option or command of an earlier version. The message names the replacement."""
     ctx = getattr(error, "ctx", None)
     if ctx is None:
         return None
@@ -253,8 +253,9 @@ _IN_SCRIPT = ContextVar("_IN_SCRIPT", default=False)
 
 @contextmanager
 def script() -> Iterator[None]:
-    """Suppress the suggestion of a next command. `judge start` uses this, because it runs several commands
-    itself.
+    """Suppress the suggestion of a next command.
+
+    `judge start` uses this, because it runs several commands itself.
     """
     token = _IN_SCRIPT.set(True)
     try:
@@ -286,7 +287,7 @@ def combine_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def _use_study(ctx: click.Context, param: click.Parameter, path: Path) -> Path:
-    """Set the study of the commands that messages show."""
+    """Set the study for the commands that messages show."""
     use_study(path)
     return path
 
@@ -379,8 +380,9 @@ def _cell(value: Any) -> str:
 
 
 def _format_value(value: Any) -> str:
-    """Format a value for a table. A list of strings is joined with commas; any other list or dictionary is
-    JSON.
+    """Format a value for a table.
+
+    A list of strings is joined with commas; any other list or dictionary is JSON.
     """
     if isinstance(value, list) and all(isinstance(v, str) for v in value):
         return ", ".join(value)

@@ -26,8 +26,9 @@ RELEVANT = "relevant"
 MODEL = "llamacpp/smollm2"
 SMALL = "embedded/minilm"
 LONGEST = 800
-"""Maximum number of characters in a passage for the language model. Reading passages takes most of the demo's
-running time.
+"""Maximum number of characters in a passage for the language model.
+
+Reading passages takes most of the demo's running time.
 """
 EACH = 10
 """Number of units in each of the language model's tasks. The relevance task judges every passage in its sample."""
@@ -84,8 +85,9 @@ async def label(
 
 
 def calibrate_demo(store: Store, result: TaskResult) -> Beside:
-    """Calibrate the run on the gold labels, cross-fitting by question. Store the calibration if the run's
-    probabilities are informative.
+    """Calibrate the run on the gold labels, cross-fitting by question.
+
+    Store the calibration if the run's probabilities are informative.
     """
     field = result.plan.task.spec.questions[0].field
     table = derive.read_runs(store, [result.report.run_id], field)

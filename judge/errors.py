@@ -48,7 +48,7 @@ _SHORTENED = 60
 class BadInput(AdjudgeError):
     """Raised for data that cannot be used.
 
-    `path`, `line` and `field` specify the place (lines count from 1; 0 = the whole file).
+    `path`, `line` and `field` specify the place (lines count from 1, and 0 means the whole file).
     """
 
     def __init__(self, reason: str, *, path: str = "", line: int = 0, field: str = "") -> None:

@@ -88,10 +88,11 @@ RECIPE = {".yaml": "yaml", ".yml": "yaml"}
 
 
 def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, option: str = "") -> str:
-    """Return the format in which to write a file: that of its extension, or `given`, the value of `option`.
+    """Return the format in which to write a file: the format of its extension, or `given`.
 
-    `endings` maps extensions, including the dot, to formats. Raises UsageError, which lists the extensions,
-    if neither the extension nor the option names a format, or if they name different formats.
+    `given` is the value of `option`. `endings` maps extensions, including the dot, to formats. Raises
+    UsageError, which lists the extensions, if neither the extension nor the option names a format, or if they
+    name different formats.
     """
     ending = path.suffix.lower()
     named = endings.get(ending)
@@ -137,8 +138,9 @@ def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
 
 
 def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[int, list[str] | None]]:
-    """Yield (line, cells) for each record of a delimited table. A malformed record is passed to `bad`, and
-    its `cells` is None.
+    """Yield (line, cells) for each record of a delimited table.
+
+    A malformed record is passed to `bad`, and its `cells` is None.
 
     Bytes that are not UTF-8 become lone surrogates, so that a later error can name the cell (see `is_text`).
     """
@@ -234,8 +236,9 @@ def json_lines(handle: IO[bytes], path: Path, bad: Bad) -> Iterator[tuple[int, A
 
 
 def json_list(handle: IO[bytes], path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield (first line, value) for each element of one JSON list. The whole file is read first. Raises
-    BadInput.
+    """Yield (first line, value) for each element of one JSON list.
+
+    The whole file is read first. Raises BadInput.
     """
     data = handle.read()
     try:
@@ -271,8 +274,9 @@ def _skip(text: str, at: int) -> int:
 
 
 def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any]]]]:
-    """Return the columns of a Parquet file, and an iterator over (number, row). Raises BadInput or
-    MissingExtra.
+    """Return the columns of a Parquet file, and an iterator over (number, row).
+
+    Raises BadInput or MissingExtra.
     """
     try:
         import pyarrow
@@ -311,8 +315,9 @@ class BadObject(ValueError):
 
 
 def twice(name: str) -> str:
-    """Return the message for a duplicate key. It is an error, because JSON readers differ in which value they
-    use.
+    """Return the message for a duplicate key.
+
+    A duplicate key is an error, because JSON readers differ in which of the values they use.
     """
     return f"the key '{name}' occurs twice in one object"
 

@@ -48,8 +48,9 @@ class Files:
 
 
 def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F], F]:
-    """Return the option `-o/--output FILE`, which may be repeated. The command receives a `Files` as
-    `output`.
+    """Return the option `-o/--output FILE`, which may be repeated.
+
+    The command receives a `Files` as `output`.
 
     `endings` (".html") are the extensions of files that the command itself writes. With `gates`, two more
     kinds of files are accepted. A .xml file is a JUnit file. A .md file, or a file without an extension, is a

@@ -1,8 +1,9 @@
-"""Notes that must accompany a number. Each is a code with parameters, and only this module turns it into
-words.
+"""Notes that must accompany a number.
+
+Each is a code with parameters, and only this module turns it into words.
 
 Code that computes a number creates `Note("few_units", n=12, least=50)`. Code that shows the number prints the
-note or reads its `code`. If the counts are shown elsewhere, it prints the note's `general` words.
+note or reads its `code`. If the counts are shown elsewhere, that code prints the note's `general` words.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "nothing_wrong_seen": _nothing_wrong,
     "none_seen": _note_none_seen,
     "no_value": _note_no_value,
-    "one_cluster": lambda: "no interval: it requires at least two questions or units",
+    "one_cluster": lambda: "no interval: an interval requires at least two questions or units",
     "jackknife": lambda: "jackknife interval by question, with quantiles of Student's t",
     "same_everywhere": lambda: (
         "no interval: the difference is the same for every question; the p value is from the sign test"
@@ -93,7 +94,9 @@ WORDS: Mapping[str, Callable[..., str]] = {
         f"units were drawn with unequal probabilities and are weighted: effective sample size {n_eff:,.0f} (Kish)"
         + ("" if interval else "; no interval, because it would be too narrow for rare labels")
     ),
-    "cut": lambda least, most, value: f"limited to {least:g}..{most:g}; it was {value:.3f}",
+    "cut": lambda least, most, value: (
+        f"limited to the range {least:g} to {most:g}; the computed value was {value:.3f}"
+    ),
     "all_same": lambda bounded: (
         "all values are the same, so the other bound is the exact binomial bound"
         if bounded
@@ -106,7 +109,7 @@ WORDS: Mapping[str, Callable[..., str]] = {
         f"sensitivity is based on {ones} labelled units and specificity on {zeros}: fewer than {least} are unreliable"
     ),
     "least_others": lambda n: (
-        f"only units with labels by {n} other people count, as in the paper's text; the authors' code requires 1"
+        f"only units with labels from {n} other people count, as in the paper's text; the authors' code requires 1"
     ),
     "signed_rank": _describe_signed_rank,
     "by_question": lambda: "standard errors are clustered by question, unlike in the authors' code",
@@ -131,7 +134,7 @@ WORDS: Mapping[str, Callable[..., str]] = {
         "agree; the adjudicated units alone are the hardest units"
     ),
     "outside": lambda who, field, labels: (
-        f"labels of '{who}' were left out, because '{field}' does not have them: "
+        f"labels of '{who}' were left out, because they are not among the labels of '{field}': "
         + ", ".join(f"'{label}' ({n})" for label, n in labels)
     ),
     "no_task": lambda field, level: (

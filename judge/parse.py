@@ -177,7 +177,7 @@ def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
 
 
 def _bare(task: Task, text: str) -> dict[str, str] | None:
-    """Parse a reply that consists only of a label. Some models cannot write JSON."""
+    """Parse a reply that consists only of a label, for models that cannot write JSON."""
     if len(task.spec.questions) != 1 or task.spec.questions[0].level not in ("nominal", "ordinal"):
         return None
     question = task.spec.questions[0]
@@ -196,8 +196,9 @@ def parse_choice(
 ) -> Parsed:
     """Parse a one-character answer, or the label itself if there are no codes.
 
-    If there is a distribution, the verdict is its most probable label, which does not depend on the seed as
-    the sampled token does. If there is none, the reason `no_distribution` is stored with the label.
+    If there is a distribution, the verdict is its most probable label. Unlike the sampled token, this label
+    does not depend on the seed. Without a distribution, the reason `no_distribution` is stored with the
+    label.
     """
     field = task.spec.questions[0].field
     if reply.stop == "refusal":

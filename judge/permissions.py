@@ -155,8 +155,9 @@ def check_server(
 
 
 def is_permitted(vendor: str, base_url: str) -> bool:
-    """Return whether a server that a file names may be called without --allow. Printed commands contain only
-    such servers.
+    """Return whether a server that a file names may be called without --allow.
+
+    Printed commands contain only such servers.
     """
     try:
         return _is_permitted(server(base_url), vendor, NOTHING_ALLOWED)
@@ -225,8 +226,9 @@ def _is_permitted(address: ServerAddress, vendor: str, allowed: Allowed) -> bool
 
 
 def _may_receive(address: ServerAddress | None, vendor: str, variable: str, allowed: Allowed) -> bool:
-    """Return whether a permitted server may receive a variable. If `at` is None, the vendor's default server
-    is meant.
+    """Return whether a permitted server may receive a variable.
+
+    If `at` is None, the vendor's default server is meant.
     """
     usual = _USUAL.get(vendor)
     is_usual = usual is not None and variable in usual.keys
@@ -240,7 +242,7 @@ def _may_receive(address: ServerAddress | None, vendor: str, variable: str, allo
 def _with_usual_key(address: ServerAddress, vendor: str, allowed: Allowed) -> bool:
     """Return whether a server may receive the vendor's usual key.
 
-    It may if it belongs to the vendor, if the environment names it, or if --allow names it.
+    A server may receive it if it belongs to the vendor, if the environment names it, or if --allow names it.
     """
     usual = _USUAL.get(vendor)
     is_vendors = usual is not None and address.origin.startswith("https:") and address.is_within(usual.domain)
@@ -262,8 +264,9 @@ def _refusal(source: str | Path, hosts: Sequence[ServerAddress], variables: Sequ
 
 
 def _get_plugin_options(vendor: str, options: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the options in which a server may be named. These are all options of a plugin, and none of a
-    built-in provider.
+    """Return the options in which a server may be named.
+
+    For a plugin, these are all options. For a built-in provider, there are none.
     """
     return {} if vendor in BUILT_IN else options
 
@@ -294,8 +297,8 @@ def _parse_host(given: str) -> tuple[str, int | None]:
 def _get_remembered_name(address: ServerAddress | None, vendor: str) -> str:
     """Return the name under which a server is remembered.
 
-    It is the server's address. If `at` is None, it is the address in the environment or, without one, the
-    vendor's name.
+    It is the server's address. If `at` is None, the name is the address in the environment or, if there is no
+    such address, the vendor's name.
     """
     home = _home(vendor) if address is None else address
     return vendor if home is None else home.origin

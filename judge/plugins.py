@@ -1,5 +1,6 @@
-"""Plugins: extensions in other packages, found by their entry points. They are loaded only if a name is not
-built in.
+"""Plugins: extensions in other packages, found by their entry points.
+
+They are loaded only if a name is not built in.
 
     [project.entry-points."adjudge.providers"]
     echo = "my_package.echo"              # judge run TASK -m echo/NAME
@@ -110,8 +111,9 @@ def _points(kind: str) -> list[EntryPoint]:
 
 @cache
 def _points_on(kind: str, path: tuple[str, ...]) -> list[EntryPoint]:
-    """Return the entry points of a group. They are cached, because reading the metadata of all packages takes
-    longer than a report.
+    """Return the entry points of a group.
+
+    They are cached, because reading the metadata of all packages takes longer than a report.
     """
     from importlib.metadata import entry_points
 
@@ -184,7 +186,7 @@ def _to_blame(error: BaseException) -> str | None:
 
 
 def _find_lack(kind: str, name: str, loaded: Any) -> str | None:
-    """Return why an object cannot be used as this kind of plugin, or None if it can."""
+    """Return the reason why an object cannot be used as this kind of plugin, or None if it can be used."""
     if isinstance(loaded, type):
         return "it is a class, but an object or a module is needed"
     # Checked before use, because a later AttributeError would not name the package.
@@ -204,6 +206,6 @@ def _find_lack(kind: str, name: str, loaded: Any) -> str | None:
 
 
 def _are_signs(signs: Any) -> bool:
-    """Return whether these are non-empty lists of keys. An empty list would match every file."""
+    """Return whether the signs are non-empty lists of keys. An empty list would match every file."""
     listed = (list, tuple, set, frozenset)
     return isinstance(signs, listed) and all(isinstance(sign, listed) and sign for sign in signs)

@@ -1,4 +1,4 @@
-"""Return the errors for options and commands of earlier versions, which name their replacements.
+"""Errors for options and commands of earlier versions. Each error names the replacement.
 
 `judge.console.Command` prints these errors instead of click's "No such option". The table is in `removed.toml`.
 """
@@ -8,17 +8,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _TYPED = ("-", "judge ", "annotate ")
-"""Prefixes of values that a user can type. All other values are sentences."""
+"""A replacement with one of these prefixes can be typed. Any other replacement is a sentence."""
 
 
 def table() -> tuple[dict[str, str], dict[str, str]]:
-    """Return the replacements of options (by command and option, or by option alone) and those of commands."""
+    """Return the replacements for options (by command and option, or by option alone) and the replacements
+    for commands.
+    """
     rows = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     return dict(_single(rows["options"])), rows["commands"]
 
 
 def _single(rows: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield a key for each option of each command, because a row may list several of both."""
+    """Yield a key for each combination of command and option in a row, because a row may list several of
+    each.
+    """
     for removed, instead in rows.items():
         commands, dashes, options = removed.partition("--")
         for command in commands.split(","):

@@ -41,8 +41,8 @@ def rank_by_bm25(
 
     The query is the item's claim or, if it has none, its question. The passages of all items are searched,
     including their titles. A text that several items share is one document, and each item gets its own copy
-    of it. Passages that share no word with the query are not listed, and an item for which no passage is
-    listed has no list. Equal scores keep the order of import. Raises MissingExtra if the library is missing,
+    of it. Passages that share no word with the query are left out, and an item without any remaining passage
+    has no ranking. Equal scores keep the order of import. Raises MissingExtra if the library is missing,
     UsageError if the name is invalid or the data set is unknown, and BadInput if there is no passage or no
     query, or if a different ranking of this name is already stored.
     """
@@ -88,7 +88,7 @@ def rank_by_bm25(
 
 
 def _passages(store: Store, dataset: str | None) -> tuple[list[dict[str, str]], list[str]]:
-    """Return the copies (item -> passage id) and the text of each distinct passage."""
+    """For each distinct passage, return its copies (item -> passage id) and its text."""
     dataset_names(store, dataset)
     query = (
         "SELECT p.content_sha, p.passage_id, p.item_id, p.title, p.text FROM passages AS p "

@@ -6,7 +6,7 @@ contains it. These are derived from the table:
 
     the command-line options of `judge run` and similar commands    judge.cli.options
     the arguments of `Study.run`, `improve` and `suite`             adjudge.options
-    the options that a recipe sets                                  `decided`
+    the options that a recipe sets                                  `list_decided`
     the options with which a stored run is resumed                  `from_stored`
     the command that resumes it                                     `words`
     the settings that distinguish runs of one task and model        `settings_of`
@@ -38,15 +38,17 @@ Kind = Literal[
     "limits",
     "pairs",
 ]
-"""The kind of an option's value. Options of the kinds `several`, `limits` (5usd) and `pairs` (KEY=VALUE) may
-be repeated.
+"""The kind of an option's value.
+
+Options of the kinds `several`, `limits` (5usd) and `pairs` (KEY=VALUE) may be repeated.
 """
 
 SEVERAL = ("several", "limits")
 """Kinds whose values are tuples of strings."""
 SECRET = ("header.", "query.", "key")
-"""Prefixes of provider options that may contain a key. These options are neither stored nor printed in
-commands.
+"""Prefixes of provider options that may contain a key.
+
+These options are neither stored nor printed in commands.
 """
 
 
@@ -54,8 +56,8 @@ commands.
 class Declared:
     """The declaration of an option. Its name, type and default are those of the dataclass field.
 
-    If `flag` is empty, it is the field's name with dashes. `off` is the flag that switches the option off,
-    and `least` is the smallest valid number.
+    If `flag` is empty, the flag is the field's name with dashes. `off` is the flag that switches the option
+    off, and `least` is the smallest valid number.
     """
 
     kind: Kind
@@ -208,8 +210,9 @@ class RunOptions:
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> RunOptions:
-        """Build the options from arguments by name. Ignore other arguments, and use the defaults for missing
-        ones.
+        """Build the options from arguments by name.
+
+        Ignore other arguments, and use the defaults for missing ones.
         """
         from judge.console import pairs
 
@@ -233,11 +236,15 @@ IDENTITY = tuple(name for name, written in WRITTEN.items() if written.identity)
 OF_LABELS = ("rationale", "label_order")
 """Options that apply only to tasks with labels."""
 OF_TASK = ("examples", "relevant", "recipe")
-"""Options that apply to a single task. A suite has several tasks, and the paper sets these options for each
-of them.
+"""Options that apply to a single task.
+
+A suite has several tasks, and the paper sets these options for each of them.
 """
 REPORTED = ("options", "content")
-"""Keys of a stored run that contain the options reported by the provider. They are part of the identity."""
+"""Keys of a stored run that contain the options reported by the provider.
+
+These options are part of the run's identity.
+"""
 _DEFAULTS = RunOptions()
 
 
@@ -255,8 +262,9 @@ class RunLimits:
 
 
 def limits_of(texts: Sequence[str]) -> RunLimits:
-    """Parse the values of --max. Raises UsageError if a value is malformed, or if two values limit the same
-    quantity.
+    """Parse the values of --max.
+
+    Raises UsageError if a value is malformed, or if two values limit the same quantity.
     """
     from judge.console import seconds_of
 
@@ -296,7 +304,7 @@ def order_of(text: str) -> tuple[str, int]:
         or int(number) < 1
     ):
         raise UsageError(
-            f"--label-order {text}: must be declared, reversed, shuffled:SEED, or a number of orders"
+            f"--label-order {text}: must be declared, reversed, shuffled:SEED, or an integer (how many orders to use)"
         )
     return first, int(number)
 
@@ -401,8 +409,8 @@ def describe(settings: Mapping[str, Json]) -> str:
 def differences(runs: Sequence[tuple[str, Mapping[str, Json]]]) -> list[str]:
     """Describe how stored runs with the same task and model differ. Each run is a pair (model, options).
 
-    A description contains the run's options. It also contains other facts of the identity whose values
-    differ, such as the answer mode or a content hash.
+    A description contains the run's options. It also contains other values in the identity that differ, such
+    as the answer mode or a content hash.
     """
     # Imported here, because it loads pydantic, and every --help loads this module.
     from judge.store.runs import FACTS

@@ -26,7 +26,7 @@ _SHORT = (
 _ALWAYS = frozenset(_TITLES.split())
 """Abbreviations that never end a sentence."""
 _ABBREVIATIONS = frozenset(_SHORT.split())
-"""Abbreviations that only end a sentence if a capital letter follows."""
+"""Abbreviations that end a sentence only if a capital letter follows."""
 _VISIBLE = re.compile(r"\S")
 _BEFORE_NUMBERS = ("no", "nos", "st", "p")
 
@@ -91,8 +91,9 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _add(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    """Add a span without surrounding white space. A span that only contains markers is joined to the previous
-    sentence.
+    """Add a span without surrounding white space.
+
+    A span that contains only markers is joined to the previous sentence.
     """
     piece = text[start:end]
     start, end = start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())

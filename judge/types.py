@@ -182,9 +182,9 @@ class Message:
 class Request:
     """One complete model call: it contains everything that affects the reply.
 
-    `prefix` is the number of leading messages that are the same for all units of the run, which providers
-    cache. `schema` requests JSON, `codes` requests one character of this string, and `words` requests one of
-    these words.
+    `prefix` is the number of leading messages that are the same for all units of the run; providers cache
+    these messages. `schema` requests JSON, `codes` requests one character of this string, and `words`
+    requests one of these words.
     """
 
     model: str
@@ -202,16 +202,18 @@ class Request:
 
     @property
     def choices(self) -> Sequence[str]:
-        """The codes or words that the answer is chosen from, with probabilities. Empty for a free-text
-        answer.
+        """The codes or words from which the answer is chosen and for which probabilities are requested.
+
+        It is empty for a free-text answer.
         """
         return self.codes or self.words or ()
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of one call, or None if the provider does not report them. Input tokens include cached
-    tokens.
+    """Token counts of one call, or None if the provider does not report them.
+
+    Input tokens include cached tokens.
 
     Output tokens are the billed tokens, including reasoning. `cost` is the cost that the server reports, in
     US dollars.
@@ -229,7 +231,7 @@ class LabelDistribution:
     """Probabilities over a task's labels.
 
     `probabilities` contains every label of the task. `unassigned` is the probability of tokens that are not
-    labels; all of these add up to 1.
+    labels. Together, these probabilities add up to 1.
 
     If the server restricts the answer to the labels with a mask, `unassigned` is 0, and `outside` is the
     probability of all other tokens before the mask. Without a mask, `outside` is None.
@@ -248,7 +250,7 @@ class LabelDistribution:
 
 @dataclass(frozen=True, slots=True)
 class TokenChoice:
-    """One position of a reply: the chosen token and the alternatives with natural log-probabilities."""
+    """One position in a reply: the chosen token, and the alternatives with natural log-probabilities."""
 
     token: str
     alternatives: Sequence[tuple[str, float]]
@@ -329,8 +331,9 @@ class Judgement:
 
 
 def attributes(thing: Any, *names: str) -> dict[str, Any]:
-    """Return the named attributes for a JSON document. Without names, return all fields of a dataclass with
-    slots.
+    """Return the named attributes for a JSON document.
+
+    Without names, return all fields of a dataclass with slots.
     """
     # Slots are in the order of the fields, so the keys of a document are always in the same order.
     return {name: getattr(thing, name) for name in names or thing.__slots__}

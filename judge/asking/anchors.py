@@ -41,9 +41,9 @@ REPLIES = 3
 CHANGED = 0.2
 """The share of changed anchors for which the power is computed."""
 SET, CHECK = "anchors", "check"
-"""The options of a run that contain the number of its set and of its check (0: the opening run)."""
+"""The run options that store the number of the set and the number of the check (0: the opening run)."""
 RESUMED_FOR = timedelta(hours=24)
-"""The maximum age of an interrupted check that is resumed. After it, a new check is started."""
+"""The maximum age of an interrupted check that is resumed. If the check is older, a new check is started."""
 _FAILED = "failed"
 
 
@@ -77,8 +77,8 @@ def draw(
 ) -> AnchorDraw | RunReport:
     """Draw a set of `n` anchors, labelled units first, and request `REPLIES` replies for each.
 
-    If the run did not finish, no set is created, and its report is returned. Raises UsageError if the judge already has
-    anchors and `again` is False.
+    If the run did not finish, no set is created, and the report of the run is returned. Raises UsageError if the judge
+    already has anchors and `again` is False.
     """
     plan = asking.plan
     numbers = sets_of(store, plan)
@@ -113,7 +113,10 @@ def sets_of(store: Store, plan: Plan) -> list[int]:
 
 
 def newest_run(store: Store, task: Task, model: str) -> str | None:
-    """Return the opening run of a model's newest set of anchors, whatever its settings, or None if there is no set."""
+    """Return the opening run of a model's newest set of anchors, or None if there is no set.
+
+    The run may have any settings.
+    """
     query = (
         f"SELECT run_id FROM runs WHERE task = ? AND model = ? AND json_extract(options, '$.{CHECK}') = 0 "
         f"AND finished IS NOT NULL ORDER BY json_extract(options, '$.{SET}') DESC LIMIT 1"
@@ -152,7 +155,7 @@ def next_check(store: Store, plan: Plan, number: int) -> int:
 
 
 def _choose_units(store: Store, plan: Plan, field: str, n: int) -> tuple[list[str], set[str]]:
-    """Return the units of a new set, labelled units first, and all units with a human or gold label.
+    """Return the units of a new set, labelled units first. Also return all units with a human or gold label.
 
     Labelled and other units are shuffled separately. Of several units with the same text, only the first can be chosen.
     """
@@ -223,7 +226,10 @@ def _n_labels(plan: Plan, field: str) -> int:
 
 
 def replies_of(store: Store, run: str, field: str) -> dict[str, list[str]]:
-    """Return the replies for each unit, without units with a failed call. A reply is a label, or its status in brackets."""
+    """Return the replies for each unit, except for units with a failed call.
+
+    A reply is its label or, without a label, its status in brackets.
+    """
     # A refused or malformed reply is the judge's behaviour, but a failed call says nothing about the judge.
     statuses: dict[str, dict[int, str]] = {}
     query = "SELECT unit_id, repeat, status FROM latest_judgements WHERE run_id = ? ORDER BY unit_id, repeat"

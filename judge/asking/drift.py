@@ -207,7 +207,7 @@ def _agreements(
     units = [unit for unit in before if unit in truth]
     base = Measure("agreement", None, len(units), field=field)
     if not units:
-        none = "no anchor has a human or gold label" if word is None else f"no anchor has a label by {word}"
+        none = "no anchor has a human or gold label" if word is None else f"no anchor has a label from {word}"
         lost = replace(base, reason=none)
         return lost, lost, replace(lost, measure="agreement_difference")
     question = dict(store.conn.execute("SELECT unit_id, question_id FROM units"))

@@ -131,7 +131,7 @@ def _noting_labels(db: Path, done: Imported) -> Imported:
 
 
 def has_grounds(store: Store) -> bool:
-    """Return whether the newest answers have contexts, so that they can be judged against these."""
+    """Return whether the newest answers have contexts against which they can be judged."""
     from judge.prompts import load_task
     from judge.store.selection import suits_newest
 
@@ -190,7 +190,7 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
             examples = ", ".join(f"{v!r} ({counts[v]})" for v in strange[:5])
             want = ", ".join(sorted(domains[label_field]))
             out.append(
-                f"note: some labels of '{label_field}' are not labels of its task: {examples}; the task has {want}. They were "
+                f"note: the task of '{label_field}' does not declare some of the labels: {examples}; it declares {want}. They were "
                 f"imported unchanged. To rename them, import into a new study (-d) with --map-label {label_field}:OLD=NEW."
             )
         unknown = label_field not in domains and label_field not in derived_from
@@ -218,7 +218,7 @@ def _tasks_with(labels: Iterable[str]) -> list[str]:
 
 
 def find_suitable_tasks(store: Store) -> list[str]:
-    """Return the names of the shipped labelling tasks whose inputs the newest units have, best first, without versions.
+    """Return the names, without versions, of the shipped labelling tasks that fit the newest units, best first.
 
     If these units have human or gold labels, only tasks with the labelled fields are returned. Otherwise, tasks that show more
     inputs come first.

@@ -44,7 +44,9 @@ def field_of(task: Task, name: str | None) -> str:
 
 
 def panel_of(store: Store, task: Task, field: str, runs: Sequence[str] = ()) -> Panel:
-    """Return all labels of the field by people and by these runs (by all runs if none is named), including sealed tests.
+    """Return all labels for the field from people and from these runs, including labels in sealed tests.
+
+    If no run is named, the labels from all runs are returned.
 
     The caller must exclude the sealed test or log a look at it.
     """
@@ -104,7 +106,7 @@ def route(
 ) -> tuple[Route, str | None]:
     """Find a route for these runs (`judge route`). Return the route, and the id of the derived run that stores it.
 
-    The id is None if the promise holds at no threshold, or if `keep` is False. Raises the same errors as
+    The id is None if the guarantee holds at no threshold, or if `keep` is False. Raises the same errors as
     `suites.route.route`.
     """
     from judge.suites import route as routing
@@ -317,7 +319,8 @@ def improve(
 def rewriter_of(model: str, asking: Asking, options: RunOptions) -> Rewriter:
     """Return the model that rewrites instructions. It shares the judge's --base-url and options if it has the same vendor.
 
-    Raises UsageError if the model's vendor is unknown, if it reads no prompt, or if a cost limit is set and it has no price.
+    Raises UsageError if the vendor is unknown, if the model reads no prompt, or if a cost limit is set but the price is
+    unknown.
     """
     from judge.improve.rewrite import Rewriter
     from judge.runner.prices import find, require_price

@@ -1,9 +1,7 @@
 """Execute runs for `judge run` and Python: build a plan and a provider from options, and run the plan.
 
-options = RunOptions(limit=100, max=("2usd",))
-asking = prepare("stance", "openai/gpt-5-mini", options)
-with Store.open("study.db", create=False) as store:
-    done = run(store, in_study(store, asking, options))
+options = RunOptions(limit=100, max=("2usd",)) asking = prepare("stance", "openai/gpt-5-mini", options) with
+Store.open("study.db", create=False) as store: done = run(store, complete_asking(store, asking, options))
 """
 
 from __future__ import annotations
@@ -37,7 +35,10 @@ SAMPLE, SAMPLE_QUESTIONS = 100, 50
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A prepared run with its plan and provider. `recipe` is the recipe of --recipe; `notes` are messages for the user."""
+    """A prepared run with its plan and provider.
+
+    `recipe` is the recipe given with --recipe, and `notes` are messages for the user.
+    """
 
     plan: Plan
     provider: Provider
@@ -118,7 +119,10 @@ def use_settings_of(
 
 
 def task_of(store: Store | None, name: str, folder: Path | None) -> Task:
-    """Return the named task; with `store`, in the version of the study (`find_task`). Raises UsageError or TaskError."""
+    """Return the named task. If `store` is given, return the version in that study (`find_task`).
+
+    Raises UsageError or TaskError.
+    """
     from judge.prompts import load_task
     from judge.store.export import find_task
 
@@ -138,7 +142,7 @@ def make_plan(task_name: str, model: str, options: RunOptions, store: Store | No
         task = task.with_guidelines()
     name = options.asked_as
     if name is not None and (not name.strip() or not name.isprintable()):
-        raise UsageError("--as must be a name of printable characters")
+        raise UsageError("--as must be a name that consists of printable characters")
     limits = limits_of(options.max)
     order, orders = order_of(options.label_order)
     return Plan(
@@ -304,7 +308,10 @@ async def _execute(store: Store, asking: Asking, progress: RunDisplay | None, st
 
 
 def suggest_command(store: Store, ran: Ran) -> str:
-    """Return the command to suggest after a run: a report if there are other labels, otherwise a new batch for people."""
+    """Return the command to suggest after a run.
+
+    The command writes a report if there are other labels, and draws a batch for people if there are none.
+    """
     from judge.store.label_rows import labellers
 
     task = ran.plan.task

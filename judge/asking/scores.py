@@ -101,7 +101,7 @@ def prepare(
 
 
 def paper_of(name: str) -> Paper:
-    """Return the paper with this name. Raises UsageError, which lists the known names, if there is none."""
+    """Return the paper with this name. Raises UsageError for an unknown name; the message lists the known names."""
     paper = papers.find(name)
     if paper is None:
         known = [*papers.PAPERS, *plugins.names("papers")]

@@ -25,7 +25,9 @@ ASKING = (
     *("concurrency", "patience", "retry", "max", "temperature", "answers", "rationale", "asked_as"),
     *("prompts", "base_url", "settings"),
 )
-"""The options of a run that a suite supports. For other options, use `judge run`; the suite then reuses that run.
+"""The options of a run that a suite supports.
+
+To use other options, start the run with `judge run`; the suite then reuses it.
 
 The paper determines the units and the examples. A suite has no recipe, because a recipe is for a single task.
 """
@@ -111,7 +113,7 @@ def suite(
 
 
 def _settings(options: RunOptions, given: Collection[str], provider: Provider) -> Mapping[str, Any]:
-    """Return the settings that a run must have to be resumed: those of its identity that the user set."""
+    """Return the settings that a run must have to be resumed: the settings in its identity that the user set."""
     apart = ("asked_as", "prompts", "settings", *OF_TASK)
     settings = {name: getattr(options, name) for name in IDENTITY if name in given and name not in apart}
     if "settings" in given:
@@ -155,7 +157,7 @@ async def _perform(
     report_line: Callable[[str], None],
     stop: Stop | None,
 ) -> Performed:
-    """Perform the missing steps. The provider is only opened if there are any."""
+    """Perform the missing steps. The provider is opened only if steps are missing."""
     from judge.runner import open_patiently
     from judge.suites.perform import Performed, perform
 

@@ -39,7 +39,7 @@ class Outputs:
 
 @dataclass(slots=True)
 class FilesImported:
-    """The imported files with the numbers of new rows, and sentences about conditions that the paper's protocol lacks."""
+    """The imported files with the numbers of new rows, and sentences that name what the paper's protocol still lacks."""
 
     reports: list[tuple[Path, ImportReport]] = field(default_factory=list)
     lacks: list[str] = field(default_factory=list)
@@ -124,7 +124,7 @@ def import_rows(
 
 
 def check_rankings(paths: Sequence[Path], outputs: Outputs) -> None:
-    """Raise UsageError, which suggests the most likely stage, if the stage of rankings is missing."""
+    """Raise UsageError if the stage of rankings is missing. The message suggests the most likely stage."""
     # A TREC file does not contain its stage, and retrieval measures of reranked lists would be wrong without any warning.
     if not paths or outputs.stage is not None:
         return

@@ -1,4 +1,7 @@
-"""The `judge` command. The command NAME is defined in the module NAME, which is imported only when the command is used."""
+"""The `judge` command.
+
+Each subcommand is defined in the module of the same name, which is imported only when needed.
+"""
 
 import click
 

@@ -92,7 +92,7 @@ def _text(result: Calibrated, run: Any, word: str | None) -> str:
     if result.fitted is not None:
         f = result.fitted
         lines.append(
-            f"fitted on {f.units:,} labels of '{f.reference}' in {len(f.folds):,} questions, cross-fitted by question"
+            f"fitted on {f.units:,} labels from '{f.reference}' for {len(f.folds):,} questions, cross-fitted by question"
         )
     elif result.method == "batch":
         lines.append(f"fitted without labels; target shares: {result.parameters['prior']}")
@@ -153,14 +153,14 @@ def _describe_results(result: Calibrated, word: str | None) -> list[str]:
             # A weak signal that orders the units is still a signal, even if few labels cannot show it.
             verdict = "too few labels to show a signal, but kappa is above 0"
         sentences.append(
-            f"information in the probabilities beyond the label shares: {s.value:+.3f} nats ({s.low:+.3f} … {s.high:+.3f}): {verdict}"
+            f"the probabilities carry {s.value:+.3f} nats ({s.low:+.3f} … {s.high:+.3f}) of information beyond the label shares: {verdict}"
         )
     kappa = result.measures[0][2]
     # Without a signal nothing is stored, so any change in agreement would be chance.
     if result.has_signal is False:
         return sentences
     if result.repaired:
-        sentences.append(f"agreement with '{word}' rose, on questions that were not used for fitting")
+        sentences.append(f"agreement with '{word}' rose on questions that were not used for fitting")
     elif not result.n_changed:
         sentences.append(f"no label changed on the units labelled by '{word}', so the agreement is unchanged")
     elif kappa is None or kappa.value is None:
@@ -173,7 +173,7 @@ def _describe_results(result: Calibrated, word: str | None) -> list[str]:
         verdict = (
             "fell"
             if kappa.high is not None and kappa.high < 0
-            else "no improvement shown; it may or may not have risen"
+            else "no improvement shown; the agreement may or may not have risen"
         )
         sentences.append(f"agreement with '{word}': {verdict}")
     if result.method == "batch" and result.parameters["prior"] == "assumed":

@@ -1,4 +1,7 @@
-"""Commands that chain runs of several tasks: their shared options, and two providers, each opened once."""
+"""Shared code of the commands that chain runs of several tasks.
+
+It adds the options that these commands share, and opens each of their two providers once.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ chained = combine_options(
     db_option,
     json_option,
 )
-"""Adds to a command the options of `judge run` that apply to every run in the chain."""
+"""A decorator that adds to a command the options of `judge run` that apply to every run in the chain."""
 
 
 async def run_in_chain(
@@ -40,7 +43,9 @@ async def run_in_chain(
     options: RunOptions,
     work: Callable[[Flow, Flow], Awaitable[T]],
 ) -> T | int:
-    """Run `work` with a writing flow and a checking flow. If both models are the same, one flow does both.
+    """Run `work` with a writing flow and a checking flow.
+
+    If both models are the same, one flow is used for both.
 
     Returns the result of `work`, or the exit code of the run that ended the chain.
     """

@@ -1,4 +1,4 @@
-"""judge compare: runs of one task on the same units, against one reference."""
+"""judge compare: compare runs of one task with one reference on the same units."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MOST_TOLD = 3
     "--confidence",
     default=0.95,
     type=console.INSIDE,
-    help="Confidence level of the intervals. The sealed test has its own level.",
+    help="Confidence level of the intervals. The sealed test uses its own level instead.",
 )
 @click.option("-o", "--output", type=console.TO_WRITE, help="Write the comparison to this .html file.")
 @click.option(

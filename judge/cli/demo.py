@@ -102,7 +102,8 @@ def demo(
 def _models(model: str, settings: Settings, is_default: bool) -> tuple[Provider | None, Provider | None]:
     """Return the embedding model and the language model, each as None if it is not installed.
 
-    Raises MissingExtra if neither is installed, or if a model that was requested by name is not.
+    Raises MissingExtra if neither model is installed, or if a model that was requested by name is not
+    installed.
     """
     from judge.demo import SMALL
     from judge.providers import embedded
@@ -157,7 +158,7 @@ async def _label(
                 results.append(await label(store, SMALL, small, _run, RELEVANT, limit))
                 if _all_runs_ended(results):
                     note(
-                        f"   Then judge calibrate {RELEVANT} calibrates the judge; each question uses a fit on the other questions"
+                        f"   Then judge calibrate {RELEVANT} calibrates the judge; for each question, the calibration is fitted on the other questions"
                     )
                     beside = calibrate_demo(store, results[0])
                     if show:
@@ -195,7 +196,10 @@ async def _run(store: Store, plan: Plan, provider: Provider) -> RunReport:
 
 
 def _page(db: Path, page: Path, first: TaskResult, beside: Beside | None) -> Path | None:
-    """Write the report on the first task as a page with `annotate report`. Return its path, or None if that failed."""
+    """Write the report on the first task as a page with `annotate report`.
+
+    Returns the path of the page, or None if the command failed.
+    """
     runs = [first.report.run_id] + ([beside.run_id] if beside and beside.run_id else [])
     task = first.task.partition(".")[0]
     words = ["report", "--task", task, *(w for run in runs for w in ("--judge", run)), "-d", str(db)]

@@ -1,4 +1,7 @@
-"""The output of `judge demo`: each task's results, all judges on one scale, the next steps; the same as JSON."""
+"""The output of `judge demo`, as text and as JSON.
+
+The text shows the results of each task, the agreement of all judges on one scale, and the next steps.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ if TYPE_CHECKING:
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
 LEAST, MOST, WIDTH = -0.4, 1.0, 57
-"""The lowest and highest kappa in the drawing, and its width in columns: 40 columns per unit of kappa."""
+"""The lowest and the highest kappa in the drawing, and the width of the drawing (40 columns per unit of
+kappa).
+"""
 
 
 def imports(db: Path) -> list[str]:
@@ -68,7 +73,7 @@ def _number(measure: Measure) -> str:
 
 
 def drawing(results: list[TaskResult], beside: Beside | None) -> str:
-    """Draw Cohen's kappa of each judge with people, and its interval, on one scale."""
+    """Draw the agreement of each judge with people (Cohen's kappa and its interval) on one scale."""
     rows: list[tuple[str, Measure | None]] = []
     for at, r in enumerate(results):
         measure = next((m for m in r.fields[0].measures if m.measure == "cohen_kappa"), None)
@@ -81,7 +86,7 @@ def drawing(results: list[TaskResult], beside: Beside | None) -> str:
     for place in (-0.4, 0.0, 0.4, 0.8):
         text = f"{place:g}"
         scale[_column(place) : _column(place) + len(text)] = text
-    head = "Agreement of judge and people beyond chance (Cohen's kappa: 0 is chance, 1 is perfect; lines are 95 % intervals)"
+    head = "Agreement between judge and people beyond chance (Cohen's kappa: 0 is chance, 1 is perfect; lines are 95 % intervals)"
     lines = [f"\n{head}", f"  {'':{width}}  {'':9}  {''.join(scale).rstrip()}"]
     for name, shown in rows:
         lines.append(
@@ -97,7 +102,10 @@ def _column(value: float) -> int:
 
 
 def _bar(measure: Measure | None) -> str:
-    """Draw `├───●───┤` at its place on the scale. `┊` marks 0, or `┼` if the line crosses 0."""
+    """Draw an interval on the scale as `├───●───┤`.
+
+    Zero is marked by `┊`, or by `┼` if the interval crosses it.
+    """
     cells = [" "] * WIDTH
     cells[_column(0.0)] = "┊"
     if measure is None or measure.value is None:

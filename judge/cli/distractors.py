@@ -30,7 +30,7 @@ READING = click.option(
     type=click.Choice(["entailed", "not-entailed"]),
     help="Questions that count as challenging: those whose answer entails at least one "
     "distractor (as in URAG), or those whose answer entails no distractor "
-    "(default: entailed, unless --reading says otherwise).",
+    "(default: entailed, or not-entailed with --reading practice).",
 )
 SLOTS = click.option(
     "--per-question",
@@ -45,7 +45,7 @@ READINGS: dict[str, tuple[str, Reading]] = {
     "paper": ("distractor", "entailed"),
     "practice": ("distractor_apart", "not-entailed"),
 }
-"""For each reading: its task, and what makes a question challenging."""
+"""For each value of --reading, the task and the condition that makes a question challenging."""
 
 
 @click.group()
@@ -140,7 +140,11 @@ def _measures(made: MadeDistractors, making: Making) -> list[Measure]:
 
 
 def _rows(made: MadeDistractors, making: Making) -> list[dict[str, int]]:
-    """Return counts for each iteration: questions tried, challenging, not challenging, unknown; repeated distractors."""
+    """Return one row of counts per iteration.
+
+    A row contains the numbers of questions that were tried, challenging, not challenging and unknown, and the
+    number of repeated distractors.
+    """
     rows = []
     for n in range(1, made.iterations + 1):
         tried = [
@@ -220,7 +224,7 @@ _WORDS = {
 @click.option("--check", "annotator", default="last", help="Use the checks of this run or annotator.")
 @SLOTS
 @READING
-@click.option("--seed", default=0, help="Random seed of the option order and of the split.")
+@click.option("--seed", default=0, help="Random seed for the option order and the split.")
 @db_option
 @json_option
 def export(
@@ -260,7 +264,7 @@ def export(
         }
         if not chosen:
             raise UsageError(
-                f"no question of '{system}' is challenging according to the labels by '{check}', with {slots} distractors "
+                f"no question of '{system}' with {slots} distractors is challenging according to the labels from '{check}' "
                 f"({_WORDS[reading]})"
             )
         rows = made.choice_rows(store, chosen, seed)
@@ -281,12 +285,15 @@ def export(
     print_result("distractors_export", document, summary, as_json)
     if row["left_out"]:
         note(
-            f"note: {row['left_out']} questions are not challenging, or it is unknown whether they are: {_WORDS[reading]}"
+            f"note: {row['left_out']} questions were left out, because they are not challenging, or it is unknown whether they are ({_WORDS[reading]})"
         )
 
 
 def _checker(store: Store, name: str) -> str:
-    """Return the annotator whose distractor_check labels are used. Raises UsageError if the name fits none or several."""
+    """Return the annotator whose distractor_check labels are used.
+
+    Raises UsageError if the name matches no annotator, or more than one.
+    """
     # Imported here, because it loads numpy, which --help does not need.
     from judge.labels import relation
     from judge.store.export import list_runs

@@ -55,7 +55,7 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
 
     Every later check labels the same set three more times, with the same settings. It compares the old and
     the new labels with an exact test by unit, which is valid for every judge. If the judge changed, the exit
-    code is 5. In 52 checks, at most 5 % of sets cause a false alarm.
+    code is 5. Over 52 checks, at most 5 % of sets cause a false alarm.
 
     The output also shows the change in agreement with human labels. If the server reports a new model name or
     system_fingerprint, the output names it.
@@ -110,7 +110,7 @@ def _describe_draw(drawn: AnchorDraw) -> str:
 
     lines = [
         f"set {drawn.number}: {drawn.units:,} anchors, {drawn.labelled:,} of them with a human or gold label, {REPLIES} replies each",
-        f"reply noise {drawn.noise:.1%}: a check finds a change on {CHANGED:.0%} of the anchors with probability {drawn.power:.2f} (simulated)",
+        f"reply noise {drawn.noise:.1%}: a check detects a change in {CHANGED:.0%} of the anchors with probability {drawn.power:.2f} (simulated)",
     ]
     if drawn.power < ENOUGH:
         lines.append(
@@ -124,8 +124,8 @@ def _text(result: DriftCheck) -> str:
 
     lines = [
         f"set {result.number}, check {result.check}: {result.units:,} anchors, {REPLIES} replies each"
-        + (f"; {result.left_out:,} left out, because calls about them failed" if result.left_out else ""),
-        f"pairs of a first and a new reply that differ: {result.apart[1]:.1%} (pairs of first replies: {result.apart[0]:.1%})",
+        + (f"; {result.left_out:,} left out, because calls for them failed" if result.left_out else ""),
+        f"{result.apart[1]:.1%} of the pairs of a first and a new reply differ ({result.apart[0]:.1%} of the pairs of first replies)",
     ]
     if result.changed:
         some = ", ".join(f"{unit} ({first} -> {now})" for unit, first, now in result.changed[:5])

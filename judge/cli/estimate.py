@@ -23,7 +23,7 @@ estimate_option = click.option(
 
 
 def estimate(store: Store, prepared: Asking, as_json: bool) -> int:
-    """Print the estimated cost of the run and its first prompt. No unit is judged."""
+    """Print the estimated cost and the first prompt of the run, without judging any unit."""
     plan = prepared.plan
     # The prompt is rendered first, because the estimate closes the provider.
     messages = _first_prompt(store, prepared)
@@ -79,7 +79,7 @@ def _print(task: str, model: str, e: Any) -> None:
 
 
 def _money(dollars: float) -> str:
-    """Format dollars with two decimals from $1, and with four decimals below $1."""
+    """Format an amount in dollars with two decimals, or with four decimals if it is below $1."""
     return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 

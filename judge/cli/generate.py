@@ -64,8 +64,9 @@ def generate(task_name: str, model: str, **options: Any) -> int:
     command starts a run. To resume, run it again. No request is sent twice.
 
     The context is stored as the condition of the answers. --shown starts a second pass, in which the model
-    sees the option probabilities of an earlier run. With 'self', they are unchanged. With 'wrong', the
-    highest and the lowest probability are swapped. With 'wrong-second', the two highest are swapped.
+    sees the option probabilities of an earlier run. With 'self', the probabilities are unchanged. With
+    'wrong', the highest and the lowest probability are swapped. With 'wrong-second', the two highest are
+    swapped.
     """
     from judge.runner import contexts, second
     from judge.runner.generate import Generation, check, check_not_imported, check_origin

@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("task_name", metavar="TASK")
 @judge_options
-@click.option("--reference", metavar="WHO", help=f"Reference labels: {HELP}. Default: that of the split.")
+@click.option(
+    "--reference", metavar="WHO", help=f"Reference labels: {HELP}. Default: the reference of the split."
+)
 @click.option(
     "--anyway",
     is_flag=True,
-    help="Search even if the judge agrees with people as well as they do with each other.",
+    help="Search even if the judge agrees with people as well as they agree with each other.",
 )
 @click.option(
     "--rewriter",

@@ -39,11 +39,11 @@ def items() -> None:
 @click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--dataset",
-    help="Name of the data set, used as the prefix of ids (default: the file's or format's name).",
+    help="Name of the data set, used as a prefix for ids (default: the name of the file or format).",
 )
 @map_options(
     "FIELD=PATH",
-    "Read FIELD from this column or dotted path, e.g. passages.text=evidence. Repeatable; several columns of passages.text are several passages.",
+    "Read FIELD from this column or dotted path, e.g. passages.text=evidence. Repeatable; each column for passages.text becomes a separate passage.",
     "Rename a gold or human label, e.g. stance:SUPPORTS=support. Repeatable.",
 )
 @click.option(

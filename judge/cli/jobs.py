@@ -1,4 +1,4 @@
-"""judge jobs: follow runs whose requests are processed by a provider's batches or by another program."""
+"""judge jobs: follow runs whose requests are processed in a provider's batches or by another program."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @click.group()
 def jobs() -> None:
-    """Follow runs in provider batches or in files of your own program.
+    """Follow runs whose requests are in provider batches or in files for your own program.
 
     judge run --batch and judge run --offline write the requests.
     """
 
 
 def _allowing(function: F) -> F:
-    """Add the option --allow to a command. The function receives the values as `allowed`, an `Allowed`."""
+    """Add the option --allow to a command.
+
+    The function receives an `Allowed` object as the argument `allowed`.
+    """
 
     @wraps(function)
     def call(*given: Any, allow: tuple[str, ...], **named: Any) -> Any:
@@ -201,7 +204,10 @@ def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, 
 
 @contextmanager
 def _lock_released_run(store: Store, job: Job) -> Iterator[None]:
-    """If some of the job's units were released, lock the run so that no other command judges its units."""
+    """Lock the run if some units of the job were released.
+
+    The lock prevents other commands from judging them.
+    """
     from judge.store.export import find_named_run, read_stored_task
 
     # Only released units can be in a live call. Late answers from the job must not collide with the answers

@@ -21,7 +21,7 @@ from judge.store import Store, export, listing
 from judge.store.items import passage_id
 
 Units = Callable[[dict[str, Any]], tuple[str, set[str] | None]]
-"""A function that returns the item of a row and the units of the row (None: all units of the item)."""
+"""A function that takes a row and returns its item and its units (None: all units of the item)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,11 @@ class Join:
 def join_file(store: Store, run: dict[str, Any], task: Task, join: Join) -> Iterator[str]:
     """Yield the text of the file record by record, with the run's labels added at the end of each record.
 
-    A row with one judged unit gets `adjudge.FIELD` and `adjudge.status`. A row with several gets `adjudge.units`, a list with
-    the unit, status and labels of each. In other rows these columns are empty. A run that was fitted on labels also has
-    `adjudge.fitted_on`. Raises BadInput for a row that cannot be read or has no id, and UsageError if the data set is not
-    known or the file has these columns already.
+    A row with one judged unit gets `adjudge.FIELD` and `adjudge.status`. A row with several judged units gets
+    `adjudge.units`, a list with the id, status and labels of each unit. In rows without a judged unit, these
+    columns are empty. A run that was fitted on labels also has `adjudge.fitted_on`. Raises BadInput for a row
+    that cannot be read or has no id, and UsageError if the data set is unknown or if the file already has
+    these columns.
     """
     units = _units(store, join)
     judged: dict[str, list[dict[str, Any]]] = {}
@@ -176,7 +177,9 @@ def _cell(value: Any) -> Any:
 
 
 def _units(store: Store, join: Join) -> Units:
-    """Return a function that finds a row's item and units in the same way as the import of the file or data set."""
+    """Return a function that finds the item and the units of a row, by the rules that the import of the file
+    or data set used.
+    """
     with join.path.open("rb") as file:
         sha = hashlib.file_digest(file, "sha256").hexdigest()
     imports = listing.list_imports(store)

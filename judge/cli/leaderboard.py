@@ -87,7 +87,7 @@ def _print(board: Board) -> None:
     print_lacking(board.lacking)
     others = list_printed(board)
     if others:
-        print("\npublished values of the paper, from another judge, other answers and other rows")
+        print("\nvalues published in the paper, from another judge, other answers and other rows")
         heads = [head(board, c) for c in columns_of(board)]
         # The papers print only some of the measures.
         shown_columns = [
@@ -105,7 +105,10 @@ def _print(board: Board) -> None:
 
 
 def _print_values(board: Board) -> None:
-    """Print one row per contender and one column per measure, with a star at the best value. Notes follow."""
+    """Print one row per contender and one column per measure, with a star at the best value.
+
+    Print the notes below.
+    """
     from judge.suites.board_files import MOST_MEASURES, columns_of, head, number
 
     columns = columns_of(board)
@@ -145,7 +148,10 @@ def _print_differences(board: Board, stratified: bool) -> None:
 
 
 def _sort_cells(board: Board, row: BoardRow) -> list[Cell]:
-    """Return the cells with the best first, or in the original order if neither high nor low values are better."""
+    """Return the cells, best first.
+
+    If neither high nor low values are better, the cells keep their order.
+    """
     # For coverage, for example, neither high nor low values are better, so no system is first.
     if not row.better:
         return list(row.cells)

@@ -32,11 +32,11 @@ class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     name = "vendor/model"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text unchanged, because only the vendor can check whether a model exists."""
+        """Return the text unchanged. Only the vendor can check whether a model exists."""
         return str(value)
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
-        """Return a message with the command that lists the vendors, and with a model that is always available."""
+        """Return a message that gives the command to list the vendors, and a model that is always available."""
         return f"to try the command without a model, use -m scripted/hash; to list the vendors: {command('judge models show')}"
 
 
@@ -106,7 +106,9 @@ def _list(as_json: bool) -> None:
 
 
 def _asker(model: str, provider: Provider) -> Asker:
-    """Return an Asker for the task stance, or for relevant if the model cannot produce the labels of stance."""
+    """Return an Asker for the task `stance`, or for the task `relevant` if the model cannot produce the
+    labels of `stance`.
+    """
     from judge.prompts import load_task
     from judge.runner.requests import Asker, Sampling
 

@@ -1,4 +1,4 @@
-"""judge nuggets: import nuggets, the facts in good answers, and their assignments to answers."""
+"""judge nuggets: import nuggets (the facts in good answers) and their assignments to answers."""
 
 from pathlib import Path
 

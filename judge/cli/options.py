@@ -33,11 +33,14 @@ class Sectioned(click.Command):
         )
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters and --help-all. Like --help, it is not one of the command's own options."""
+        """Return the parameters and --help-all.
+
+        Like --help, --help-all is not one of the command's own options.
+        """
         return [*super().get_params(ctx), self._help_all]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the sections. With --help-all, write the other options after them."""
+        """Write the sections and, with --help-all, the other options after them."""
         by_name = {param.name: param for param in self.params}
         common = {name for names in self._sections.values() for name in names}
         sections = {title: [by_name[name] for name in names] for title, names in self._sections.items()}
@@ -113,7 +116,10 @@ class LimitText(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 
 class PlainOption(click.Option):
-    """An option whose help omits the range of its numbers. The error for a number outside the range states it."""
+    """An option whose help does not show the valid range of numbers.
+
+    The error for an invalid number shows the range.
+    """
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         """Return the details that click adds to the description, without the range."""
@@ -121,7 +127,7 @@ class PlainOption(click.Option):
 
 
 def option_of(name: str) -> click.Option:
-    """Return an option of the table as a click option."""
+    """Convert an option of the table to a click option."""
     written = WRITTEN[name]
     default = getattr(RunOptions(), name)
     flag = f"{written.flag}/{written.off}" if written.off else written.flag

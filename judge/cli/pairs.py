@@ -26,7 +26,9 @@ def pairs() -> None:
 @pairs.command("build")
 @chained
 @click.option("--check-model", help="Model for the validity check (default: --model).")
-@click.option("--into", help="Data set to store the pairs in (default: the claim's, with the suffix -pairs).")
+@click.option(
+    "--into", help="Data set to store the pairs in (default: the claim's data set with the suffix -pairs)."
+)
 def build(model: str, **options: Any) -> int:
     """Write a counter claim for each valid claim.
 

@@ -1,4 +1,7 @@
-"""judge panel: combine several judges into one, stored as a run. Also judge run --recipe FILE with a panel's recipe."""
+"""judge panel: combine several judges into one, which is stored as a run.
+
+This module also implements `judge run --recipe FILE` for the recipe of a panel.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -60,8 +63,8 @@ def panel(task_name: str, **options: Any) -> None:
     The members are runs of the task, including calibrated runs. If the votes are tied, the unit has no label.
     A member does not vote on units that it has not labelled.
 
-    The panel is stored as a run. To score it, name it in judge score --run or judge score compare. Its cost
-    is the sum of its members' costs, which judge compare shows.
+    The panel is stored as a run. To score it, name it in judge score --run or judge score compare. Its cost,
+    which judge compare shows, is the sum of its members' costs.
     """
     from judge.derive import name_of
     from judge.derive.pool import agreement
@@ -122,7 +125,7 @@ def panel(task_name: str, **options: Any) -> None:
 def document(
     made: panels.PanelOutcome, word: str | None, rows: Sequence[Measure], remarks: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the JSON document."""
+    """Return the panel as a JSON document."""
     pooled = made.pooled
     return {
         "run_id": made.run_id, "known": made.known, "task": made.table.task.name, "field": made.field, "method": made.method,

@@ -47,7 +47,7 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
 @click.option(
     "--nothing",
     metavar="LABEL",
-    help="Correct label of an empty passage (default: its most frequent label).",
+    help="Correct label for an empty passage (default: its most frequent label).",
 )
 @click.option(
     "--paraphrases",
@@ -149,7 +149,7 @@ async def _ask(store: Any, scratch: Any, plan: Any, provider: Any, wanted: Wante
 
 @contextmanager
 def _scratch(keep: Path | None) -> Iterator[Any]:
-    """Open the study that the probes run in: the file `keep`, or one in a temporary directory."""
+    """Open the study in which the probes run: the file `keep`, or a new study in a temporary directory."""
     if keep is not None:
         with Store.open(keep) as store:
             yield store
@@ -188,7 +188,7 @@ def _get_gated_value(row: ProbeOutcome, on: str) -> float:
 
 
 def _gates(rows: list[ProbeOutcome], limits: dict[str, float], on: str) -> list[Gate]:
-    """Return a gate for each probe with a limit."""
+    """Return a gate for each probe that has a limit."""
     gates = []
     for row in rows:
         limit = limits.get(row.probe, limits.get(""))

@@ -75,7 +75,7 @@ def _state(live: Live, now: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as h:mm:ss, or as m:ss below an hour."""
+    """Format seconds as h:mm:ss, or as m:ss for less than an hour."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

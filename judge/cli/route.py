@@ -110,7 +110,7 @@ def route(task_name: str, **options: Any) -> int:
     print_result("route", routing.as_json(chosen, kept), _text(chosen), options["as_json"])
     if files.junit or files.summaries:
         reason = f"a guarantee of {chosen.agree:.0%} at {chosen.confidence:.0%} " + (
-            "is shown" if chosen.at is not None else "is not shown by any threshold"
+            "is shown" if chosen.at is not None else "is not shown at any threshold"
         )
         decide(
             f"judge route {task_name}", [Gate("the guarantee is shown", chosen.at is not None, reason)], files
@@ -143,8 +143,8 @@ def _gate(again: RouteCheck) -> Gate:
     share = "" if not again.units else f", agreement {1 - again.wrong / again.units:.3f}"
     newer = "" if again.since is None else f" judged since {again.since}"
     reason = (
-        f"the guarantee of {again.agree:.0%} agreement with {again.reference} {result}: {again.units:,} accepted units{newer} with labels "
-        f"that were not used to test it ({again.questions:,} questions), {again.wrong:,} wrong{share}, p {again.p:.4f}, level {again.level:.4g}"
+        f"the guarantee of {again.agree:.0%} agreement with {again.reference} {result}: {again.units:,} accepted units{newer} whose labels "
+        f"were not used to test the route ({again.questions:,} questions), {again.wrong:,} wrong{share}, p {again.p:.4f}, level {again.level:.4g}"
     )
     return Gate("the guarantee of the route holds", again.holds, reason)
 

@@ -1,4 +1,4 @@
-"""judge run: label every unit that a task fits, with one model."""
+"""judge run: label every unit that fits a task, with one model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SECTIONS = {
 # A task file is given by its path, so there is no --prompts here. Commands that use several tasks have it.
 @options_of(*(name for name in WRITTEN if name != "prompts"))
 @estimate_option
-@click.option("--batch", is_flag=True, help="Use the provider's batch API (half price, up to a day).")
+@click.option("--batch", is_flag=True, help="Use the provider's batch API (half price, takes up to a day).")
 @click.option(
     "--offline",
     type=click.Path(path_type=Path),
@@ -51,7 +51,7 @@ SECTIONS = {
 @db_option
 @json_option
 def run(task_name: str, model: str | None, **options: Any) -> int:
-    """Label every unit that TASK fits and that the run has not labelled yet.
+    """Label every unit that fits TASK and that the run has not labelled yet.
 
     \b
     judge run stance -m openai/gpt-5-mini --estimate
@@ -61,7 +61,7 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
     judge run stance -m openai/qwen3 --offline requests
 
     To resume, run the same command again. No request is sent twice. With --offline, the requests are written
-    to files for another program. To import its results, use judge jobs read.
+    to files for another program. To import the results of that program, use judge jobs read.
     """
     given = RunOptions.from_options(options)
     _check_ways(options)

@@ -3,8 +3,9 @@ grade`).
 
 Parquet is written in row groups, so that memory use stays constant. Its cells are not escaped, because
 spreadsheets do not open Parquet. `FIELD.distribution` is a struct with a number for each label and for
-`unassigned`. It requires pyarrow, an optional package (`adjudge[parquet]`). The ids in qrels are the ids of
-the source data.
+`unassigned`. Writing Parquet requires pyarrow, an optional package (`adjudge[parquet]`).
+
+The ids in qrels are those of the source data.
 """
 
 import csv
@@ -28,7 +29,7 @@ from judge.store.span_labels import COLUMNS as SPAN_COLUMNS
 from judge.store.study import Store
 
 ROWS = 20_000
-"""Number of rows in a row group. All of them are in memory at once."""
+"""Number of rows in a row group. All rows of a group are in memory at once."""
 TYPES = {
     "repeat": "int32", "attempt": "int32", "input_tokens": "int64", "output_tokens": "int64", "latency": "float64",
     "cost_usd": "float64", FITTED: "bool",
@@ -60,7 +61,7 @@ def _write_parquet(path: Path, rows: Iterator[dict[str, Any]], task: Task, fitte
 
 
 def _schema(pyarrow: Any, task: Task, fitted: bool) -> tuple[Any, dict[str, list[str]]]:
-    """Return the columns, and the labels of each field's struct of probabilities."""
+    """Return the columns and, for each field, the labels in its struct of probabilities."""
     kinds = {
         "int32": pyarrow.int32(),
         "int64": pyarrow.int64(),
@@ -98,7 +99,8 @@ def qrels(
 ) -> Iterator[str]:
     """Yield one line for each passage with a label. Then print the field and the number of passages without a label.
 
-    The second column, which no program reads, is 0, or `fitted_on` if the judge was fitted on labels of the question.
+    The second column, which no program reads, is 0, or `fitted_on` if the judge was fitted on labels for the
+    question.
 
     Raises UsageError if the field has no grades, and BadInput if a unit is not a passage or an id contains white space.
     """
@@ -139,7 +141,7 @@ def _lines(rows: Iterator[dict[str, Any]], field: str, grades: Mapping[str, int]
 
 
 def text_lines(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> Iterator[str]:
-    """Yield the rows of `read_judged` as lines of JSONL or CSV; CSV begins with the column names."""
+    """Yield the rows that `read_judged` returns as lines of JSONL or CSV. CSV begins with the column names."""
     if form == "jsonl":
         yield from (json_text(row) + "\n" for row in rows)
         return
@@ -152,7 +154,7 @@ def text_lines(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> 
 
 
 def span_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """Yield the rows of `span_labels` as lines of CSV, after the column names."""
+    """Yield the column names and then the rows of `span_labels`, as lines of CSV."""
     yield from _csv_lines(itertools.chain([SPAN_COLUMNS], (row.values() for row in rows)))
 
 
@@ -173,8 +175,9 @@ def _cells(row: dict[str, Any], columns: tuple[str, ...], fields: list[str]) -> 
 
 
 def write_lines(output: Path | None, lines: Iterator[str]) -> int:
-    """Write to stdout, to a device or pipe, or to a file that appears only when it is complete. Return the
-    number of lines.
+    """Write the lines and return their number.
+
+    The output is stdout, a device, a pipe or a file. A file appears only when it is complete.
     """
     if output is None:
         return _write_lines(sys.stdout, lines)

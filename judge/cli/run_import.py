@@ -58,8 +58,8 @@ def import_(
     The 'label' column, or a column with the field's name, contains the label. Optional columns are
     'probabilities' (JSON: {"yes": 0.8, "no": 0.2}), 'rationale', 'status' and 'repeat'.
 
-    An empty label is stored as missing, and so are 'refused', 'unparsed', 'truncated' and 'failed'. Either
-    the whole table is imported, or nothing is. Importing it again adds nothing.
+    An empty label, 'refused', 'unparsed', 'truncated' and 'failed' are stored as missing labels. Either the
+    whole table is imported, or nothing is. Importing it again adds nothing.
     """
     from judge.importers.judged import Given, import_run
 

@@ -23,7 +23,10 @@ MOST_OF_REPLY = 120
 def finish(
     plan: Plan, report: RunReport, options: dict[str, Any], then: str, unparsed: Sequence[str] = ()
 ) -> int:
-    """Print the result of a run, and return its exit code. `unparsed` has lines of `describe_unparsed`."""
+    """Print the result of a run, and return its exit code.
+
+    `unparsed` contains the lines that `describe_unparsed` returned.
+    """
     from judge.runner.plan import STATUSES
 
     document = report.as_json(plan)
@@ -67,7 +70,9 @@ def finish(
 
 
 def describe_unparsed(store: Store, run_id: str, counts: Mapping[str, int]) -> list[str]:
-    """Return a sample of the unparsed replies and the command to type next, if most replies are unparsed.
+    """If most replies are unparsed, return a sample of them and the command to type next.
+
+    Otherwise, return an empty list.
 
     `counts` maps each status to its number of replies.
     """
@@ -120,5 +125,8 @@ def _resume_line() -> str:
 
 
 def _has_password() -> bool:
-    """Return whether the typed command may contain a password in a base URL. If so, it is not printed again."""
+    """Return whether the typed command may contain a password in a base URL.
+
+    Such a command is not printed again.
+    """
     return any("@" in a for a in sys.argv if "//" in a)

@@ -1,4 +1,4 @@
-"""judge runs: list and show runs with their agreement with gold labels, and export and import labels."""
+"""judge runs: list runs, show a run and its agreement with gold labels, and export and import labels."""
 
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
     if (probes := run["provider"].get(PROBES)) is not None:
         print(f"test calls to the server: {probes_told(probes)}\n")
     for field, words in maps.items():
-        console.print_lines(f"labels of '{field}' were mapped on import: {words}")
+        console.print_lines(f"labels for '{field}' were mapped on import: {words}")
     print_results(results)
 
 
@@ -116,13 +116,13 @@ def probes_told(probes: dict[str, Any]) -> str:
 
 
 def print_results(results: list[Any]) -> None:
-    """Print the label counts and the agreement of each field, or the reason why there is none."""
+    """Print the label counts for each field, and the agreement or the reason why it is undefined."""
     for result in results:
         shares = ", ".join(f"{value} {n}" for value, n in result.labels.items())
         console.print_lines(f"{result.field} ({result.level}): {shares or 'no labels'}")
         if result.outside:
             console.note(
-                f"note: gold labels of '{result.field}' that the task does not declare were left out: {result.outside}"
+                f"note: gold labels for '{result.field}' that the task does not declare were left out: {result.outside}"
             )
         if result.why_none:
             print(f"  no agreement: {result.why_none}\n")
@@ -131,8 +131,9 @@ def print_results(results: list[Any]) -> None:
 
 
 def measure_table(measures: list[Any]) -> str:
-    """Return a table of measures with interval, n and coverage, then the reasons for undefined measures, and
-    the notes.
+    """Return a table of the measures, followed by the reasons for undefined measures and by the notes.
+
+    The table shows the interval, n and coverage of each measure.
     """
     rows = [[m.title, m.shown, m.interval, m.n_units, m.n_clusters, m.coverage] for m in measures]
     levels = sorted({m.confidence for m in measures}) or [0.95]
@@ -162,7 +163,7 @@ FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "q
     "grades",
     multiple=True,
     metavar="LABEL=N",
-    help="With qrels: grade of a label that is not a number, relevant or not_relevant. Repeatable.",
+    help="With qrels: grade of a label. Not needed for numbers, relevant and not_relevant. Repeatable.",
 )
 @click.option("-o", "--output", type=console.TO_WRITE, help="File to write (default: stdout).")
 @click.option(

@@ -45,7 +45,7 @@ def score() -> None:
 
 
 def _sections(paper: Paper) -> dict[str, list[str]]:
-    """Return the options of a paper's command in the order of its help."""
+    """Return the options of a paper's command, in the order in which the help shows them."""
     readings = [o.name.replace("-", "_") for o in paper.options]
     rows = [*(["systems"] if paper.has_systems else []), *(["condition"] if paper.corrects else [])]
     return {
@@ -144,7 +144,7 @@ def _command(paper: Paper) -> click.Command:
 
 
 def _contenders(store: Store, options: dict[str, Any]) -> tuple[tuple[str, ...], Axis]:
-    """Return the contenders and the axis, or no contenders for the score of one system by one judge.
+    """Return the contenders and the axis. There are no contenders if one judge scores one system.
 
     If there is only one system, sets `options.system` to it. Raises UsageError for options that cannot be combined.
     """

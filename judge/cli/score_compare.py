@@ -1,4 +1,4 @@
-"""judge score compare: two judges on the same units, or two systems on the rows they share."""
+"""judge score compare: compare two judges on the same units, or two systems on the rows that both have."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def compare(first: str, second: str, **options: Any) -> None:
         models, runs = judges(store, options["runs"])
         if models and not on_systems:
             raise UsageError(
-                "--run is for runs of other tasks, used for both judges; the judges to compare are A and B"
+                "--run is for runs of other tasks, which are used for both judges; the judges to compare are A and B"
             )
         wanted = request_from(options, models=models, runs=runs)
         if on_systems:

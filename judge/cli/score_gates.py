@@ -43,7 +43,7 @@ score_gate_options = combine_options(
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A limit as typed; `side` is 1 if the measure must not be below it, and -1 if it must not be above it."""
+    """A limit as typed. `side` is 1 for a minimum and -1 for a maximum."""
 
     option: str
     typed: str
@@ -63,8 +63,9 @@ def thresholds(fail_under: Sequence[str], fail_over: Sequence[str]) -> list[Thre
 
 
 def score_gates(wanted: Sequence[Threshold], measures: Sequence[Measure], on: On) -> list[Gate]:
-    """Compare each limit with the measure that it names. Raises UsageError if the score does not have the
-    measure.
+    """Compare each limit with the measure that it names.
+
+    Raises UsageError if the score does not have the measure.
     """
     by_name = {measure.measure: measure for measure in measures}
     for threshold in wanted:
@@ -99,11 +100,13 @@ def worse_gates(
     papers: Mapping[str, Paper],
     confidence: float,
 ) -> list[Gate]:
-    """Return a gate for each measure, which fails if a paired test by question shows that B is worse than A.
+    """Return a gate for each measure.
 
-    Holm's method divides the level among the named measures. The gate does not require proof that B is as good as A,
-    because few questions cannot show that. Raises UsageError if a measure is not compared, or if neither higher nor
-    lower values of it are better.
+    It fails if a paired test, clustered by question, shows that B is worse than A.
+
+    Holm's method divides the level among the named measures. The gate does not require proof that B is as
+    good as A, because a small number of questions cannot prove this. Raises UsageError if a measure is not
+    compared, or if neither higher nor lower values of it are better.
     """
     from judge.stats.multiple import holm
 

@@ -1,4 +1,7 @@
-"""Options of the commands of judge score: runs, rows and intervals; and the group with a command for each paper."""
+"""The shared options of the `judge score` commands, and the group that has a command for each paper.
+
+The options select runs and rows, and set how intervals are computed.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -104,8 +107,9 @@ def get_interval_settings(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Papers(click.Group):
-    """A group that also finds papers of plugins by name. Its help lists the built-in papers; `judge plugins`
-    lists the others.
+    """A command group that also finds the papers of plugins by name.
+
+    Its help lists the built-in papers, and `judge plugins` lists the others.
     """
 
     make: Callable[[Paper], click.Command]

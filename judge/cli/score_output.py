@@ -30,8 +30,9 @@ def emit(result: Result, as_json: bool) -> None:
 
 
 def write(pages: Sequence[Path], schema: str, content: Mapping[str, Any], board: Board) -> None:
-    """Write a score or leaderboard to files. A .json file has the document of --json; other files have a
-    leaderboard.
+    """Write a score or leaderboard to files.
+
+    A .json file contains the document that --json prints. Any other file contains a leaderboard.
     """
     from judge.suites.board_files import writer_of
 
@@ -41,7 +42,10 @@ def write(pages: Sequence[Path], schema: str, content: Mapping[str, Any], board:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file of --output completely or not at all. Raises BadInput if it cannot be written."""
+    """Write a file given with --output, either completely or not at all.
+
+    Raises BadInput if it cannot be written.
+    """
     try:
         # Two commands may write the same leaderboard at once, so each has its own partial file.
         with whole_file(path.resolve(), f".{os.getpid()}") as partial:
@@ -122,7 +126,7 @@ def print_lacking(lacking: Sequence[Lacking]) -> None:
 
 def _print_correction(correction: Correction) -> None:
     """Print three estimates of each mean over units: from the judge only, from people only, and corrected."""
-    print_lines(f"\ncorrected by {correction.reference} (PPI++):")
+    print_lines(f"\ncorrected with {correction.reference} (PPI++):")
     rows = [
         [
             name,
@@ -202,7 +206,7 @@ def _notes(result: Result) -> list[str]:
 
 
 _SELDOM = ("no_value", *SMALL)
-"""Notes that are left out here, because a column or one remark about all intervals shows them."""
+"""Notes that are not printed, because a column or a remark about all intervals gives the same information."""
 
 
 def _is_small(measure: Measure) -> bool:

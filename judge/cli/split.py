@@ -123,7 +123,7 @@ def _text(split: Split, content: list[Content], power: Power, domain: tuple[str,
     ]
     when = f"drawn {drawn.made[:10]}" if drawn.made else "not frozen"
     lines = [
-        f"{split.task_id}, by question, stratified by {drawn.field} of {drawn.reference}; {when}, seed {drawn.seed}",
+        f"{split.task_id}, split by question and stratified by the {drawn.reference} labels for {drawn.field}; {when}, seed {drawn.seed}",
         "",
         table(head, rows),
         "",

@@ -1,4 +1,4 @@
-"""judge suite: make everything that a paper's scores need with one model, and then compute the scores."""
+"""judge suite: create all data that a paper's scores need, with one model, and compute the scores."""
 
 from __future__ import annotations
 

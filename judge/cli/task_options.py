@@ -1,4 +1,7 @@
-"""Options of commands about a task: its field and the reference labels; and the check of output files."""
+"""Options of commands that use a task: the field and the reference labels.
+
+This module also checks output files.
+"""
 
 import functools
 import gc
@@ -45,7 +48,11 @@ reference_option = click.option(
 
 
 def check_files(page: Path | None, table: Path | None = None) -> None:
-    """Check that a page is HTML, a table is CSV, and both can be written. Raises UsageError if not."""
+    """Check that the page has an HTML extension, that the table has a CSV extension, and that both can be
+    written.
+
+    Raises UsageError if this is not the case.
+    """
     # Called before anything is computed. Otherwise a look at a sealed test could be used up without any
     # result.
     for path, endings in ((page, PAGE), (table, CSV)):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from judge.store.watching import RunStanding
 
 RATE_SECONDS = 60.0
-"""The rate is computed over the last minute."""
+"""The number of seconds over which the rate is computed."""
 LOOK_SECONDS = 2.0
 """Seconds between two reads of the file, as in `annotate watch`."""
 MOST_FAILURES = 3
@@ -61,7 +61,10 @@ def watch(run_name: str, once: bool, as_json: bool, db: Path) -> int:
 
 
 class ShownRun:
-    """Prints updates on one run: rewrites one line if stdout is a terminal, or prints a line for each change."""
+    """Prints updates on one run.
+
+    On a terminal, one line is rewritten; elsewhere, each change is printed as a new line.
+    """
 
     def __init__(self, as_json: bool) -> None:
         self._as_json, self._rewrites = as_json, sys.stdout.isatty() and not as_json

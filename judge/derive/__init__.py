@@ -1,4 +1,4 @@
-"""Derived judges: runs made from stored runs without model calls.
+"""Derived judges: runs that are computed from stored runs, without model calls.
 
     table = read_runs(store, ["01K9ZX3M", "last"])              # the parents, unit by unit, as arrays
     labels = table.labels("stance")                         # codes [units, runs], and probabilities of each run
@@ -11,9 +11,10 @@ parents, the parameters, and the labels that were used in the fit. Agreement, re
 like any other run.
 
 Two rules keep results unbiased. First, a judge that was fitted on labels must pass `fitted=` (`judge.store.derived.Fitted`,
-from `reference(...).fitted(folds)`). It records, for each question, the fold in which the question was left out
-(cross-fitting), or None if the fit used the question; labels of the latter are excluded from agreement. Second, if the
-parents have no label of a unit, the derived judge has none either, because a judge's failure is missing data.
+from `reference(...).describe_fit(folds)`). It records, for each question, the fold in which the question was left out
+(cross-fitting), or None if the fit used the question. Labels for questions that the fit used are excluded from agreement.
+Second, if the parents have no label for a unit, the derived judge has no label either, because a judge's failure is missing
+data.
 
 `only=` restricts the run to some units, such as the units that a routed judge accepts. Other units count as never requested.
 """

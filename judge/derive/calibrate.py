@@ -1,4 +1,4 @@
-"""Calibrate a judge's label probabilities, either without reference labels (batch) or on labels, cross-fitted by question."""
+"""Calibrate a judge's label probabilities, without reference labels (batch) or with them (cross-fitted by question)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -48,8 +48,8 @@ class Calibrated:
     """The result of a calibration: labels, the fit, and a comparison on questions that the fit left out.
 
     `measures` has (before, after, after - before) for each measure, and is empty without reference labels. `signal` is the
-    information of the probabilities about the labels beyond their shares, in nats. `shares` maps each label to its share
-    before and after. `n_plain` units have labels without probabilities, which are not changed.
+    information, in nats, that the probabilities carry about the labels beyond the label shares. `shares` maps each label to
+    its share before and after. `n_plain` units have labels without probabilities, which are not changed.
     """
 
     method: str
@@ -96,7 +96,7 @@ def calibrate(
     prior: Prior | None = None,
     **options: Unpack[IntervalOptions],
 ) -> Calibrated:
-    """Calibrate the only run of `table`. Questions of a sealed test are used for neither the fit nor the evaluation.
+    """Calibrate the only run of `table`. Questions in a sealed test are used for neither the fit nor the evaluation.
 
     Raises UsageError if the run has no probabilities or was already fitted on labels, if there are too few labels, or
     if the method does not suit the task.
@@ -125,7 +125,7 @@ def calibrate(
     if needs and (usable.sum() < FEWEST or len(np.unique(numbers[usable])) < 2):
         raise UsageError(
             f"--method {method} requires at least {FEWEST} units with probabilities and a reference label, from at least two "
-            f"questions; there are {int(usable.sum())}"
+            f"questions; there are {int(usable.sum())} such units"
         )
     # With random folds, passages of a question would be in both the fit and the test. One classifier had kappa .51 with random
     # folds, and .22 with folds by question.
@@ -222,9 +222,9 @@ def _compare_measures(
     probabilities: tuple[FloatArray, FloatArray],
     **options: Unpack[IntervalOptions],
 ) -> tuple[list[tuple[Measure, Measure, Measure | None]], tuple[str, ...]]:
-    """Return agreement and calibration errors before and after, on units with a reference label, and notes.
+    """Return agreement and calibration errors before and after calibration, and notes.
 
-    Units that were drawn with unequal probabilities are weighted.
+    Only units with a reference label are used. Units that were drawn with unequal probabilities are weighted.
     """
     in_reference = codes[2] != MISSING
     # There are no design weights for gold labels, because it is not recorded how their units were chosen.
@@ -278,7 +278,10 @@ def _signal(
     field: str,
     **options: Unpack[IntervalOptions],
 ) -> Measure | None:
-    """Return the information of the cross-fitted probabilities about the labels, in nats. The bias fit is always used."""
+    """Return the information, in nats, that cross-fitted probabilities carry about the labels.
+
+    The probabilities are from a bias fit, whatever the method.
+    """
     if usable.sum() < FEWEST or len(np.unique(fold[fold >= 0])) < 2:
         return None
     stated = after if method == "bias" else fits.cross_fitted(p, codes, fold, fits.fit_bias)[0]

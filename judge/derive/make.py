@@ -52,8 +52,8 @@ def keep(
 ) -> tuple[str, bool]:
     """Store labels as a run that is derived from the table's runs. Return its id, and True if the study already had this run.
 
-    `made` maps fields to labels; fields that the task derives from these are added. `kind` is calibrated, pooled or routed, and
-    `method` names the algorithm. `only` selects the units that the run covers. `curve` is as in `Derivation`.
+    `made` maps fields to labels; fields that the task derives from them are added. `kind` is calibrated, pooled or routed,
+    and `method` names the algorithm. `only` selects the units that the run covers. `curve` is as in `Derivation`.
     """
     rows = np.arange(len(table.units)) if only is None else np.flatnonzero(only)
     units = [table.units[at] for at in rows.tolist()]
@@ -102,7 +102,7 @@ def _choose_status(table: RunTable, row: int, reason: Mapping[int, str]) -> tupl
 def _derive_columns(
     store: Store, table: RunTable, judged_columns: list[FieldLabels], units: list[str]
 ) -> list[FieldLabels]:
-    """Return the labels of the fields that the task derives by tables, for the same units."""
+    """Return the labels for the fields that the task derives with its tables, for the same units."""
     values = {column.field: column.values for column in judged_columns}
     columns = []
     for name, rule in table.task.spec.derive.items():

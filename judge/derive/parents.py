@@ -56,7 +56,7 @@ class RunTable:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """The row of each unit."""
+        """Maps each unit to its row."""
         return {unit: at for at, unit in enumerate(self.units)}
 
     @cached_property
@@ -69,7 +69,7 @@ class RunTable:
         return np.fromiter(map(number.__getitem__, question_ids), np.int64, len(question_ids)), names
 
     def labels(self, field: str, probabilities: bool = True) -> ParentLabels:
-        """Return the labels of a field. If `probabilities` is False, this takes half the time.
+        """Return the labels for a field. If `probabilities` is False, only the labels are read, which takes half the time.
 
         Raises UsageError if the field has no list of labels.
         """
@@ -148,7 +148,7 @@ def read_runs(store: Store, names: Sequence[str], field: str | None = None) -> R
 
 
 def newest(store: Store, task: Task, field: str) -> str:
-    """Return the newest judged or imported run of a task that has probabilities, otherwise the newest run.
+    """Return the newest judged or imported run of a task with probabilities or, if there is none, the newest run.
 
     Runs of all versions of the task are considered.
 
@@ -189,7 +189,7 @@ class Truth:
     def deal_folds(self, folds: int, some: BoolArray | None = None) -> IntArray:
         """Assign each unit a fold from 0 to folds - 1. All units of a question get the same fold.
 
-        Questions without a label (among `some` units, if given) get -1.
+        Questions without a label get the fold -1. If `some` is given, only labels of these units count.
         """
         numbers, names = self.table.questions
         labelled_units = self.codes != MISSING if some is None else some & (self.codes != MISSING)
@@ -235,7 +235,7 @@ def reference(store: Store, table: RunTable, field: str, word: str | None = None
             return Truth(labels_of_word.word, table, domain, codes)
         if word:
             raise UsageError(
-                f"--reference {word}: this reference has no labels of '{field}' on the units of these runs"
+                f"--reference {word}: this reference has no labels for '{field}' on the units of these runs"
             )
     return None
 

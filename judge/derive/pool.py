@@ -27,8 +27,8 @@ TIED = "tied"
 class Pooled:
     """The labels of a panel.
 
-    `only` selects the units that the panel covers: those that every member has judged. Of these, all members labelled
-    `n_full` units, and all of them agree on `unanimous` units. `n_tied` units have no label because of a tie.
+    `only` selects the units that the panel covers: those that every member has judged. Of these units, `n_full` have a
+    label from every member, `unanimous` have the same label from every member, and `n_tied` have no label because of a tie.
     """
 
     made: Made
@@ -108,9 +108,10 @@ def agreement(
     wanted: str | None = None,
     **options: Unpack[IntervalOptions],
 ) -> tuple[str | None, list[Measure], list[str]]:
-    """Return the agreement of each member and, last, of the panel (run `run_id`) with the reference, outside a sealed test.
+    """Return the agreement of the members and of the panel with the reference, outside a sealed test.
 
-    The result is the name of the reference, the measures, and notes. Without a reference, there are no measures.
+    The result is the name of the reference, the measures, and notes. The last measures are those of the panel, which is the
+    run `run_id`. Without a reference, there are no measures.
     """
     labels_of_runs, remarks = table.labels(field, probabilities=False), list[str]()
     numbers, questions = table.questions
@@ -121,7 +122,7 @@ def agreement(
         counted = np.array([split.parts.get(q) in ("learn", "tune") for q in questions])[numbers]
         if not counted.all():
             remarks.append(
-                f"{int((~counted).sum()):,} units outside learn and tune are not used: {split.look_note}"
+                f"{int((~counted).sum()):,} units outside the learning and tuning questions are not used: {split.look_note}"
             )
     truth = reference(table.store, table, field, wanted)
     if truth is None:

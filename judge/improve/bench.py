@@ -30,15 +30,17 @@ from judge.types import attributes
 
 FOLDS = 5
 FEWEST = 20
-"""The minimum number of labelled tune units for which calibration is tried."""
+"""The minimum number of labelled tuning units for which calibration is tried."""
 PURPOSE = "improve"
 
 
 class Bench:
-    """Runs recipes on units and scores them on the tune questions. All answers are stored, so that none is requested twice.
+    """Runs recipes on units and scores the recipes on the tuning questions.
 
-    `labels` maps units to reference labels, and `units` maps each part of the split to its labelled units. `order` lists the
-    tune questions in the order in which they are used. `outcome` collects the results.
+    All answers are stored, so that no answer is requested twice.
+
+    `labels` maps units to reference labels, and `units` maps each part of the split to its labelled units. `order` lists
+    the tuning questions in the order in which they are used. `outcome` collects the results.
     """
 
     def __init__(self, store: Store, flow: Flow, task: Task, field: str, word: str | None) -> None:
@@ -74,13 +76,13 @@ class Bench:
         self.limits = SearchLimits(flow, len(self.units["test"]))
         self.outcome = Improved(task, field, self.word, flow.plan.model)
         self.runs: dict[str, str] = {}
-        """The text of a recipe -> the id of its run."""
+        """Maps the text of a recipe to the id of its run."""
         self.rewrites: dict[str | None, str] = {}
-        """Rewritten instructions -> the hash of the request that produced them."""
+        """Maps rewritten instructions to the hash of the request that produced them."""
 
     @property
     def whole(self) -> list[Tried]:
-        """The candidates that were run on every tune question."""
+        """The candidates that were run on every tuning question."""
         return [t for t in self.outcome.tried if t.n_questions == len(self.order)]
 
     def pay(self, budget: Budget | Opened, seconds: float) -> None:
@@ -107,13 +109,13 @@ class Bench:
         return report.run_id
 
     async def score(self, name: str, recipe: Recipe, questions: int) -> Tried:
-        """Run a recipe on the first `n_questions` tune questions and return its score."""
+        """Run a recipe on the first `n_questions` tuning questions and return its score."""
         units = self._tune(questions)
         run = await self.ask(recipe, units, reserve=True)
         return self._record_trial(name, recipe, run, units, self._codes(run, units), questions)
 
     def _tune(self, questions: int) -> list[str]:
-        """Return the labelled units of the first `n_questions` tune questions."""
+        """Return the labelled units of the first `n_questions` tuning questions."""
         chosen = set(self.order[:questions])
         return [u for u in self.units["tune"] if self.question[u] in chosen]
 
@@ -152,9 +154,9 @@ class Bench:
         return made
 
     def try_calibrated(self, name: str, tried: Tried) -> list[Tried]:
-        """Return a list with the candidate under bias calibration, cross-fitted by question on the same units.
+        """Return a list with the bias-calibrated candidate, or an empty list if the candidate has no probabilities.
 
-        The list is empty if the candidate has no probabilities.
+        The calibration is cross-fitted by question on the same units.
         """
         units = self._tune(tried.n_questions)
         fitting = self._fit(tried.run_id, units)
@@ -170,7 +172,9 @@ class Bench:
     def _fit(
         self, run: str, units: Sequence[str]
     ) -> tuple[RunTable, FloatArray, IntArray, Fit, Fitted] | None:
-        """Calibrate a run on the labels of these units only. Return its table, probabilities, codes and the fit.
+        """Calibrate a run on the labels of these units only.
+
+        Return the table, probabilities and codes of the run, and the fit.
 
         Return None if the run has no probabilities or too few labelled units.
         """
@@ -209,7 +213,7 @@ class Bench:
         )
 
     def store_calibrated(self, run: str, recipe: Recipe) -> str:
-        """Store the calibrated candidate, fitted on tune only, as a run. Return its id."""
+        """Fit the calibration on the tuning questions only, store the calibrated candidate as a run, and return its id."""
         # Fitted again, because the run has since judged the sealed test, whose probabilities must be calibrated, too.
         fitting = self._fit(run, self.units["tune"])
         assert fitting is not None and recipe.calibration is not None
@@ -295,7 +299,7 @@ class SearchLimits:
         return f" ({' and '.join(parts)})" if parts and (of_tokens or of_cost) else ""
 
     def _reserve(self, runs: Collection[str]) -> tuple[int, float]:
-        """Estimate the tokens and US dollars that two judges need on the sealed test, from the cost per unit of `runs`."""
+        """Estimate the tokens and US dollars that two judges need on the sealed test, from the cost per unit in `runs`."""
         if not runs:
             return 0, 0.0
         marks = ",".join("?" * len(runs))

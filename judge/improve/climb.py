@@ -20,7 +20,7 @@ T = TypeVar("T")
 FEWEST = 10
 """Minimum number of questions in the first round of successive halving."""
 MOST_LEARN = 100
-"""Maximum number of learn units on which the current best judge is run to find its errors."""
+"""Maximum number of learning units on which the current best judge is run to find its errors."""
 
 
 LadderStep = Callable[[Bench, Tried], Awaitable[Tried]]
@@ -41,13 +41,16 @@ def steps(bench: Bench, rewriter: Rewriter | None) -> list[LadderStep]:
 
 
 async def calibrate(bench: Bench, best: Tried) -> Tried:
-    """Calibrate the current best judge, which needs no model call."""
+    """Calibrate the current best judge. This step needs no model call."""
     # If scores are equal, max() returns the first, so the earlier and cheaper candidate wins a tie.
     return max([best, *bench.try_calibrated("calibration", best)], key=lambda t: t.score)
 
 
 async def ask_otherwise(bench: Bench, best: Tried) -> Tried:
-    """Try answer modes, label orders, guidelines and examples by successive halving on tune, with and without calibration."""
+    """Try answer modes, label orders, guidelines and examples, with and without calibration.
+
+    The candidates are compared on the tuning questions by successive halving.
+    """
     learn = {unit: bench.labels[unit] for unit in bench.units["learn"]}
     codes = bench.flow.provider.label_codes
     rungs = ladder.rungs(bench.store, bench.task, lambda: best.recipe.uncalibrated, codes, learn)
@@ -64,7 +67,7 @@ async def ask_otherwise(bench: Bench, best: Tried) -> Tried:
 
 
 async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
-    """Let a model rewrite the instructions, based on the errors of the best candidate on learn."""
+    """Let a model rewrite the instructions, based on the errors of the best candidate on the learning questions."""
     # A rewritten text is never rendered as a template, so the judge would see its placeholders.
     if "{" in bench.task.constant:
         bench.outcome.notes.append("the instructions are a template, which the rewriter cannot change")
@@ -76,7 +79,7 @@ async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
     wrong = _wrong(bench, await bench.ask(plain, units, reserve=True), units)
     if not wrong:
         bench.outcome.notes.append(
-            "the instructions were not rewritten, because the judge makes no error on the units in learn"
+            "the instructions were not rewritten, because the judge makes no error on the learning questions"
         )
         return best
     request = rewriter.request(bench.task, bench.field, wrong)
@@ -86,7 +89,7 @@ async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
         budget = bench.limits.compute_rewriter_budget(rewriter, bench.runs.values())
         if not budget.fits(budget.claim(request)):
             bench.outcome.notes.append(
-                "the instructions were not rewritten, because the remaining limit is reserved for the sealed test"
+                "the instructions were not rewritten, because the rest of the limit is reserved for the sealed test"
             )
             return best
         begun = time.monotonic()
@@ -102,7 +105,7 @@ async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
 
 
 def _wrong(bench: Bench, run: str, units: Sequence[str]) -> list[Wrong]:
-    """Return learn units on which the run and the reference disagree, with the lead's notes."""
+    """Return learning units on which the run and the reference disagree, with the lead's notes."""
     conn = bench.store.conn
     labels = relation.values(conn, run, bench.field)
     # A unit without a judge's label is not an error to learn from.
@@ -127,7 +130,10 @@ def _find_stored_answer(bench: Bench, sha: str) -> str | None:
 
 
 def step_sizes(questions: int, candidates: int) -> list[int]:
-    """Return the number of questions in each round. It doubles from round to round, and the last round has all questions."""
+    """Return the number of questions in each round.
+
+    The number doubles from round to round, and the last round has all questions.
+    """
     sizes = [questions]
     while 2 ** len(sizes) < candidates and sizes[0] // 2 >= FEWEST:
         sizes.insert(0, sizes[0] // 2)
@@ -137,9 +143,9 @@ def step_sizes(questions: int, candidates: int) -> list[int]:
 async def halve(
     candidates: Sequence[T], questions: int, score: Callable[[T, int], Awaitable[float]]
 ) -> list[tuple[T, float, int]]:
-    """Return each candidate with its last score and the number of questions that the score was computed on, best first.
+    """Return the candidates, best first, each with its last score and the number of questions in that score.
 
-    Candidates of the last round come first. The algorithm is algorithm 1 of Jamieson and Talwalkar (2016, arXiv 1502.07943).
+    Candidates of the last round come first. This is algorithm 1 of Jamieson and Talwalkar (2016, arXiv 1502.07943).
     """
     remaining = list(enumerate(candidates))
     done: list[tuple[T, float, int]] = []

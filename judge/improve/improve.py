@@ -55,7 +55,9 @@ class Improve:
                 await prove(bench, best.recipe)
             except Halted as halted:
                 self._stop_search(halted)
-                result.notes.append("the sealed test was not opened, because not all of its units are judged")
+                result.notes.append(
+                    "the sealed test was not opened, because some of its units have not been judged"
+                )
         return self._finish()
 
     def _finish(self) -> Improved:

@@ -26,7 +26,8 @@ def rungs(
 ) -> Iterator[tuple[str, Sequence[Recipe]]]:
     """Yield the name of each step, and the recipes to compare with the current best recipe.
 
-    `labels` has the reference labels of learn units. Judges without a prompt, which compare two texts, can only be calibrated.
+    `labels` contains the reference labels of the learning units. Judges that compare two texts have no prompt and can only
+    be calibrated.
     """
     yield "answer mode and label order", list(_modes(task, best_so_far(), probabilities))
     if task.spec.guidelines.strip():
@@ -70,7 +71,10 @@ def select(store: Store, units: Sequence[str]) -> Selection:
 
 
 def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
-    """Return the pool from which the nearest examples are chosen: up to 30 per label, or none if learn has too few units."""
+    """Return the pool from which the nearest examples are chosen, with up to 30 examples per label.
+
+    The pool is empty if there are too few learning units.
+    """
     for each in (30, 20, 10, 5, 3, 2):
         examples = draw_balanced(store, task, labels, each)
         if examples and sum(len(str(example.inputs)) for example in examples) <= MOST_CHARACTERS:
@@ -79,15 +83,16 @@ def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
 
 
 def inputs_of(store: Store, task: Task, units: Sequence[str]) -> dict[str, Mapping[str, Json]]:
-    """Return the inputs that each unit shows, by unit."""
+    """Return the inputs of each unit that the prompt of the task shows."""
     selection.select(store, task, select(store, units))
     return {unit.unit_id: unit.inputs for unit in selection.pending(store, task, run_id="")}
 
 
 def draw_balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> list[Example]:
-    """Return `each` units per label, at most one per question, so that labels alternate.
+    """Return `each` units per label, with alternating labels and at most one unit per question.
 
-    The result is empty if learn has too few units, or if there would be too many examples."""
+    The result is empty if there are too few learning units, or if there would be too many examples.
+    """
     field = task.spec.questions[0].field
     if each * len(task.domain(field)) > MOST_EXAMPLES:
         return []

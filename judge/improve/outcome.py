@@ -1,4 +1,4 @@
-"""The result of a search: the agreement of people and of the judge, the candidates, and the comparison on the sealed test."""
+"""The result of a search: the agreement among people and with the judge, the candidates, and the result on the sealed test."""
 
 import re
 from collections import Counter
@@ -22,9 +22,9 @@ from judge.types import AnnotatorKind
 
 @dataclass(frozen=True)
 class People:
-    """The agreement of people with each other (`people`) and with the judge (`judge`), on the open questions.
+    """The agreement of people with each other (`people`) and with the judge (`judge`), outside the sealed test.
 
-    `pairs` has the pairs of labels that people confuse, and `notes` the lead's notes.
+    `pairs` contains the pairs of labels that people confuse, and `notes` contains the lead's notes.
     """
 
     judge: float
@@ -41,9 +41,9 @@ class People:
 
 
 def people_of(store: Store, split: Split, task: Task, field: str, run: str) -> People | None:
-    """Return the agreement of people with each other and with the judge, on the open questions.
+    """Return the agreement of people with each other and with the judge, on the questions outside the sealed test.
 
-    Return None if fewer than two people have labels there.
+    Return None if fewer than two people have labelled these questions.
     """
     panel = read_panel(store, Scope(field, task.name, runs=(run,)), distributions=False)
     panel = panel.select(split.mask(panel, "learn", "tune"), panel.ratings.annotators)
@@ -76,7 +76,7 @@ def _mean_kappa(panel: Panel, pairs: Sequence[tuple[str, str]]) -> float | None:
 
 
 def _lead_notes(store: Store, field: str, panel: Panel) -> list[str]:
-    """Return at most five of the lead's notes on decisions about open questions."""
+    """Return at most five of the lead's notes on decisions about questions outside the sealed test."""
     notes: list[str] = []
     for name in panel.select_kinds(AnnotatorKind.ADJUDICATED):
         for at in np.flatnonzero(panel.labels_of(name) != MISSING).tolist():
@@ -87,9 +87,9 @@ def _lead_notes(store: Store, field: str, panel: Panel) -> list[str]:
 
 
 def clauses(task: Task, field: str, pairs: Sequence[tuple[str, str, int]]) -> list[str]:
-    """Return the texts of the task about the two labels that are confused most often.
+    """Return what the task says about the two labels that are confused most often.
 
-    These are the meanings of the labels, and the list entries and paragraphs of the guidelines that name one of them.
+    This is the meaning of each label, and every list entry or paragraph of the guidelines that names one of these labels.
     """
     if not pairs:
         return []
@@ -103,7 +103,10 @@ def clauses(task: Task, field: str, pairs: Sequence[tuple[str, str, int]]) -> li
 
 
 def _pairs(panel: Panel, people: Sequence[str]) -> list[tuple[str, str, int]]:
-    """Return the pairs of different labels that people gave to the same unit, and their numbers of units, most frequent first."""
+    """Return the pairs of different labels that people gave to the same unit, most frequent first.
+
+    Each pair has the number of such units.
+    """
     codes = panel.ratings.select(people).codes
     counts: Counter[tuple[int, int]] = Counter()
     for row in codes.tolist():
@@ -114,7 +117,7 @@ def _pairs(panel: Panel, people: Sequence[str]) -> list[tuple[str, str, int]]:
 
 @dataclass(frozen=True)
 class Tried:
-    """A candidate and its score on `n_questions` tune questions.
+    """A candidate and its score on `n_questions` tuning questions.
 
     `score` is kappa times the share of labelled units. `kappa` is None if it is undefined. `tokens` is the number of tokens per
     unit, or None if it is unknown.
@@ -148,7 +151,7 @@ class Improved:
     difference: tuple[float, float | None, float | None] | None = None
     """The difference on the sealed test, winner minus current task, with its interval."""
     needed: int | None = None
-    """The number of labelled test units that are needed to detect a difference of this size."""
+    """The number of labelled units in the sealed test that are needed to detect a difference of this size."""
     spent: Counter[str] = default(default_factory=Counter)
     cost: float | None = None
     stopped: str | None = None

@@ -51,7 +51,10 @@ def write_recipe(improved: Improved, path: Path | None = None) -> Path:
 
 
 def next_version(improved: Improved, folder: Path) -> Task | None:
-    """Return the task with the winner's instructions, as the next unused version; None if the instructions are unchanged."""
+    """Return the task with the winner's instructions, as the next unused version.
+
+    Return None if the instructions are unchanged.
+    """
     assert improved.winner is not None
     text = improved.winner.instructions
     if text is None:
@@ -67,7 +70,7 @@ NOTHING_TRIED = (
     "no candidate was tried: the judge agrees with people as well as people agree with each other, so their labels cannot show "
     "which judge is better (to search nevertheless: --anyway). First improve the guidelines for the labels that people confuse:"
 )
-NOTHING_BETTER = "no improvement shown: no candidate is better than the current task on tune, so the sealed test was not opened"
+NOTHING_BETTER = "no improvement shown: no candidate is better than the current task on the tuning questions, so the sealed test was not opened"
 
 
 def sentences(improved: Improved, path: Path | None = None) -> list[str]:
@@ -85,7 +88,7 @@ def _search(improved: Improved, path: Path | None) -> Iterator[str]:
     if improved.winner is None:
         yield NOTHING_BETTER
         return
-    yield f"best on tune: {improved.winner.words}"
+    yield f"best on the tuning questions: {improved.winner.words}"
     if improved.proof is None:
         return
     yield from _proof(improved)
@@ -122,7 +125,7 @@ def _people(improved: Improved) -> Iterator[str]:
     people = improved.people
     if people is None:
         return
-    yield f"kappa on learn and tune: {people.judge:.3f} between judge and people, {people.people:.3f} among people"
+    yield f"kappa on the learning and tuning questions: {people.judge:.3f} between judge and people, {people.people:.3f} among people"
     if not people.as_well:
         return
     if improved.refused:
@@ -217,7 +220,9 @@ def as_html(improved: Improved) -> str:
 
 
 def _kinds(improved: Improved) -> list[str]:
-    """Return the CSS classes of each candidate's row, which mark the first row of a step, calibrated candidates and the best."""
+    """Return the CSS classes of each candidate's row, which mark the first row of a step, calibrated candidates and the
+    best candidate.
+    """
     best = improved.winner.words if improved.winner else "as it is today"
     most = max((t.n_questions for t in improved.tried), default=0)
     kinds = []
@@ -231,7 +236,7 @@ def _kinds(improved: Improved) -> list[str]:
 
 
 def _outcome_first(improved: Improved) -> list[str]:
-    """Return the sentences with the main one first: the result on the sealed test, or the reason why it was not opened."""
+    """Return the sentences, beginning with the result on the sealed test or the reason why the test was not opened."""
     lines = sentences(improved)
     # The sentence is identified by its source, because its wording may change.
     if improved.refused:

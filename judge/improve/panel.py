@@ -71,7 +71,7 @@ class Member:
 
 @dataclass(frozen=True)
 class PanelRecipe:
-    """Several judges of a task, whose labels of a field are pooled by majority, mean or dawid-skene."""
+    """Several judges of a task, whose labels for a field are pooled by majority, mean or dawid-skene."""
 
     task: str
     task_sha256: str
@@ -83,7 +83,7 @@ class PanelRecipe:
         """Raise UsageError if the recipe is for a different task or task text, or if the task lacks the field."""
         if task.name != self.task or task.sha256 != self.task_sha256:
             raise UsageError(
-                f"the recipe is for {self.task}, whose text differs from the text of {task.name} in this study"
+                f"this recipe was made for {self.task}, but the text of {task.name} in this study is different"
             )
         if self.field not in task.fields:
             raise UsageError(
@@ -173,7 +173,7 @@ def _repeat_member(table: RunTable, run: Mapping[str, Json], field: str) -> Memb
             else "is not a judge run of this version of the task"
         )
         raise UsageError(
-            f"run {name} {reason}, so it cannot be written to a recipe: write this member by hand (see the docs page Trust)"
+            f"run {name} {reason}, so it cannot be written to a recipe: write this member by hand (see the Trust page in the docs)"
         )
     recipe = Recipe(
         task=table.task.name,

@@ -39,7 +39,8 @@ class RecipePart(BaseModel):
 class ShownExamples(RecipePart):
     """Few-shot examples, and the `rule` by which they were chosen.
 
-    If `nearest` is set, this is the number of examples per label that are shown, chosen as nearest to the unit by BM25.
+    If `nearest` is set, it is the number of examples shown per label. For each unit, the nearest examples by BM25 are
+    shown.
     """
 
     rule: str
@@ -122,7 +123,7 @@ class Recipe(RecipePart):
         # The evidence for a recipe holds only for the task text that it was made with.
         if task.name != self.task or task.sha256 != self.task_sha256:
             raise UsageError(
-                f"the recipe is for {self.task}, whose text differs from the text of {task.name} here; use the task file that the recipe was made for"
+                f"this recipe was made for {self.task}, but the text of {task.name} is different; use the task file that the recipe was made for"
             )
         self._check(task)
         extra = dict(plan.extra)
@@ -205,7 +206,7 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def document_of(path: Path) -> dict[str, Any]:
-    """Return the content of a recipe file; only its first key is checked. Raises BadInput."""
+    """Return the content of a recipe file. Only its first key is checked. Raises BadInput."""
     try:
         # Checked before parsing, because a recipe is untrusted, and a huge YAML file takes long to parse.
         if path.stat().st_size > MOST_BYTES:
@@ -218,7 +219,8 @@ def document_of(path: Path) -> dict[str, Any]:
         raise BadInput("not a recipe: nested too deeply", path=str(path)) from e
     if not isinstance(document, dict) or document.get("recipe") != VERSION:
         raise BadInput(
-            f"not a recipe: it must begin with 'recipe: {VERSION}' (judge improve writes one)", path=str(path)
+            f"not a recipe: it must begin with 'recipe: {VERSION}' (judge improve writes such a file)",
+            path=str(path),
         )
     return document
 

@@ -1,6 +1,7 @@
-"""Let a model rewrite the instructions of a judge, based on the judge's errors on learn and the lead's notes on them.
+"""Let a model rewrite the instructions of a judge, based on the judge's errors and the lead's notes on them.
 
-The rewriter never sees units of tune or test. Its answer is used as plain text and never as a template.
+The errors are on the learning questions. The rewriter never sees tuning questions or the sealed test. Its answer is used as
+plain text and never as a template.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Wrong:
-    """A learn unit on which the judge and the reference disagree, with the lead's note."""
+    """A learning unit on which the judge and the reference disagree, with the lead's note."""
 
     inputs: Mapping[str, Json]
     given: str
@@ -65,7 +66,7 @@ class Rewriter:
     ) -> tuple[str | None, str]:
         """Return the new instructions and an empty string, or None and the reason why there are no new instructions.
 
-        The call is cancelled after `seconds`. The caller must have checked that `budget` is sufficient for it.
+        The call is cancelled after `seconds`. The caller must have checked that `budget` is sufficient for the call.
         """
         claim = budget.claim(request)
         # The cost is reserved before the call, because a reply that is lost may have been billed.
@@ -80,7 +81,7 @@ class Rewriter:
             budget.release(claim)
         budget.count_reply(claim, reply.usage)
         text, reason = _check_reply(task, reply.text)
-        return text, "" if text else f"the answer of the rewriter {self.model} was rejected: {reason}"
+        return text, "" if text else f"the answer from the rewriter {self.model} was rejected: {reason}"
 
 
 def sha_of(request: Request, model: str) -> str:

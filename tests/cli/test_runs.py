@@ -95,7 +95,7 @@ def test_label_maps_are_printed_with_the_results(judge: Judge, tmp_path: Path) -
     assert checked(judge("runs", "show", "--json").out, "run_show")["label_maps"] == {
         "stance": {"SUP": "support"}
     }
-    assert "labels of 'stance' were mapped on import: {'SUP': 'support'}" in judge("runs", "show").out
+    assert "labels for 'stance' were mapped on import: {'SUP': 'support'}" in judge("runs", "show").out
 
 
 def test_gold_outside_the_task_is_left_out_and_said(judge: Judge, tmp_path: Path) -> None:
