@@ -1,4 +1,4 @@
-"""Import items for `Study.items` from a file, a table or rows. If the column names are unknown, errors suggest maps."""
+"""Import items for `Study.items` from a file, a table or rows. For unknown column names, errors suggest maps."""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping

@@ -26,7 +26,7 @@ def imported(study: Path, done: Imported, said: Sequence[str]) -> Outcome:
     rows = done.rows()
     notes = [*said, *done.notes, *(f"skipped: {text}" for text in done.skipped)]
     if done.tasks:
-        notes.append(f"tasks that fit these data: {', '.join(done.tasks)}")
+        notes.append(f"tasks that fit this data: {', '.join(done.tasks)}")
     document = {"study": str(study), "rows": rows, "skipped": done.skipped}
     new = sum(row.get("items", 0) for row in rows)
     return Outcome(f"{new:,} new item{'s' if new != 1 else ''} in {study}", document, rows, notes)

@@ -54,7 +54,7 @@ def command(words: str, *values: object, study: Path | str | None = None) -> str
 def use_writer(writer: Writer) -> Iterator[None]:
     """Let a function format the commands while the block runs.
 
-    The Python API uses it to show method calls instead.
+    The Python API uses this function to show method calls instead.
     """
     token = _writer.set(writer)
     try:

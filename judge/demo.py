@@ -56,7 +56,7 @@ class Beside:
 
 
 def samples() -> dict[str, list[Path]]:
-    """Return the shipped files by import format."""
+    """Return a mapping from import format to shipped files."""
     scifact = resource_dir("data") / "scifact"
     return {
         "jsonl": [resource_dir("data") / "noveleval" / "questions.jsonl"],

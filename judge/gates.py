@@ -50,7 +50,7 @@ class Files:
 def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F], F]:
     """Return the option `-o/--output FILE`, which may be repeated.
 
-    The command receives a `Files` as `output`.
+    The command receives a `Files` object as `output`.
 
     `endings` (".html") are the extensions of files that the command itself writes. With `gates`, two more
     kinds of files are accepted. A .xml file is a JUnit file. A .md file, or a file without an extension, is a
@@ -88,8 +88,8 @@ def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F],
 def _write_undecided(context: click.Context, path: Path) -> None:
     """Write a JUnit file that reports an error. `decide` later replaces it with the results.
 
-    If the command is killed or fails, the file then reports the error instead of the results of an earlier
-    build.
+    If the command is killed or fails before that, the file reports the error instead of the results of an
+    earlier build.
     """
     reason = "the command ended before its gates were evaluated; see its output"
     path.write_text(_junit(context.command_path, [Gate("decided", False, reason)], "error"), "utf-8")
@@ -126,7 +126,7 @@ def _junit(title: str, gates: Sequence[Gate], kind: Literal["failure", "error"])
     """Return a JUnit test suite with a case for each gate, in the form that GitLab, Jenkins and GitHub
     Actions read.
 
-    `kind` is how a gate that did not pass is reported: as a failed test, or as a test with an error.
+    `kind` determines how a gate that did not pass is reported: as a failed test, or as a test with an error.
     """
     failed = sum(not gate.passed for gate in gates)
     counts = {"name": _xml(title), "tests": str(len(gates)), "failures": "0", "errors": "0"}

@@ -145,7 +145,7 @@ WORDS: Mapping[str, Callable[..., str]] = {
     ),
     "origin": lambda who, text: f"{who}: {text}",
     "in_conflict": lambda n, who: (
-        f"{_format_count(n, 'label')} of {', '.join(who)} {'is' if n == 1 else 'are'} in conflict with another label by the same "
+        f"{_format_count(n, 'label')} from {', '.join(who)} {'is' if n == 1 else 'are'} in conflict with another label by the same "
         f"person, and treated as missing until the conflict is resolved ({command('annotate conflicts list')})"
     ),
     "fitted_on": lambda who, n: (
@@ -154,7 +154,7 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "sealed": lambda n, task, looked: f"{n:,} of the units are in the sealed test of {task}, which {looked}",
     "closed": lambda n, task: (
         f"labels of {n:,} run{'s' if n > 1 else ''} on the sealed test of {task} were left out, because the test was not "
-        f"opened for {'them' if n > 1 else 'it'}; to open it, which is logged: {command('judge compare', task, '--part', 'test')}"
+        f"opened for {'them' if n > 1 else 'it'}; to open it (each use is logged): {command('judge compare', task, '--part', 'test')}"
     ),
     "alike": lambda names, kind, how: (
         f"{', '.join(repr(name) for name in names)} are different {kind}, although they differ only in {how}"

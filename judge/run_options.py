@@ -212,7 +212,7 @@ class RunOptions:
     def from_options(cls, options: Mapping[str, Any]) -> RunOptions:
         """Build the options from arguments by name.
 
-        Ignore other arguments, and use the defaults for missing ones.
+        Arguments that are not options are ignored. Missing options have their defaults.
         """
         from judge.console import pairs
 
@@ -230,7 +230,7 @@ class RunOptions:
 WRITTEN: Mapping[str, Declared] = {
     field.name: field.metadata["declared"].complete(field.name) for field in dataclasses.fields(RunOptions)
 }
-"""The declaration of each option, by name."""
+"""Maps the name of each option to its declaration."""
 IDENTITY = tuple(name for name, written in WRITTEN.items() if written.identity)
 """The options that distinguish runs. Scores compare them, and printed commands repeat them."""
 OF_LABELS = ("rationale", "label_order")
@@ -315,7 +315,7 @@ def _order_text(first: str, orders: int) -> str:
 
 
 def get_given(options: RunOptions) -> dict[str, Any]:
-    """Return the options that differ from their defaults, by name."""
+    """Return a mapping from name to value of the options that differ from their defaults."""
     # Values are compared with the default, because 0 is a valid seed.
     every = {name: getattr(options, name) for name in WRITTEN}
     return {name: value for name, value in every.items() if value != getattr(_DEFAULTS, name)}

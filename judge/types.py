@@ -39,7 +39,7 @@ class AnnotatorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One label by one annotator for an imported unit. `annotator` is "gold" for gold labels."""
+    """One label from one annotator for an imported unit. `annotator` is "gold" for gold labels."""
 
     field: str
     value: str
@@ -159,7 +159,8 @@ class AnswerRow:
 class Unit:
     """One thing to label: an item, one of its passages or answers, or a part of an answer.
 
-    `inputs` is everything that a prompt can show. `gold` is for the task's derive tables.
+    `inputs` is everything that a prompt can show. `gold` is used by the tables with which the task derives
+    fields.
     """
 
     unit_id: str
@@ -167,7 +168,7 @@ class Unit:
     # Separate from the inputs, so that no template can show it.
     gold: Mapping[str, str]
     attempts: int = 0
-    """How many attempts the run has already made on the unit."""
+    """The number of attempts that the run has already made on the unit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class AnchorDraw:
     power: float
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape."""
+        """Return the result in the documented JSON form."""
         names = ("units", "labelled", "noise", "power")
         return {"set": self.number, "run": self.report.run_id, "replies": REPLIES} | {
             name: getattr(self, name) for name in names
@@ -164,7 +164,9 @@ def _choose_units(store: Store, plan: Plan, field: str, n: int) -> tuple[list[st
     sealed = splits.read_closed_units(store, plan.task.task_id, "")
     units = [unit for unit in list_selected(store) if unit not in sealed]
     if not units:
-        raise UsageError(f"{store.path}: no unit outside a sealed test has all inputs of {plan.task.name}")
+        raise UsageError(
+            f"{store.path}: no unit outside a sealed test has all inputs that {plan.task.name} needs"
+        )
     labelled = relation.read_units_with_labels(store.conn, field)
     # Labelled units come first, because on these a check also shows the change in agreement with people. Shuffling by hash
     # needs no stored seed.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DriftCheck:
-    """One check of a set of anchors. `p` is None if no anchor has all its replies.
+    """One check of a set of anchors. `p` is None if no anchor has all of its replies.
 
     `changed` lists the anchors whose most frequent label has changed, as (unit, label before, label now). `first` and `now`
     are the agreement with the reference at the start and now, and `difference` is `now` minus `first`.
@@ -56,7 +56,7 @@ class DriftCheck:
         return self.p is not None and self.p <= LEVEL
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape."""
+        """Return the result in the documented JSON form."""
         return {
             "set": self.number,
             "check": self.check,

@@ -133,7 +133,7 @@ class CalibrationOutcome:
     why: str | None
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape."""
+        """Return the result in the documented JSON form."""
         result = self.result
         return {
             "run_id": self.run_id,

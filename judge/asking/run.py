@@ -1,7 +1,9 @@
 """Execute runs for `judge run` and Python: build a plan and a provider from options, and run the plan.
 
-options = RunOptions(limit=100, max=("2usd",)) asking = prepare("stance", "openai/gpt-5-mini", options) with
-Store.open("study.db", create=False) as store: done = run(store, complete_asking(store, asking, options))
+options = RunOptions(limit=100, max=("2usd",))
+asking = prepare("stance", "openai/gpt-5-mini", options)
+with Store.open("study.db", create=False) as store:
+    done = run(store, complete_asking(store, asking, options))
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from judge.console import Command
             "tasks": "Show, check, render and create labelling tasks.",
             "models": "List the providers, and test a model.",
             "runs": "List, show, watch, export and import runs.",
-            "jobs": "Follow runs in provider batches or in files.",
+            "jobs": "Follow runs in provider batches or request files.",
             "answers": "Generate and show the answers of systems.",
         },
         "Check": {

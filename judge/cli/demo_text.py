@@ -145,7 +145,7 @@ def ending(db: Path, results: list[TaskResult], page: Path | None, seconds: floa
 def document(
     db: Path, model: str, results: list[TaskResult], beside: Beside | None, page: Path | None, seconds: float
 ) -> dict[str, Any]:
-    """Return the documented JSON shape."""
+    """Return the result in the documented JSON form."""
     tasks = [_task_document(r) for r in results]
     total: dict[str, int] = {
         s: sum(int(t[s]) for t in tasks) for s in ("units", "labelled", *STATUSES[1:], "reused")

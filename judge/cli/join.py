@@ -26,7 +26,7 @@ Units = Callable[[dict[str, Any]], tuple[str, set[str] | None]]
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """The file to join, and its data set (None: as imported)."""
+    """The file to join, and its data set (None: the data set into which the file was imported)."""
 
     path: Path
     dataset: str | None = None

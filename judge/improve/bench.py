@@ -66,8 +66,8 @@ class Bench:
         self.order = sorted(questions, key=lambda q: hashlib.sha256(q.encode()).digest())
         if len(self.order) < 2 or not self.units["test"]:
             raise UsageError(
-                f"{store.path}: only {len(self.order)} questions in tune and {len(self.units['test'])} units in the test have a "
-                f"label of '{field}' by {self.word}, which is too few to choose and test a judge: label more units"
+                f"{store.path}: only {len(self.order)} tuning questions and {len(self.units['test'])} units in the sealed test "
+                f"have a label for '{field}' from {self.word}; these are too few to choose and test a judge, so label more units"
             )
         self.base = flow.plan
         self.first = today(task, field, self.base.sampling)

@@ -143,7 +143,7 @@ def _people(improved: Improved) -> Iterator[str]:
 
 
 def as_json(improved: Improved, path: Path | None = None) -> dict[str, Json]:
-    """Return the documented JSON shape."""
+    """Return the result in the documented JSON form."""
     value, low, high = improved.difference or (None, None, None)
     proof = improved.proof
     return {

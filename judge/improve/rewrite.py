@@ -85,7 +85,7 @@ class Rewriter:
 
 
 def sha_of(request: Request, model: str) -> str:
-    """Return the hash of a request, by which a stored answer is looked up in the study."""
+    """Return the hash of a request. The stored answer to a request is looked up by this hash."""
     canonical_text = canonical([model, [[m.role, m.content] for m in request.messages]])
     return hashlib.sha256(canonical_text.encode()).hexdigest()[:32]
 

@@ -261,7 +261,10 @@ def test_gold_that_the_task_does_not_know_is_said(tmp_path: Path) -> None:
     with closing(sqlite3.connect(db)) as conn, conn:
         conn.execute("UPDATE labels SET value = 'SUPPORTS' WHERE annotator_id = 'gold' AND value = 'support'")
     printed = annotate("agreement", "-d", db, *NONE).stdout
-    assert "labels of 'gold' were left out, because they are not among the labels of 'stance': 'SUPPORTS' (1)" in printed
+    assert (
+        "labels of 'gold' were left out, because they are not among the labels of 'stance': 'SUPPORTS' (1)"
+        in printed
+    )
 
 
 def test_the_printed_page_has_its_sections_and_each_note_once(tmp_path: Path) -> None:

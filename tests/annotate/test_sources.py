@@ -279,7 +279,7 @@ def test_a_conflict_counts_as_unlabelled_and_leaves_the_verdict_undecided(study:
         desk.label(1, "stance", "support")
         desk.label(2, "stance", "support")
     result = document("agreement", "--field", "stance", "--json")
-    assert any("2 labels of alice are in conflict" in told for told in result["fields"][0]["notes"])
+    assert any("2 labels from alice are in conflict" in told for told in result["fields"][0]["notes"])
     assert result["fields"][0]["conflicts"] == 2
     people = [m for m in result["measures"] if m["annotators"] == ["alice", "bob"]]
     pair = next(m for m in people if m["measure"] == "percent")
@@ -299,7 +299,7 @@ def test_agreement_says_so_where_every_label_is_in_conflict(study: Path) -> None
     for words in (("--field", "stance"), (), ("report",)):
         command = words if words == ("report",) else ("agreement", *words)
         told = annotate(*command, code=2 if words == ("report",) else 1).stderr
-        assert "4 labels of alice, bob are in conflict" in told and "annotate conflicts list" in told
+        assert "4 labels from alice, bob are in conflict" in told and "annotate conflicts list" in told
 
 
 # What is adopted, in sheets and exports.
