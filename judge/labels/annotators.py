@@ -1,4 +1,4 @@
-"""Find the annotators and runs whose labels are read, by the names that users type."""
+"""Find the annotators and runs that the names typed by a user refer to."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ ORDER = [AnnotatorKind.HUMAN, AnnotatorKind.JUDGE, AnnotatorKind.ADJUDICATED, An
 
 
 def make_short_names(runs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """Return a short unique name for each (run id, model, task); its last part identifies the run."""
+    """Return a short unique name for each (run id, model, task). The last part of the name identifies the run."""
     rows = list(runs)
     # A run id begins with its time, so ids of the same day differ at their ends.
     size = 4
@@ -61,7 +61,7 @@ def _find(
     made: Sequence[str],
     people: Sequence[str],
 ) -> str:
-    """Return the id of the single run that `name` refers to; `made` are the comparable runs that a user started."""
+    """Return the id of the only run that `name` refers to. `made` lists the comparable runs that a user started."""
     if name == "last" and made:
         return made[-1]
     # As in `judge.store.export.find_named_run`, but a model may also have runs of other tasks.
@@ -84,6 +84,6 @@ def _find(
     run, task = matches[0]
     if run not in comparable:
         raise UsageError(
-            f"run {run} ({task}) does not have this field with these labels; choose a run of another task"
+            f"run {run} ({task}) has no such field with these labels; choose a run of another task"
         )
     return run

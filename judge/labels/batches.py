@@ -1,4 +1,4 @@
-"""The parts of annotation batches on which labels depend: people, units and design weights."""
+"""Read the annotators, units and design weights of annotation batches."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ DRAWN = "SELECT unit_id, weight FROM batch_units WHERE batch = ? AND role = 'sam
 
 @dataclass(frozen=True)
 class Members:
-    """The people of a batch and the units of its sample, without training and attention units."""
+    """A batch's annotators and sampled units, excluding training and attention units."""
 
     people: frozenset[str]
     units: frozenset[str]
 
 
 def members(store: Store, name: str) -> Members:
-    """Return the people and units of a batch. Raises UsageError if the study has no such batch."""
+    """Return a batch's annotators and sampled units. Raises UsageError if the study has no such batch."""
     batches = [
         str(row[0]) for row in store.conn.execute("SELECT batch FROM batches ORDER BY created").fetchall()
     ]
@@ -34,7 +34,7 @@ def members(store: Store, name: str) -> Members:
 
 
 def asking(store: Store, field: str) -> list[tuple[str, str]]:
-    """Return (batch, purpose) for the batches with this field, oldest first."""
+    """Return (batch, purpose) for each batch whose task has this field, oldest first."""
     rows = store.conn.execute("SELECT batch, task, purpose FROM batches ORDER BY created").fetchall()
     return [
         (batch, purpose) for batch, task, purpose in rows if field in read_stored_task(store, task).fields
@@ -42,7 +42,9 @@ def asking(store: Store, field: str) -> list[tuple[str, str]]:
 
 
 def read_sampled_units(store: Store, name: str | None, field: str) -> set[str]:
-    """Return the units that one batch, or all batches with the field, sampled from the whole study before any queue."""
+    """Return the units that one batch (or all batches with the field) sampled from the whole study before the
+    first queue was created.
+    """
     units: set[str] = set()
     for batch, purpose in asking(store, field):
         # A queue removes the units that it requests, so a later draw is not a random sample.
@@ -54,8 +56,7 @@ def read_sampled_units(store: Store, name: str | None, field: str) -> set[str]:
 
 
 def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
-    """Return the design weight of each unit in the sample of one batch, or in the samples of all batches with
-    the field.
+    """Return the design weight of each sampled unit in one batch, or in all batches with the field.
 
     The result is empty if nothing was sampled, or if all weights are equal.
     """
@@ -86,11 +87,13 @@ def _uneven(weights: dict[str, float]) -> dict[str, float]:
 
 
 def fix_families(store: Store, field: str) -> None:
-    """Store which judges share one significance level on the units of a batch: the judges that labelled at
-    least half of the units or, if there are none, all judges that labelled any.
+    """Store which judges share one significance level on the units of a batch.
+
+    These are the judges that labelled at least half of the units. If there are none, they are all judges that
+    labelled any of the units.
 
     This is called whenever human labels are read together with a judge's labels. Batches without labels, and
-    those with declared or fixed judges, are not changed.
+    batches whose judges are already declared or fixed, are not changed.
     """
     # Somebody who sees a judge's results on these units may choose the next judge by them. A family that is fixed
     # later would be too small.
@@ -127,8 +130,8 @@ def fix_families(store: Store, field: str) -> None:
 class SampleDesign:
     """How the labelled units were chosen.
 
-    `honest` are the units that were drawn with equal probability, so that they represent all units. `notes`
-    say which units were left out, and what is not recorded.
+    `honest` contains the units that were drawn with equal probability and therefore represent all units.
+    `notes` states which units were left out, and what is not recorded.
     """
 
     honest: frozenset[str]
@@ -136,9 +139,10 @@ class SampleDesign:
 
 
 def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> SampleDesign:
-    """Return which of these labelled units were sampled from the whole study, or have no record of their selection.
+    """Return which of these labelled units can be treated as a random sample of the whole study. Units whose
+    selection is not recorded are included.
 
-    `people`: the labels are human, so batches record how units were drawn.
+    `people` is True for human labels: only batches record how their units were drawn.
     """
     # Gold labels come with the data, and nothing records why these units have them.
     if not people:
@@ -164,6 +168,6 @@ def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> 
     n_left_out = len(units) - len(kept)
     left_out_note = (
         f"{n_left_out:,} labelled units are left out, because they were not drawn with equal probability from all "
-        "units (they come from equal parts, a queue, training or elsewhere)"
+        "units (for example, they come from equal parts, a queue or training)"
     )
     return SampleDesign(kept, (left_out_note,) if n_left_out else ())

@@ -15,21 +15,19 @@ NAMES = {
     "cluster": ("question_id", "question", "query_id", "qid", "query", "topic_id", "topic", "cluster", "cluster_id"),
     "probabilities": ("probabilities", "distribution"),
 }  # fmt: skip
-"""The accepted names of the column with each role, our own name first."""
+"""The accepted column names for each role, with adjudge's own name first."""
 NO_CLUSTER = "none"
 
 
 def find_column(columns: Sequence[str], role: str) -> str | None:
-    """Return the column with this role, trying the most likely name first. Capitals, spaces and hyphens do
-    not matter.
-    """
+    """Return the column with this role, trying the most likely name first. Case, spaces and hyphens are ignored."""
     # Reversed, so that of two columns with the same plain name the first one is used.
     plain = {re.sub(r"[\s.-]+", "_", name.strip().lower()): name for name in reversed(columns)}
     return next((plain[name] for name in NAMES[role] if name in plain), None)
 
 
 def require_column(columns: Sequence[str], role: str, path: Path, purpose: str) -> str:
-    """Return the column with this role. Raises UsageError, with the names that are recognised, if there is none."""
+    """Return the column with this role. If there is none, raises UsageError, which lists the recognised names."""
     column = find_column(columns, role)
     if column is None:
         raise UsageError(
@@ -47,11 +45,11 @@ def layout_of(
 ) -> Layout:
     """Return the roles of a table's columns.
 
-    `people` are the columns of a wide table, or the annotators to use from a long one. `cluster` names the
-    column with the question, and NO_CLUSTER makes every unit a question of its own; without it, the column is
-    recognised by its name. With `judges`, a column with probabilities is also read; in a wide table they
-    belong to the only judge. Raises UsageError for a role without a column, and BadInput for a file that is
-    not a table.
+    `people` lists the annotator columns of a wide table, or the annotators to use from a long table. `cluster`
+    names the column with the question. If it is NO_CLUSTER, every unit is its own question; if it is not given,
+    the column is recognised by its name. With `judges`, a column with probabilities is also read; in a wide
+    table, the probabilities belong to the only judge. Raises UsageError for a role without a column, and
+    BadInput for a file that is not a table.
     """
     columns = columns_of(path)
     is_wide = bool(people) and (set(people) <= set(columns) or find_column(columns, "annotator") is None)
@@ -78,7 +76,9 @@ def layout_of(
 
 
 def as_read(layout: Layout) -> str:
-    """Return a message to the user on how the columns were recognised; empty if every column has our own name."""
+    """Return a message that tells the user how the columns were recognised. It is empty if every column has
+    adjudge's own name for its role.
+    """
     roles = {
         "unit": layout.unit,
         "annotator": layout.annotator,

@@ -1,4 +1,4 @@
-"""Find the task of a study that defines a field, with its labels and its level."""
+"""Find the task that defines a field in a study, with the field's labels and level."""
 
 from collections.abc import Iterable
 
@@ -10,13 +10,13 @@ from judge.store.export import find_task, read_stored_task
 
 
 def read_stored_tasks(store: Store) -> list[Task]:
-    """Return the tasks of the study, newest version first."""
+    """Return the study's tasks, newest version first."""
     names = store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")
     return [read_stored_task(store, name) for (name,) in names.fetchall()]
 
 
 def definitions_of(tasks: Iterable[Task], field: str) -> list[list[Task]]:
-    """Return the tasks that define the field, grouped by equal labels and level."""
+    """Return the tasks that define the field, in groups with the same labels and level."""
     groups: dict[tuple[str, ...], list[Task]] = {}
     for task in tasks:
         if field in task.fields:
@@ -25,7 +25,7 @@ def definitions_of(tasks: Iterable[Task], field: str) -> list[list[Task]]:
 
 
 def definition_of(store: Store, field: str, name: str | None) -> tuple[Task | None, set[str], list[Note]]:
-    """Return the task whose labels form the domain, the names of the tasks with comparable runs, and notes."""
+    """Return the task whose labels form the domain, the names of the tasks whose runs are comparable, and notes."""
     groups = definitions_of(read_stored_tasks(store), field)
     if name is None:
         # Labels with the same name and different meanings must not be compared, so the user must choose.

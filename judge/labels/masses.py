@@ -15,7 +15,9 @@ MOST_KEYS = 31
 
 
 def read_distributions(texts: Sequence[str | None], domain: Sequence[str]) -> FloatArray:
-    """Return the stored probability of each label, units x labels. A unit without a distribution has a row of nan."""
+    """Return the stored label probabilities as an array of units x labels. A unit without a distribution has a
+    row of nan.
+    """
     table = np.full((len(texts), len(domain)), np.nan)
     for start in range(0, len(texts), CHUNK):
         rows = [i for i, text in enumerate(texts[start : start + CHUNK], start) if text is not None]
@@ -47,7 +49,7 @@ def _parse_masses(texts: list[str], domain: Sequence[str]) -> FloatArray:
 
 
 def write(probabilities: FloatArray, domain: Sequence[str]) -> list[str | None]:
-    """Return each row in the stored form, with six significant digits; None for a row of nan."""
+    """Return each row in its stored form, with six significant digits. A row of nan becomes None."""
     names = [dumps(label).replace("%", "%%") for label in domain]
     form = "{" + "".join(f"{name}:%.6g," for name in names) + f'"{UNASSIGNED}":0}}\n'
     texts: list[str | None] = []

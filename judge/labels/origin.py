@@ -1,4 +1,4 @@
-"""The origin of a run's labels, and whether the labels that it was fitted on have changed since."""
+"""Describe the origin of a run's labels, and check whether the labels that it was fitted on have changed."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from judge.types import Json
 
 
 def describe_origin(store: Store, run_id: str) -> str | None:
-    """Describe the origin of an imported or derived run; None for a run with model calls."""
+    """Describe the origin of an imported or derived run. Return None for a run with model calls."""
     text = origins(store.conn, [run_id]).get(run_id)
     made = derived.read_derivation(store.conn, run_id)
     if text and made and made["fitted"] and _has_changed(store, run_id, made):
-        text += f"; it was fitted on labels of '{made['fitted']['reference']}' that have changed since then; derive it again"
+        text += f"; it was fitted on labels of '{made['fitted']['reference']}' that have changed since then; derive the run again"
     return text
 
 

@@ -1,6 +1,6 @@
-"""The table from which every number is computed: labels of one field, their annotators, and derived columns.
+"""The table from which all statistics are computed: the labels for one field, their annotators, and derived columns.
 
-Many commands measure agreement. All of them do it here, on one set of units: those that all compared
+All commands that measure agreement use this module. They therefore use the same units: those that all compared
 annotators were asked to label.
 """
 
@@ -33,11 +33,11 @@ MOST_LABELS = 200
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """A column that is computed from other columns. No annotator has its name.
+    """A column that is computed from other columns. Its name differs from every annotator's name.
 
-    `majority`: the people's majority, which `n_tied` units lack because of a tie. `decided`: a lead decided
-    `n_ruled` units, and at least two people agree on `n_agreed` other units. `requested`: the units for which
-    a missing label lowers the coverage.
+    `majority`: the majority of the human labels; `n_tied` units have none because of a tie. `decided`: a lead
+    decided `n_ruled` units, and at least two people agree on `n_agreed` other units. `requested`: the units for
+    which a missing label lowers the coverage.
     """
 
     name: str
@@ -50,18 +50,19 @@ class Derived:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
-    """Labels of one field: `ratings` is the table, and `kinds` is the kind of each annotator.
+    """The labels for one field: `ratings` is the table of labels, and `kinds` maps each annotator to their kind.
 
-    `requested[u, a]`: whether a missing label lowers the coverage. This is true for a judgement without a
-    label (unparsed, refused ...), and false for a unit that the annotator was never asked to label. `source`:
-    the file, for error messages.
+    `requested[u, a]` is true if a missing label lowers the coverage. It is true for a judgement without a label
+    (unparsed, refused ...), and false for a unit that the annotator was never asked to label. `source` is the
+    file, for error messages.
 
-    From a study: `task` (None if no task of the study defines the field), `shown` (run id -> the run's name in the
-    table), `distributions[name][u, k]` (the probability of `domain[k]`, nan if not stored), `outside[name]` (labels
-    that are not in the domain and therefore in no measure), `inside` (the units that a batch drew; judges keep their
-    labels on other units, for estimates corrected by human labels), `weights` (unit -> design weight, empty if all
-    are equal), `layers` (annotator -> layer -> labels that are not known to be blind and are not used), `looks`
-    (judge -> the last look that opened the sealed test for it, if the table has units of that test).
+    From a study: `task` (None if no task of the study defines the field), `shown` (run id -> the run's name in
+    the table), `distributions[name][u, k]` (the probability of `domain[k]`, nan if not stored), `outside[name]`
+    (labels that are outside the domain and are therefore not used in any measure), `inside` (the units that a
+    batch drew; judges keep their labels on other units, which are needed to correct estimates with human
+    labels), `weights` (unit -> design weight, empty if all are equal), `layers` (annotator -> layer -> labels
+    that are not known to be blind and are not used), `looks` (judge -> the last look that opened the sealed
+    test for it, if the table has units of that test).
     """
 
     field: str
@@ -80,9 +81,7 @@ class Panel:
     layers: Mapping[str, Mapping[str, int]] = default(default_factory=dict)
     looks: Mapping[str, Look] = default(default_factory=dict)
     conflicts: Mapping[str, int] = default(default_factory=dict)
-    """The number of units on which each annotator's labels contradict each other. These units count as
-    unlabelled.
-    """
+    """For each annotator, the number of units with conflicting labels. These units count as unlabelled."""
 
     @property
     def domain(self) -> tuple[str, ...]:
@@ -91,7 +90,7 @@ class Panel:
 
     @property
     def numeric(self) -> bool:
-        """Whether the labels are numbers, which have no classes."""
+        """Whether the labels are numbers instead of classes."""
         return self.level in NUMERIC
 
     @property
@@ -126,8 +125,8 @@ class Panel:
 
     @cached_property
     def known(self) -> list[str]:
-        """The references that judges are compared with: decisions combined with labels on which people agree,
-        and gold.
+        """The references that judges are compared with: gold, and the lead's decisions combined with the labels
+        on which people agree.
         """
         ruled = self.select_kinds(AnnotatorKind.ADJUDICATED)
         if self.decided is None or not ruled:
@@ -145,7 +144,9 @@ class Panel:
 
     @cached_property
     def majority(self) -> Derived | None:
-        """The label that most people gave, on units that two or more people labelled; ties have no label."""
+        """The label that most people assigned to each unit that two or more people labelled. A unit with a tie
+        has no label.
+        """
         # A vote is on labels: numbers have a mean, but no majority.
         if len(self.people) < 2 or self.numeric:
             return None
@@ -155,8 +156,9 @@ class Panel:
 
     @cached_property
     def decided(self) -> Derived | None:
-        """The lead's decision or, without one, the label on which two or more people agree. None if there is
-        no unit without a decision on which people agree.
+        """The lead's decision or, if there is none, the label on which two or more people agree.
+
+        None if people agree on no unit except those that the lead decided.
         """
         if len(self.people) < 2 or self.numeric:
             return None
@@ -182,7 +184,7 @@ class Panel:
 
     @cached_property
     def table(self) -> Ratings:
-        """All annotators, with the human majority and the decided labels (if a lead decided anything)."""
+        """A table of all annotators, the human majority and, if a lead decided any unit, the decided labels."""
         return self._full[0]
 
     @cached_property
@@ -209,7 +211,7 @@ class Panel:
 
     @cached_property
     def by_others(self) -> BoolArray:
-        """The units of `table` that anybody except the judges labelled."""
+        """A mask of the units in `table` that have a label from any annotator except the judges."""
         labelled = np.zeros(self.ratings.n_units, dtype=np.bool_)
         for name in self.ratings.annotators:
             if name not in self.judges:
@@ -217,13 +219,13 @@ class Panel:
         return labelled
 
     def lacks_labels(self, judge: str) -> bool:
-        """Return whether the judge has no label on any unit that somebody else labelled."""
+        """Return whether the judge labelled none of the units that other annotators labelled."""
         return bool(self.by_others.any()) and not bool(
             (self.ratings.column(judge)[self.by_others] != MISSING).any()
         )
 
     def move_unlabelled_last(self) -> Panel:
-        """Return the panel with judges without labels moved to the end."""
+        """Return the panel with its unlabelled judges (see `lacks_labels`) moved to the end."""
         lacking = [name for name in self.judges if self.lacks_labels(name)]
         if not lacking or len(lacking) == len(self.judges):
             return self
@@ -233,7 +235,7 @@ class Panel:
 
     @cached_property
     def _few(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
-        """The units with a label by any annotator other than a judge."""
+        """The units that annotators other than judges labelled or were asked to label."""
         # These units are few compared with those that judges label. Every pair with a person or gold is selected from
         # them.
         others = [mask for name, mask in self.asked_units.items() if name not in self.judges]
@@ -241,10 +243,13 @@ class Panel:
         return self.table.subset(selected), {name: mask[selected] for name, mask in self.asked_units.items()}
 
     def select_common(self, *names: str) -> Ratings:
-        """Return these annotators on the units that both of a pair, or any of a larger group, were asked to label.
+        """Return the labels of these annotators on their common units.
 
-        If all annotators are people, they are compared on the units that any person labelled, and missing
-        labels lower the coverage.
+        The common units of two annotators are those that both were asked to label. For a larger group, they are
+        the units that any member was asked to label.
+
+        If all annotators are people, the units are those that any person labelled or was asked to label, and
+        missing labels lower the coverage.
         """
         table, requested = self.table, self.asked_units
         if len(names) > 1 and all(name in self.people for name in names):
@@ -262,9 +267,9 @@ class Panel:
         return shared if only_judges else self.add_weights(shared, *names)
 
     def add_weights(self, table: Ratings, *names: str) -> Ratings:
-        """Weight the units of a table by their design weights if they were drawn with unequal probabilities.
+        """Add design weights to a table if its units were drawn with unequal probabilities.
 
-        A table with gold among `names` is returned unchanged.
+        If `names` includes gold, the table is returned unchanged.
         """
         # How gold units were chosen is not recorded.
         if any(name in self.select_kinds(AnnotatorKind.GOLD) for name in names):
@@ -279,8 +284,9 @@ class Panel:
         return sampled.with_weights(np.array([self.weights[unit] for unit in sampled.units]))
 
     def design_weights(self, *names: str) -> FloatArray | None:
-        """Return the design weight of each unit of `table`, with nan for units that were not sampled. Return
-        None if `add_weights` adds no weights.
+        """Return the design weight of each unit in `table`, with nan for units that were not sampled.
+
+        Return None if `add_weights` adds no weights.
         """
         if self.add_weights(self.table, *names).weights is None:
             return None
@@ -288,12 +294,12 @@ class Panel:
 
     @cached_property
     def of_draw(self) -> Ratings:
-        """All columns of `table`, with design weights if units were drawn with unequal probabilities."""
+        """All columns of `table`, with design weights if the units were drawn with unequal probabilities."""
         return self.add_weights(self.table)
 
     @cached_property
     def among_people(self) -> Ratings:
-        """The human labels, on the units that at least one person labelled."""
+        """The human labels, on the units that at least one person labelled or was asked to label."""
         return self.ratings.subset(self.by_people).select(self.people)
 
     @cached_property
@@ -310,14 +316,16 @@ class Panel:
 
     @property
     def coefficient(self) -> str:
-        """The pair coefficient for this level of measurement; the verdict uses it."""
+        """The coefficient that measures the agreement of two annotators at this level of measurement. The
+        verdict uses it.
+        """
         if self.numeric:
             return "krippendorff_alpha"
         return pair_kappa(self.level)
 
     def confidence(self, *names: str) -> float:
-        """Return the confidence level for intervals on these annotators. If a sealed test was opened, it is
-        that of the last look.
+        """Return the confidence level for intervals on these annotators. If a sealed test was opened, this is
+        the level of the last look.
         """
         # A sealed test was opened at the level of its look, and no interval on that judge may be narrower.
         looks = (self.looks[name].confidence for name in names if name in self.looks)
@@ -326,7 +334,7 @@ class Panel:
     def measure(
         self, names: Sequence[str], keys: Sequence[str], **options: Unpack[IntervalOptions]
     ) -> list[Measure]:
-        """Compute coefficients for these annotators. Pair coefficients need exactly two annotators.
+        """Compute coefficients for these annotators. Coefficients for a pair require exactly two annotators.
 
         Raises BadInput if there are too many distinct numbers.
         """
@@ -350,19 +358,21 @@ class Panel:
         ]
 
     def numbers(self, *names: str) -> FloatArray:
-        """Return the numbers of these annotators on the units of `select_common`, nan for missing."""
+        """Return these annotators' numeric labels on the units that `select_common` selects, with nan for
+        missing labels.
+        """
         table = self.select_common(*names)
         values = np.array([float(v) for v in table.domain])
         return np.where(table.codes == MISSING, np.nan, values[table.codes])
 
     def class_agreement(self, names: Sequence[str], **options: Unpack[IntervalOptions]) -> list[Measure]:
-        """Return, label by label, how often another annotator gives the same label."""
+        """Return, for each label, how often another annotator assigns the same label."""
         return stats.class_agreement(self.select_common(*names), field=self.field, **options)
 
     def keys(self, wanted: Sequence[str]) -> list[str]:
-        """Return coefficients as keys of METRICS.
+        """Return the coefficients as keys in METRICS.
 
-        Raises UsageError if weights are requested although the labels have no order.
+        Raises UsageError if a weighted coefficient is requested for labels without an order.
         """
         keys = [metric_key(name, self.level) for name in wanted]
         weighted = [key for key in keys if stats.METRICS[key].weights and self.level != "ordinal"]
@@ -375,8 +385,8 @@ class Panel:
     def select_judged(
         self, judge: str, reference: str | None, people: Sequence[str] | None = None
     ) -> Ratings:
-        """Return the units that the judge was asked to label and another annotator labelled: the basis of a
-        verdict.
+        """Return the units that the judge was asked to label and that another annotator labelled. A verdict is
+        based on these units.
         """
         others = [*(self.people if people is None else people), *([reference] if reference else [])]
         labelled = (self.table.select(others).codes != MISSING).any(axis=1)
@@ -394,7 +404,7 @@ class Panel:
         )
 
     def judges_compared(self, reference: str, **options: Unpack[IntervalOptions]) -> list[Comparison]:
-        """Return `compare_judges` for all judges with a label on a unit of the reference.
+        """Compare all judges that labelled at least one unit with a reference label (see `compare_judges`).
 
         The result is empty if there are fewer than two such judges, or if the labels are scores.
         """
@@ -404,7 +414,9 @@ class Panel:
     def with_labels(
         self, judges: Sequence[str], reference: str, inside: BoolArray | None = None
     ) -> list[str]:
-        """Return the judges that labelled any unit of the reference (with `inside`: any of these units)."""
+        """Return the judges that labelled at least one unit with a reference label. With `inside`, only these
+        units are considered.
+        """
         in_reference = self.labels_of(reference) != MISSING
         in_reference = in_reference if inside is None else in_reference & inside
         return [name for name in judges if (self.labels_of(name)[in_reference] != MISSING).any()]
@@ -423,11 +435,11 @@ class Panel:
         )
 
     def drop_undrawn(self) -> Panel:
-        """Return the panel without the units that the batch did not draw."""
+        """Return the panel with only the units that the batch drew."""
         return self if self.inside is None else self.select(self.inside, self.ratings.annotators)
 
     def rename(self, names: Mapping[str, str]) -> Panel:
-        """Return the panel with some annotators under other names."""
+        """Return the panel with some annotators renamed."""
 
         def named(name: str) -> str:
             return names.get(name, name)

@@ -1,5 +1,6 @@
-"""The reference labels that judges are compared with, chosen by one word in every command: gold, decided,
-majority, or a name.
+"""The reference labels that judges are compared with.
+
+Every command selects them with one word: gold, decided, majority, or the name of an annotator.
 """
 
 from collections.abc import Mapping
@@ -18,10 +19,11 @@ from judge.types import GOLD, AnnotatorKind
 
 @dataclass(frozen=True)
 class Reference:
-    """The reference of one field.
+    """The reference labels for one field.
 
-    `word` is gold, decided, majority, or the annotator's name; `name` is the column of the panel's table, and
-    `text` describes it. `chosen`: the user requested it by name, so it is not the default.
+    `word` is gold, decided, majority, or an annotator's name. `name` is the column in the panel's table, and
+    `text` describes the reference. `chosen` is True if the user requested this reference, and False if it is
+    the default.
     """
 
     word: str
@@ -31,7 +33,7 @@ class Reference:
 
 
 def available_references(panel: Panel) -> list[Reference]:
-    """Return the available references, in the order in which they are used by default."""
+    """Return the available references, in the order of preference. The first one is the default."""
     references = []
     # A lead decides only where people differ. Decisions alone are the hardest units: a share of .25 there was .71 on all units.
     ruled = panel.select_kinds(AnnotatorKind.ADJUDICATED)
@@ -51,11 +53,12 @@ def available_references(panel: Panel) -> list[Reference]:
 
 
 def resolve(panel: Panel, requested: str | None = None) -> Reference | None:
-    """Return the reference with this word or name. If no word is given, return the first available reference,
-    or None if there is none.
+    """Return the reference with this word or name.
 
-    Raises UsageError if the reference has no labels of the field, or if the name is unknown or that of the
-    only judge.
+    If no word is given, return the default reference, or None if no reference is available.
+
+    Raises UsageError if the reference has no labels for the field, if the name is unknown, or if it is the name
+    of the only judge.
     """
     known = available_references(panel)
     if requested is None:
@@ -71,12 +74,12 @@ def resolve(panel: Panel, requested: str | None = None) -> Reference | None:
     names = [candidate.word for candidate in known] + panel.people
     available = ", ".join(list(dict.fromkeys(names))[:20]) or "none"
     raise UsageError(
-        f"--reference {requested}: '{panel.field}' has no such labels; available references: {available}"
+        f"--reference {requested}: '{panel.field}' has no labels from this reference; available references: {available}"
     )
 
 
 def list_compared_people(panel: Panel, reference: Reference | None) -> list[str]:
-    """Return the people with whom a verdict compares the judge."""
+    """Return the human annotators that a verdict compares with the judge."""
     # A single annotator is ignored when another reference is requested by name.
     alone = len(panel.people) == 1 and reference is not None and reference.chosen
     return [] if alone and reference is not None and reference.name not in panel.people else panel.people
@@ -87,15 +90,16 @@ def _units(n: int) -> str:
 
 
 class ReferenceLabels:
-    """The labels of one reference over all fields of a study, for measures that combine several fields.
+    """The labels from one reference for all fields in a study. They are used for measures that combine several
+    fields.
 
-    `word` is gold, decided, majority, or an annotator (a judge by its run id). The labels of a field are
-    those that `resolve` selects for that field alone, except for `decided`. `batch`: use only labels by its
-    people on its units.
+    `word` is gold, decided, majority, or an annotator (for a judge, its run id). The labels for a field are
+    those that `resolve` selects for that field alone, except for `decided`. With `batch`, only the labels that
+    the batch's annotators assigned to its units are used.
     """
 
     def __init__(self, store: Store, word: str, batch: str | None = None) -> None:
-        """Check the reference. Raises UsageError if it has no labels, or if there is no such batch."""
+        """Check the reference. Raises UsageError if the reference has no labels, or if the batch does not exist."""
         self.store, self.word, self.batch = store, ALIASES.get(word, word), batch
         if batch is not None:
             members(store, batch)
@@ -105,7 +109,7 @@ class ReferenceLabels:
         if self.word not in available and word not in self._runs:
             listed = ", ".join(available[:10]) + (", …" if len(available) > 10 else "")
             raise UsageError(
-                f"--reference {word}: no labels by an annotator of that name; available: {listed or 'none'}"
+                f"--reference {word}: no annotator with this name has any labels; available: {listed or 'none'}"
             )
         self._cache: dict[tuple[str, str], dict[str, str]] = {}
 
@@ -119,7 +123,7 @@ class ReferenceLabels:
         return {run for (run,) in self.store.conn.execute("SELECT run_id FROM runs")}
 
     def _find_annotators(self, word: str) -> list[str]:
-        """Return the annotators whose labels form this reference; empty if there are none."""
+        """Return the annotators whose labels form this reference. The list is empty if there are none."""
         kinds = {GOLD: {AnnotatorKind.GOLD}, MAJORITY: {AnnotatorKind.HUMAN}}
         if word == DECIDED:
             # Without any decision, `decided` would be another word for `majority`.
@@ -128,19 +132,20 @@ class ReferenceLabels:
         return [name for name, kind in self._kinds.items() if kind in kinds.get(word, ())]
 
     def labels(self, field: str, task: str) -> Mapping[str, str]:
-        """Return the label of each unit for a field that a task declares."""
+        """Return each unit's label for a field that the task declares."""
         if (field, task) not in self._cache:
             self._cache[field, task] = self._read_labels(field, task)
         return self._cache[field, task]
 
     def read_by_number(self, field: str, task: str) -> Mapping[int, str]:
-        """Return the label of each unit for a field, by the unit's rowid."""
+        """Return each unit's label for a field. The keys are the rowids of the units."""
         return {self.numbers[unit]: label for unit, label in self.labels(field, task).items()}
 
     def weights(self, field: str) -> dict[int | str, float]:
-        """Return the design weight by unit rowid, and by question for questions whose units all have the same weight.
+        """Return the design weight of each unit by rowid, and of each question whose units all have the same
+        weight by question id.
 
-        The result is empty if all weights are equal, and for gold.
+        The result is empty if all weights are equal, or if the reference is gold.
         """
         # How gold units were chosen is not recorded.
         if self.word == GOLD or not (by_unit := weights(self.store, self.batch, field)):

@@ -1,8 +1,8 @@
-"""The SQL that reads the relation `labels`. This module contains nothing else.
+"""The SQL that reads the relation `labels`.
 
-The columns unit_id, field, annotator_id, layer and repeat identify a value, which has a distribution,
-rationale and derived_from. Everything except self-consistency and revisions is computed on layer `first`,
-repeat 0.
+The columns unit_id, field, annotator_id, layer and repeat identify a value. The other columns include its
+distribution, rationale and derived_from. Everything except self-consistency and revisions is computed on layer
+`first`, repeat 0.
 """
 
 import sqlite3
@@ -26,22 +26,22 @@ SOURCES_OF_ANSWERS = (
     "JOIN labels AS l ON l.annotator_id = a.annotator_id AND l.field = j.key AND l.unit_id = a.unit_id "
     "AND l.repeat = a.repeat AND l.value = j.value AND l.layer <> 'revised')"
 )
-"""SQL that returns, for a row `a` of `assignments`, the sources of the label of each field, for answers that
-count.
+"""SQL that returns, for a row `a` of `assignments`, the sources of each field's label. Only answers that count
+are included.
 """
 
 
 def values(
     conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
 ) -> dict[str, str]:
-    """Return the label of each unit by one annotator."""
+    """Return the label that an annotator assigned to each unit."""
     query = f"SELECT unit_id, value FROM labels WHERE {ONE}"
     return dict(conn.execute(query, [annotator, field, layer, repeat]).fetchall())
 
 
 def codes(conn: sqlite3.Connection, annotator: str, field: str) -> tuple[IntArray, IntArray, list[str]]:
-    """Return the labels of one annotator: rowids of units (ascending), codes, and the labels that the codes
-    index.
+    """Return one annotator's labels as the rowids of the units (ascending), the codes, and the list of labels
+    that the codes index.
     """
     query = f"SELECT u.rowid, l.value FROM labels AS l JOIN units AS u USING (unit_id) WHERE {ONE}"
     code_of: dict[str, int] = {}
@@ -58,7 +58,9 @@ def codes(conn: sqlite3.Connection, annotator: str, field: str) -> tuple[IntArra
 def distributions(
     conn: sqlite3.Connection, annotator: str, field: str
 ) -> Iterator[tuple[IntArray, list[str]]]:
-    """Yield the stored distributions (JSON) of one annotator and the rowids of their units, in chunks."""
+    """Yield chunks of one annotator's stored distributions, each as the rowids of the units and the
+    distributions (JSON).
+    """
     query = (
         "SELECT u.rowid, l.distribution FROM labels AS l JOIN units AS u USING (unit_id) "
         f"WHERE {ONE} AND l.distribution IS NOT NULL"
@@ -90,7 +92,9 @@ def _rowids(rows: Iterable[tuple[int]]) -> IntArray:
 def column(
     conn: sqlite3.Connection, annotator: str, field: str
 ) -> tuple[list[str], list[str], list[str | None]]:
-    """Return one annotator's first labels: units in ascending order, labels, stored distributions (JSON)."""
+    """Return one annotator's first labels as three lists: units in ascending order, labels, and stored
+    distributions (JSON).
+    """
     query = f"SELECT unit_id, value, distribution FROM labels WHERE {ONE} ORDER BY unit_id"
     rows = conn.execute(query, [annotator, field, "first", 0]).fetchall()
     units, values, masses = zip(*rows, strict=True) if rows else ((), (), ())
@@ -98,13 +102,13 @@ def column(
 
 
 def has_distributions(conn: sqlite3.Connection, annotator: str, field: str) -> bool:
-    """Return whether any label of this field by the annotator has a stored distribution."""
+    """Return whether any of the annotator's labels for this field has a stored distribution."""
     query = f"SELECT 1 FROM labels WHERE {ONE} AND distribution IS NOT NULL LIMIT 1"
     return conn.execute(query, [annotator, field, "first", 0]).fetchone() is not None
 
 
 def read_unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
-    """Return the status of each unit that a run has judged without a label, by the latest attempt."""
+    """Return the status of the latest attempt for each unit that the run has judged without getting a label."""
     query = (
         "SELECT j.unit_id, j.status FROM judgements AS j WHERE j.run_id = ? AND j.repeat = 0 AND j.status <> 'ok' "
         "AND NOT EXISTS (SELECT 1 FROM judgements AS k WHERE k.run_id = j.run_id AND k.unit_id = j.unit_id "
@@ -114,7 +118,7 @@ def read_unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
 
 
 def read_units_with_labels(conn: sqlite3.Connection, field: str) -> set[str]:
-    """Return the units with a label of a field by any annotator except a judge."""
+    """Return the units that have a label for this field from any annotator except a judge."""
     query = (
         f"SELECT DISTINCT l.unit_id FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
         "WHERE l.field = ? AND a.kind <> 'judge'"
@@ -123,7 +127,7 @@ def read_units_with_labels(conn: sqlite3.Connection, field: str) -> set[str]:
 
 
 def read_selection(conn: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-    """Return every label of the selected units (`judge.store.selection`), in their order.
+    """Return all labels of the selected units (`judge.store.selection`), in the order of these units.
 
     A row is (unit, field, annotator, layer, repeat, value, distribution, rationale, derived_from, sources).
     """
@@ -141,7 +145,7 @@ def counts(conn: sqlite3.Connection, annotator: str, field: str) -> Counter[str]
 
 
 def read_conflicts(conn: sqlite3.Connection, annotator: str, field: str) -> set[str]:
-    """Return the units for which different sources have different labels by this person. None of these labels
+    """Return the units for which different sources have different labels from this person. None of these labels
     counts until a lead resolves the conflict.
     """
     query = "SELECT unit_id FROM label_conflicts WHERE annotator_id = ? AND field = ? AND repeat = 0"
@@ -149,7 +153,7 @@ def read_conflicts(conn: sqlite3.Connection, annotator: str, field: str) -> set[
 
 
 def conflict_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
-    """Return the number of labels in conflict by field and person."""
+    """Return the number of conflicting labels for each field and person."""
     query = (
         "SELECT field, annotator_id, count(*) FROM label_conflicts GROUP BY field, annotator_id ORDER BY 1, 2"
     )
@@ -157,7 +161,7 @@ def conflict_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
 
 
 def read_judged_values(conn: sqlite3.Connection, run: str, annotator: str, field: str) -> list[str]:
-    """Return the first labels of an annotator on the units that a run has judged."""
+    """Return an annotator's first labels on the units that a run has judged."""
     query = f"""
         SELECT value FROM labels AS l WHERE {ONE} AND EXISTS (
             SELECT 1 FROM judgements AS j WHERE j.run_id = ? AND j.unit_id = l.unit_id AND j.repeat = 0)
@@ -172,7 +176,7 @@ def read_judged_units(conn: sqlite3.Connection, run: str) -> set[str]:
 
 
 def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dict[str, int]:
-    """Return the number of these units on which each judge has a label of the field."""
+    """Return, for each judge, the number of these units with a label for the field from that judge."""
     # Runs of `judge drift` repeat a judge's questions, and nobody can choose them as a judge.
     query = (
         f"SELECT l.annotator_id, count(DISTINCT l.unit_id) FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
@@ -184,7 +188,7 @@ def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dic
 
 
 def count_labelled_since(conn: sqlite3.Connection, field: str, units: Sequence[str], at: str) -> int:
-    """Return how many of these units any annotator except a judge has labelled after a time."""
+    """Return how many of these units were labelled after the given time by any annotator except a judge."""
     query = (
         "SELECT count(DISTINCT s.unit_id) FROM label_sources AS s JOIN annotators AS a USING (annotator_id) "
         "WHERE a.kind <> 'judge' AND s.field = ? AND s.stored > ? AND s.unit_id IN (SELECT value FROM json_each(?))"
@@ -202,7 +206,7 @@ def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
 
 
 def newest_fields(conn: sqlite3.Connection) -> set[str]:
-    """Return the fields that annotators other than judges have labelled among the newest units of the study."""
+    """Return the fields for which the study's newest units have labels from annotators other than judges."""
     # The advice after an import is about the units that it brought, not about older data.
     newest = "SELECT unit_id FROM units ORDER BY rowid DESC LIMIT 50"
     query = (
@@ -213,18 +217,18 @@ def newest_fields(conn: sqlite3.Connection) -> set[str]:
 
 
 def unit_counts(conn: sqlite3.Connection) -> dict[str, int]:
-    """Return the number of units with a label of each field."""
+    """Return, for each field, the number of units with a label."""
     return dict(conn.execute("SELECT field, count(DISTINCT unit_id) FROM labels GROUP BY field").fetchall())
 
 
 def label_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
-    """Return the number of labels by annotator and field."""
+    """Return the number of labels for each annotator and field."""
     query = "SELECT annotator_id, field, count(*) FROM labels GROUP BY annotator_id, field ORDER BY 1, 2"
     return _nest(conn.execute(query))
 
 
 def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
-    """Return the number of labels by annotator and layer, for layers other than first and revised."""
+    """Return the number of labels for each annotator and layer, except for the layers `first` and `revised`."""
     query = (
         "SELECT annotator_id, layer, count(*) FROM labels WHERE field = ? AND layer NOT IN ('first', 'revised') "
         "GROUP BY 1, 2 ORDER BY 1, 2"
@@ -233,7 +237,7 @@ def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
 
 
 def _nest(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return a nested dict: the first column maps to the second, which maps to the third."""
+    """Return the rows as a nested dict: {first column: {second column: third column}}."""
     nested: dict[str, dict[str, Any]] = {}
     for first, second, value in rows:
         nested.setdefault(first, {})[second] = value
@@ -241,14 +245,14 @@ def _nest(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def rationale(conn: sqlite3.Connection, annotator: str, field: str, unit: str) -> str:
-    """Return the annotator's reason for a first label; empty if no reason is stored."""
+    """Return the annotator's reason for a first label, or an empty string if no reason is stored."""
     query = f"SELECT rationale FROM labels WHERE {ONE} AND unit_id = ?"
     row = conn.execute(query, [annotator, field, "first", 0, unit]).fetchone()
     return str(row[0] or "") if row else ""
 
 
 def read_revised(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, str]]:
-    """Return the revised labels by annotator and unit."""
+    """Return each annotator's revised labels, by unit."""
     query = (
         "SELECT annotator_id, unit_id, value FROM labels WHERE field = ? AND layer = 'revised' AND repeat = 0 "
         "ORDER BY annotator_id"
@@ -259,7 +263,9 @@ def read_revised(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, st
 def repeats(
     conn: sqlite3.Connection, annotator: str, field: str, is_judge: bool
 ) -> tuple[int, list[tuple[str, int, str | None, str]]]:
-    """Return the highest repeat, and (unit, repeat, label or None, question) of the repeated units."""
+    """Return the highest repeat number, and a row (unit, repeat, label or None, question) for each attempt on a
+    repeated unit.
+    """
     most = conn.execute(
         "SELECT max(repeat) FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first'",
         [annotator, field],
@@ -287,8 +293,9 @@ EVERY = (
 
 
 def read_all(conn: sqlite3.Connection, field: str | None = None) -> Iterator[tuple[str | int | None, ...]]:
-    """Yield every label (of one field, if given) in study order; `model` is the model of the run, and
-    `distribution` is JSON.
+    """Yield every label in study order or, if a field is given, every label for that field.
+
+    `model` is the run's model, and `distribution` is JSON.
     """
     query = """
         SELECT l.unit_id, u.kind, u.item_id, u.question_id, u.passage_id, l.field, l.annotator_id, a.kind,

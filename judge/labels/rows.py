@@ -1,7 +1,7 @@
-"""Read the rows of a table with their line numbers: CSV with any delimiter, TSV, JSON, JSON Lines, Parquet.
+"""Read the rows of a table with their line numbers from CSV (with any delimiter), TSV, JSON, JSON Lines or Parquet.
 
-Each may be compressed with gzip. Cells of a delimited table are strings; cells of the other formats keep
-their types.
+Any of these files may be compressed with gzip. Cells of a delimited table are strings; cells of the other
+formats keep their types.
 """
 
 import io
@@ -24,9 +24,9 @@ Row = tuple[int, Sequence[Json]]
 
 @dataclass(frozen=True)
 class TableRows:
-    """The columns of a table, the line of the header (0 if there is none), and (line, cells) for each row.
+    """A table: its columns, the line number of its header (0 if there is none), and (line, cells) for each row.
 
-    For Parquet, the line of a row is its number.
+    For Parquet, the line is the row number.
     """
 
     path: str
@@ -48,7 +48,7 @@ class TableRows:
 def table(path: Path, hint: Sequence[str] = ()) -> TableRows:
     """Return the table that a file contains.
 
-    `hint` are the expected columns. The delimiter is the one that splits the header into the most expected
+    `hint` lists the expected columns. The delimiter is the one that splits the header into the most expected
     columns or, in a tie, into the most columns. Raises BadInput if the file is not a table; some errors are
     raised only when the rows are read.
     """
@@ -60,11 +60,12 @@ def table(path: Path, hint: Sequence[str] = ()) -> TableRows:
 def read_rows(
     path: Path, columns: Sequence[str], objects: Sequence[str] = ()
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, cells of `columns` in this order), with cells as strings; a missing cell is an empty string.
+    """Yield (line, cells) for each row, with the cells of `columns` as strings, in this order. A missing cell
+    is an empty string.
 
-    Cells in the columns `objects` may be objects, which are returned as JSON strings. Raises BadInput for a
-    file that cannot be read, missing columns, ragged rows, and a column that mixes text with numbers or
-    true/false.
+    Cells in the columns `objects` may be objects, which are returned as JSON strings. Raises BadInput if the
+    file cannot be read, if a column is missing, if rows differ in length, or if a column mixes text with
+    numbers or true/false.
     """
     source = table(path, columns)
     return _texts(source, columns, source.places(columns), objects)
@@ -78,7 +79,7 @@ def columns_of(path: Path) -> list[str]:
 
 
 def _records(path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-    """Yield (columns, their line), then (line, cells) row by row."""
+    """Yield the columns and their line number first, then (line, cells) for each row."""
     with files.open_input(path) as file:
         # Read into memory: a table of labels is small compared with the texts, and a partly read table leaves
         # no open file.
@@ -165,9 +166,7 @@ def _text(value: Json, column: str, seen: dict[str, tuple[str, int]], path: str,
     # 1 and "1" in one column would become two labels.
     known, first = seen.setdefault(column, (kind, line))
     if kind != known:
-        reason = (
-            f"{json.dumps(value)} is {kind}, but line {first} has {known}; use one type in the whole column"
-        )
+        reason = f"{json.dumps(value)} is {kind}, but line {first} has {known}; use the same type in all rows of this column"
         raise BadInput(reason, path=path, line=line, field=column)
     if isinstance(value, str):
         return value

@@ -1,5 +1,4 @@
-"""Read a panel from a study: people, judge runs, decisions and gold side by side, with the labels that a task
-declares.
+"""Read a panel from a study: the labels from people, judge runs, decisions and gold side by side.
 
 panel = read_panel(store, Scope(field="stance"))     # all annotators
 panel.ratings                                  # judge.stats.Ratings, units in the order of the study
@@ -31,13 +30,13 @@ from judge.types import AnnotatorKind
 
 @dataclass(frozen=True)
 class Scope:
-    """The labels to read: those of one field that a task declares, on the units of a batch, by these runs and
-    annotators.
+    """The labels to read: the field, and optionally its task, the batch, the runs and the annotators.
 
-    `task` (`stance`, `stance.v2`) is needed only if tasks of the study differ. Without `runs`, all judge runs
-    of the field are read. Without `annotators`, all human annotators are read. If only `annotators` is given,
-    only these are read, and they may include runs. A run is named by its model (or `--as` name), its id, the
-    start or end of the id, or `last`. `level` and `order` (the domain) replace the task's.
+    `task` (`stance`, `stance.v2`) is needed only if the study's tasks define the field differently. Without
+    `runs`, all judge runs with this field are read. Without `annotators`, all human annotators are read. If
+    only `annotators` is given, only these are read, and they may include runs. A run is named by its model (or
+    `--as` name), its id, the start or end of the id, or `last`. `level` and `order` (the domain) replace the
+    level and domain that the task declares.
     """
 
     field: str
@@ -50,7 +49,9 @@ class Scope:
 
 
 class FieldOf(NamedTuple):
-    """A labelled field. `task` is the newest task that defines it, or None if no task of the study does."""
+    """A labelled field. `task` is the newest task that defines the field, or None if no task in the study
+    defines it.
+    """
 
     field: str
     task: str | None
@@ -73,8 +74,9 @@ def fields_of(store: Store) -> list[FieldOf]:
 
 
 def describe_conflicts(store: Store, field: str | None = None) -> str:
-    """Return a sentence on labels in conflict (of one field, if given) for use in messages; "" if there are
-    none.
+    """Return a sentence for messages that describes the conflicting labels, or "" if there are none.
+
+    If a field is given, only the labels for that field are described.
     """
     by_person = [n for name, n in relation.conflict_counts(store.conn).items() if field in (None, name)]
     people = sorted({annotator for counts in by_person for annotator in counts})
@@ -88,16 +90,18 @@ def describe_conflicts(store: Store, field: str | None = None) -> str:
 def read_panel(
     store: Store, scope: Scope, *, distributions: bool = True, text: bool = False, opened: bool = False
 ) -> Panel:
-    """Return all annotators' labels of the field. Each row is a unit that at least one of them labelled or
-    was asked to label.
+    """Return all annotators' labels for the field.
 
-    People without a label that counts are left out. `distributions=False` skips the distributions and saves a third
-    of the time. `text` also accepts a text field; its domain is the labels that occur. A batch restricts human labels
-    to its own people and units, but not those of judges.
+    Each row is a unit that at least one of the annotators labelled or was asked to label.
 
-    If human labels are read too, a run's labels on the task's sealed test are left out until a look at the
-    test is logged for that run. `opened` keeps these labels, for callers that log a look themselves or mask
-    the test.
+    People without a label that counts are left out. `distributions=False` skips the distributions and saves a
+    third of the time. With `text=True`, a text field is also accepted; its domain consists of the labels that
+    occur. A batch restricts the human labels to the batch's annotators and units, but does not restrict the
+    judges' labels.
+
+    If human labels are also read, a run's labels on the task's sealed test are left out until a look at the
+    test is logged for that run. `opened=True` keeps these labels, for callers that log a look themselves or
+    mask the test.
 
     Raises UsageError for unknown names, for a text field and for a field without labels. Raises BadInput if a
     label of a numeric field is not a number.
@@ -112,7 +116,7 @@ def read_panel(
     if level == "text" and not text:
         coded = ", ".join(sorted({row.field for row in fields_of(store)} - {name})) or "none yet"
         raise UsageError(
-            f"'{name}' is a text field, for which no agreement is computed; choose another field with --field "
+            f"'{name}' is a text field, and agreement is not computed for text; choose another field with --field "
             f"(fields with labels: {coded})"
         )
     batch = members(store, scope.batch) if scope.batch is not None else None
@@ -126,17 +130,17 @@ def read_panel(
     columns = [c for c in columns if len(c.requested) or kinds[c.annotator] is not AnnotatorKind.HUMAN]
     drawn = relation.rows_of(store.conn, batch.units) if batch is not None else None
     if drawn is not None and not any(np.isin(drawn, c.requested).any() for c in columns):
-        raise UsageError(f"no unit of the batch has a label of '{name}'")
+        raise UsageError(f"no unit in the batch has a label for '{name}'")
     # Some columns were removed above, and all later arrays are in the order of the remaining columns.
     names = [c.annotator for c in columns]
     rows = UnitRows.from_columns(store, columns)
     units = rows.units
     if not units:
-        raise BadInput(f"{store.path}: there is no first label of '{name}'")
+        raise BadInput(f"{store.path}: there is no first label for '{name}'")
     # A column stores its distinct labels once; after a batch or a sealed test is cut out, some of them no longer occur.
     values = {c.values[at] for c in columns for at in np.unique(c.codes).tolist()}
     if not values and (conflicts_text := describe_conflicts(store, name)):
-        raise BadInput(f"{store.path}: no label of '{name}' can be used: {conflicts_text}")
+        raise BadInput(f"{store.path}: no label for '{name}' can be used: {conflicts_text}")
     domain = _domain(scope, level, chosen, values)
     if chosen is None and scope.order is None:
         notes.append(Note("no_task", field=name, level=level))
@@ -200,8 +204,9 @@ def _domain(scope: Scope, level: str, task: Task | None, values: set[str]) -> li
 
 
 def _close(store: Store, task: Task, judges: Sequence[StoredColumn]) -> int:
-    """Remove the labels on a sealed test from the runs for which no look has opened it. Return the number of
-    these runs.
+    """Remove a run's labels on the sealed test unless a look has opened the test for that run.
+
+    Return the number of runs whose labels were removed.
     """
     n, home = 0, splits.home(store, task)
     for column in judges:
@@ -213,7 +218,9 @@ def _close(store: Store, task: Task, judges: Sequence[StoredColumn]) -> int:
 
 
 def _note_sealed_test(store: Store, task: Task, rows: UnitRows, closed: int) -> list[Note]:
-    """Return the notes on the sealed test to which some of these units belong; empty if there is no split."""
+    """Return notes on the sealed test, if some of these units belong to it. The list is empty if there is no
+    split.
+    """
     home = splits.home(store, task)
     if splits.read_split(store, home) is None:
         return []

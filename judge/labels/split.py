@@ -1,5 +1,6 @@
-"""The split of a task's questions into learn, tune and the sealed test, on which a judge is fitted, selected
-and tested.
+"""The split of a task's questions into three parts: learn, tune and the sealed test.
+
+A judge is fitted on learn, selected on tune, and tested on the sealed test.
 
 split = draw(store, task)                 # once; frozen in the study (judge split TASK)
 split = find(store, task)                 # None if there is none; `require_split` raises an error
@@ -36,30 +37,31 @@ if TYPE_CHECKING:
 # The test gets most of the questions: it takes about 400 units to detect a difference of .1.
 SHARES = (0.2, 0.2, 0.6)
 FEWEST = 10
-"""The lowest number of labelled questions that can be split."""
+"""The minimum number of labelled questions for a split."""
 # With fewer questions, the spread of the difference between two judges is assumed, not measured.
 FEWEST_SEEN = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The split of a task in a study."""
+    """A task's split in a study."""
 
     store: Store
     drawn: Drawn
     planned: Mapping[str, str] | None = None
-    """The parts, if the split is not stored (`draw` with keep=False)."""
+    """The parts of a split that is not stored (`draw` with keep=False)."""
 
     @property
     def task_id(self) -> str:
-        """The task id, without a version."""
+        """The id of the task, without its version."""
         return self.drawn.task_id
 
     @cached_property
     def parts(self) -> Mapping[str, str]:
         """The part of each question: learn, tune or test.
 
-        A question that was imported later has a part only if a question with the same text has one.
+        A question that was imported after the split has a part only if it has the same text as a question with
+        a part.
         """
         return splits.questions(self.store, self.task_id) if self.planned is None else self.planned
 
@@ -69,21 +71,21 @@ class Split:
         return splits.looks(self.store, self.task_id)
 
     def questions(self, *parts: str) -> set[str]:
-        """Return the questions in some parts."""
+        """Return the questions in these parts."""
         return {question for question, part in self.parts.items() if part in parts}
 
     def mask(self, panel: Panel, *parts: str) -> BoolArray:
-        """Return which units of a panel's table belong to questions of these parts [U]."""
+        """Return a mask [U] of the units in the panel's table whose questions are in these parts."""
         return np.asarray(np.isin(self._numbers(panel), [PARTS.index(part) for part in parts]))
 
     def _numbers(self, panel: Panel) -> IntArray:
-        """Return the position in PARTS of each unit's part [U], or -1 if it has none."""
+        """Return the position in PARTS of each unit's part [U], or -1 for a unit without a part."""
         named = self.name_clusters(panel.ratings)
         parts = [PARTS.index(self.parts[name]) if name in self.parts else MISSING for name in named]
         return np.asarray(np.array(parts, dtype=np.int64)[panel.ratings.clusters])
 
     def name_clusters(self, table: Ratings) -> list[str]:
-        """Return the question of each cluster in a table that was read from the study."""
+        """Return the question that each cluster corresponds to, for a table that was read from the study."""
         any_unit = np.empty(table.n_clusters, dtype=np.int64)
         # Any unit of a cluster identifies its question.
         any_unit[table.clusters] = np.arange(table.n_units)
@@ -91,11 +93,11 @@ class Split:
 
     @cached_property
     def question_of(self) -> Mapping[str, str]:
-        """The question of every unit in the study."""
+        """Every unit in the study, mapped to its question."""
         return dict(self.store.conn.execute("SELECT unit_id, question_id FROM units"))
 
     def units(self, part: str, look: Look | None = None) -> set[str]:
-        """Return the units in a part, of every kind.
+        """Return the units in this part, whatever their kind.
 
         Raises UsageError if the part is the sealed test and no look is given.
         """
@@ -109,10 +111,10 @@ class Split:
     def open(
         self, purpose: str, runs: Sequence[str], reference: str, question: Iterable[object] = ()
     ) -> Look:
-        """Log the next look at the sealed test. Call this before any number on the test is computed or shown.
+        """Log the next look at the sealed test. Call this before any result on the test is computed or shown.
 
-        `purpose` is `compare` or `improve`; `runs` are run ids. Look k is tested at .05 / 2^k. `question` is
-        everything on which the result depends.
+        `purpose` is `compare` or `improve`; `runs` lists run ids. Look k is tested at the level .05 / 2^k.
+        `question` contains everything on which the result depends.
         """
         # The same question about the same runs and labels reveals nothing new, so it is the same look and has no
         # cost.
@@ -120,12 +122,12 @@ class Split:
 
     @property
     def look_note(self) -> str:
-        """A sentence for every report, with the number of completed looks at the test."""
+        """A sentence for reports that states the number of completed looks at the test."""
         return f"the sealed test of {self.task_id} {splits.describe_looks(self.store, self.task_id)}"
 
 
 def _hash_parts(question: Iterable[object]) -> str:
-    """Return the hash of strings, numbers and arrays, in order; empty if there are none."""
+    """Return a hash of these strings, numbers and arrays, in order, or an empty string if there are none."""
     digest, has_parts = sha256(), False
     for part in question:
         data = part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode()
@@ -136,8 +138,9 @@ def _hash_parts(question: Iterable[object]) -> str:
 
 
 def find(store: Store, task: Task | str) -> Split | None:
-    """Return the split of a task, which can be given by its id without a version, or of a task with the same
-    labels. Return None if no split has been drawn.
+    """Return the split of a task, or of a task with the same labels. Return None if no split has been drawn.
+
+    The task can be given by its id without a version.
     """
     # All versions of a task share one split. Otherwise a new version could move a question from the test to learn.
     name = task if isinstance(task, str) else splits.home(store, task)
@@ -146,7 +149,7 @@ def find(store: Store, task: Task | str) -> Split | None:
 
 
 def require_split(store: Store, task: Task) -> Split:
-    """Return the split of a task. Raises UsageError, with the command that draws one, if there is none."""
+    """Return the split of a task. If there is none, raises UsageError, which names the command that draws a split."""
     split = find(store, task)
     if split is None:
         raise UsageError(
@@ -174,10 +177,12 @@ def draw(
     questions.
     """
     if find(store, task) is not None:
-        raise UsageError(f"{store.path}: {task.task_id} has already been split, and a split is frozen")
+        raise UsageError(
+            f"{store.path}: {task.task_id} has already been split, and a split cannot be changed"
+        )
     if panel.numeric:
         raise UsageError(
-            f"'{panel.field}' has numbers, but a split is stratified by labels; choose a field with labels"
+            f"'{panel.field}' is numeric, but a split is stratified by labels; choose a field with labels"
         )
     chosen_reference = resolve(panel, reference)
     if chosen_reference is None:
@@ -198,7 +203,7 @@ def draw(
     n_labelled = int(counts.any(axis=1).sum())
     if n_labelled < FEWEST:
         raise UsageError(
-            f"{store.path}: {n_labelled} questions have labels of '{panel.field}' by {chosen_reference.word}; "
+            f"{store.path}: {n_labelled} questions have labels for '{panel.field}' from {chosen_reference.word}; "
             f"a split needs at least {FEWEST}, and detecting a difference of .1 takes about 400 units"
         )
     # Random folds mislead: one classifier had kappa .51 by random folds and .22 when whole questions were held out.
@@ -213,7 +218,7 @@ def draw(
 def _count_codes(
     split: Split, panel: Panel, name: str, group_of: Mapping[str, str], groups: Sequence[str]
 ) -> IntArray:
-    """Return how often a column has each code in each group of questions [groups, codes]."""
+    """Return how often the column `name` contains each code in each group of questions [groups, codes]."""
     table, codes, k = panel.table, panel.labels_of(name), len(panel.domain)
     place = {group: at for at, group in enumerate(groups)}
     group_number = np.array(
@@ -226,8 +231,10 @@ def _count_codes(
 
 
 def _strata(counts: IntArray) -> list[tuple[int, int]]:
-    """Return the stratum of each group of questions, defined by its rarest label and its number of labels (by
-    powers of two).
+    """Return the stratum of each group of questions.
+
+    A stratum is defined by the group's rarest label, and by its number of labels (in ranges between powers of
+    two).
     """
     every = counts.sum(axis=0)
     # The rarest label comes first: it has the fewest questions, so chance would distribute it most unevenly over the
@@ -242,8 +249,8 @@ def _strata(counts: IntArray) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The contents of one part: the numbers of all questions, labelled questions and labelled units, and the
-    label counts.
+    """The contents of one part: how many questions, labelled questions and labelled units it has, and how often
+    each label occurs.
     """
 
     part: str
@@ -254,7 +261,7 @@ class Content:
 
 
 def content(split: Split, panel: Panel) -> list[Content]:
-    """Return the contents of the parts, as counts only."""
+    """Return the contents of each part. These are only counts."""
     # No number here may depend on a judge, because it would reveal something about the sealed test.
     chosen_reference = resolve(panel, split.drawn.reference)
     assert chosen_reference is not None
@@ -271,10 +278,10 @@ def content(split: Split, panel: Panel) -> list[Content]:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The difference in kappa that the next look at the test detects with a probability of 80 %; None if no
+    """The difference in kappa that the next look at the test detects with a probability of 80 %, or None if no
     test is possible.
 
-    `why` names the source of the spread of the difference.
+    `why` states how the spread of the difference was determined.
     """
 
     difference: float | None
@@ -286,9 +293,10 @@ class Power:
 
 
 def power(split: Split, panel: Panel) -> Power:
-    """Return the difference that the next look at the sealed test can detect, computed from the open parts alone.
+    """Compute from the open parts alone the difference that the next look at the sealed test can detect.
 
-    The spread of a paired difference comes from the runs on learn and tune. With fewer than 10 questions it is assumed.
+    The spread of a paired difference is measured on the runs' labels in learn and tune. If they have fewer than
+    10 questions, a spread is assumed.
     """
     parts = {c.part: c for c in content(split, panel)}
     test = parts["test"]
@@ -304,7 +312,7 @@ def power(split: Split, panel: Panel) -> Power:
         counts = np.array([sum(p.labels[v] for p in parts.values()) for v in panel.domain], dtype=np.float64)
         chance = float(((counts / counts.sum()) ** 2).sum())
         if chance > 1 - 1e-9:
-            return Power(None, level, n, questions, "the reference gives only one label", None)
+            return Power(None, level, n, questions, "all reference labels are the same", None)
         spread = assumed_spread(n, questions, chance)
         reason = "assumed: exactly one of two judges is right on 25 % of the units, with an intraclass correlation of .1"
     difference = detectable(spread, questions, level)
@@ -314,8 +322,8 @@ def power(split: Split, panel: Panel) -> Power:
 
 
 def _measure_spread(split: Split, panel: Panel) -> tuple[float, int, int] | None:
-    """Return the largest spread of the difference between two runs on the open parts, the number of questions
-    of that pair, and the number of pairs.
+    """Return the largest spread of the difference between two runs on the open parts. Also return the number of
+    questions of that pair, and the number of pairs.
     """
     chosen_reference = resolve(panel, split.drawn.reference)
     assert chosen_reference is not None

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 class StoredColumn:
     """One annotator's labels, as stored.
 
-    Units are identified by their rowid in the study, ascending. `codes[i]` is the position in `values` of the
-    label of the unit `labelled[i]`; `requested` are all units that the annotator was asked to label.
+    Units are identified by their rowids in the study, in ascending order. `codes[i]` is the position in
+    `values` of the label of the unit `labelled[i]`. `requested` contains all units that the annotator was asked
+    to label.
     """
 
     annotator: str
@@ -38,10 +39,10 @@ class StoredColumn:
     values: list[str]
     requested: IntArray
     n_seen: int = 0
-    """The units left out because this derived judge was fitted on labels of their questions."""
+    """The number of units that are left out because this derived judge was fitted on labels of their questions."""
     n_in_conflict: int = 0
-    """The units for which different sources have different labels by this person. They count as requested but
-    unlabelled until a lead resolves the conflict.
+    """The number of units for which different sources have different labels from this person. These units count
+    as requested but unlabelled until a lead resolves the conflict.
     """
 
     def leave_out(self, units: IntArray) -> None:
@@ -84,7 +85,8 @@ class StoredColumn:
 class UnitRows:
     """The units of a table, in the order in which they were imported.
 
-    `units`, their `rowids`, and for each unit the number of its `question` among the sorted `questions`.
+    `units` and `rowids` identify the units. `question` has the position of each unit's question in the sorted
+    list `questions`.
     """
 
     units: list[str]
@@ -94,7 +96,7 @@ class UnitRows:
 
     @classmethod
     def from_columns(cls, store: Store, columns: Sequence[StoredColumn]) -> UnitRows:
-        """Return every unit that any of the columns labelled or was asked to label."""
+        """Return all units that the annotator of at least one column labelled or was asked to label."""
         rowids = np.unique(np.concatenate([np.empty(0, np.int64), *(column.requested for column in columns)]))
         units: list[str] = []
         question_numbers = array("q")
@@ -121,9 +123,9 @@ class UnitRows:
 def tabulate(
     columns: Sequence[StoredColumn], rows: UnitRows, domain: Sequence[str], name: str | None
 ) -> tuple[IntArray, BoolArray, list[Counter[str]]]:
-    """Return the codes over the domain, whether each label was requested, and the labels outside the domain.
+    """Return each label's code in the domain, whether each label was requested, and the labels outside the domain.
 
-    If the `name` of a numeric field is given, labels are numbers.
+    `name` is given for a numeric field, whose labels are numbers.
     """
     code_of = {label: code for code, label in enumerate(domain)}
     codes = np.full((len(rows.units), len(columns)), MISSING, dtype=np.int64)
@@ -144,8 +146,9 @@ def tabulate(
 def read_probabilities(
     store: Store, column: StoredColumn, scope: Scope, rows: UnitRows, domain: Sequence[str]
 ) -> FloatArray | None:
-    """Return the stored distributions of a column, units x labels, with rows of nan for missing
-    distributions; None if there are none.
+    """Return a column's stored distributions as an array of units x labels, or None if there are none.
+
+    A unit without a distribution has a row of nan.
     """
     table = np.full((len(rows.units), len(domain)), np.nan)
     any_stored = False

@@ -1,7 +1,8 @@
-"""Read any table of labels as a Panel: long (one label per row) or wide (one column per annotator).
+"""Read a table of labels as a Panel. The table may be long (one label per row) or wide (one column per annotator).
 
 The file may be CSV, TSV, JSON, JSONL or Parquet. Cells are strings exactly as written: "nan", "NA" and "None"
-are labels, and only an empty cell (JSON: null or "") is missing. Every error names file and line.
+are labels, and only an empty cell (JSON: null or "") is a missing label. Every error names the file and the
+line.
 """
 
 import math
@@ -20,18 +21,18 @@ from judge.stats import MISSING, BoolArray, FloatArray, IntArray, Ratings
 from judge.types import AnnotatorKind
 
 REFERENCES = {"gold": AnnotatorKind.GOLD, "adjudicated": AnnotatorKind.ADJUDICATED}
-"""Annotators with these names are references, as in a study."""
+"""As in a study, annotators with these names are references."""
 WEIGHT = "weight"
-"""The column of design weights in a table that was exported from a study."""
+"""The name of the column with design weights in a table that was exported from a study."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The roles of the columns. Long tables name `annotator` and `label`, wide ones list `annotators`.
+    """The roles of a table's columns. A long table has `annotator` and `label`; a wide table has `annotators`.
 
-    `probabilities` is the column with a judge's probabilities for the labels, an object such as {"yes": 0.8,
-    "no": 0.2}: on the judge's rows in a long table, or for the only judge in a wide one. Raises UsageError if
-    the columns do not fit together.
+    `probabilities` is the column with a judge's label probabilities, as objects such as {"yes": 0.8, "no":
+    0.2}. In a long table they are on the judge's rows; in a wide table they belong to the only judge. Raises
+    UsageError if the columns do not fit together.
     """
 
     unit: str
@@ -41,24 +42,24 @@ class Layout:
     cluster: str | None = None
     probabilities: str | None = None
     only: tuple[str, ...] = ()
-    """The annotators to use from a long table; empty for all."""
+    """The annotators to use from a long table. If empty, all are used."""
 
     def __post_init__(self) -> None:
         long = self.annotator is not None or self.label is not None
         if long == bool(self.annotators):
             raise UsageError(
-                "specify the annotator and the label (long table), or the annotators (wide table)"
+                "specify the columns of the annotator and the label (long table), or of the annotators (wide table)"
             )
         if long and (self.annotator is None or self.label is None):
-            raise UsageError("a long table needs both the annotator and the label")
+            raise UsageError("a long table needs both an annotator column and a label column")
         if len(set(self.columns)) < len(self.columns):
             raise UsageError(
-                f"a column can have only one role, but one is given twice: {', '.join(self.columns)}"
+                f"a column can have only one role, but a column is given twice: {', '.join(self.columns)}"
             )
 
     @property
     def columns(self) -> list[str]:
-        """Every column that is read: the unit, the cluster if any, then the others."""
+        """Every column that is read: the unit, then the cluster (if any), then the other columns."""
         named = [
             *(self.unit, self.cluster, self.probabilities),
             *(self.annotator, self.label, *self.annotators),
@@ -74,11 +75,11 @@ def read_table(
     order: Sequence[str] | None = None,
     judges: Sequence[str] = (),
 ) -> Panel:
-    """Read a table of labels. `order` declares the labels, in order; an ordinal level needs it.
+    """Read a table of labels. `order` declares the labels in order; it is required if the level is ordinal.
 
-    An annotator called `gold` or `adjudicated` is a reference. In a long table, a row with an empty label
-    counts as requested; in a wide table, only an empty cell of a judge does. Raises BadInput with file and
-    line for rows that cannot be used, and UsageError for incompatible arguments.
+    An annotator called `gold` or `adjudicated` is a reference. In a long table, an empty label counts as
+    requested; in a wide table, only a judge's empty cell counts as requested. For rows that cannot be used,
+    raises BadInput with the file and the line. Raises UsageError for incompatible arguments.
     """
     if level == "ordinal" and not order:
         raise UsageError("--level ordinal must list the labels in order, as in ordinal:LOW,...,HIGH")
@@ -127,7 +128,7 @@ def _weights(path: Path, layout: Layout) -> dict[str, float]:
     """Return the design weight of each unit from the column `weight`, which `annotate export --labels`
     writes.
 
-    Empty if all weights are equal.
+    The result is empty if all weights are equal.
     """
     # A column of that name may mean something else. It is ignored if a value is not a positive number, if a unit has
     # two values, or if two columns have the name.
@@ -149,7 +150,7 @@ def _weights(path: Path, layout: Layout) -> dict[str, float]:
 
 @dataclass(eq=False)
 class _Names:
-    """Strings, numbered in order of first appearance."""
+    """Strings, numbered in the order in which they first appear."""
 
     names: list[str] = field(default_factory=list)
     place: dict[str, int] = field(default_factory=dict)
@@ -169,7 +170,7 @@ class _Names:
 
 @dataclass(eq=False)
 class _Cells:
-    """All labels in the table, as four parallel lists; a `label` is a number or MISSING."""
+    """All labels in the table, as four parallel lists. `label` contains the number of each label, or MISSING."""
 
     path: str
     line: list[int] = field(default_factory=list)
@@ -180,9 +181,9 @@ class _Cells:
     annotators: _Names = field(default_factory=_Names)
     labels: _Names = field(default_factory=_Names)
     cluster_of: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """The cluster of each unit, and the first line that names the cluster."""
+    """Each unit's cluster, and the line on which it was first given."""
     masses: list[tuple[str, str, str, int]] = field(default_factory=list)
-    """(annotator, unit, cell with probabilities, line)."""
+    """A tuple (annotator, unit, cell, line) for each cell with probabilities."""
 
     def line_of_label(self, number: int) -> int:
         return self.line[self.label.index(number)]
@@ -242,8 +243,9 @@ def _read_cells(path: Path, layout: Layout, judges: Sequence[str]) -> _Cells:
 
 
 def _distributions(cells: _Cells, layout: Layout, domain: Sequence[str]) -> dict[str, FloatArray]:
-    """Return the probabilities of each judge, units x labels, with rows of nan for units without
-    probabilities.
+    """Return each judge's label probabilities as an array of units x labels.
+
+    A unit without probabilities has a row of nan.
     """
     by_judge: dict[str, FloatArray] = {}
     for judge, unit, text, line in cells.masses:
@@ -257,8 +259,9 @@ def _distributions(cells: _Cells, layout: Layout, domain: Sequence[str]) -> dict
 
 
 def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[IntArray, tuple[str, ...]]:
-    """Return the code of every label, and the domain: the declared labels, or the sorted labels of the table
-    if none are declared.
+    """Return the code of every label, and the domain.
+
+    The domain consists of the declared labels or, if none are declared, of the labels in the table, sorted.
     """
     labels = list(cells.labels.names)
     if not labels:
@@ -270,7 +273,7 @@ def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[Int
             except BadInput as e:
                 raise BadInput(e.reason, path=cells.path, line=cells.line_of_label(i)) from e
             if level == "ratio" and float(labels[i]) < 0:
-                reason = f"{labels[i]} is negative, which is not allowed on a ratio level"
+                reason = f"{labels[i]} is negative, which is not allowed if the level is ratio"
                 raise BadInput(reason, path=cells.path, line=cells.line_of_label(i))
         # As text, 10 would come before 2.
         domain = sorted(set(labels), key=float)
@@ -285,9 +288,9 @@ def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[Int
 
 
 def _matrix(cells: _Cells, code_of: IntArray) -> tuple[IntArray, BoolArray]:
-    """Return the codes and whether each label was requested, units x annotators.
+    """Return two arrays of units x annotators: the codes, and whether each label was requested.
 
-    Raises BadInput if a unit has two labels by one annotator.
+    Raises BadInput if a unit has two labels from the same annotator.
     """
     unit, annotator = np.array(cells.unit), np.array(cells.annotator)
     shape = (len(cells.units.names), len(cells.annotators.names))
@@ -297,7 +300,9 @@ def _matrix(cells: _Cells, code_of: IntArray) -> tuple[IntArray, BoolArray]:
         repeated = int(np.setdiff1d(np.arange(len(key)), first)[0])
         first_at = int(np.flatnonzero(key == key[repeated])[0])
         named, of = cells.annotators.names[annotator[repeated]], cells.units.names[unit[repeated]]
-        reason = f"a second label by '{named}' on unit '{of}' (the first is on line {cells.line[first_at]})"
+        reason = (
+            f"a second label from '{named}' for unit '{of}' (the first is on line {cells.line[first_at]})"
+        )
         raise BadInput(reason, path=cells.path, line=cells.line[repeated])
     label = np.array(cells.label)
     codes = np.full(shape, MISSING, dtype=np.int64)
@@ -308,7 +313,7 @@ def _matrix(cells: _Cells, code_of: IntArray) -> tuple[IntArray, BoolArray]:
 
 
 def _clusters(cells: _Cells) -> tuple[IntArray | None, list[Note]]:
-    """Return the number of each unit's cluster. A unit without a cluster forms its own."""
+    """Return the number of each unit's cluster. A unit without a cluster forms a cluster of its own."""
     if not cells.cluster_of:
         return None, []
     named = [cells.cluster_of[unit][0] for unit in cells.units.names]

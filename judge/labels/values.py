@@ -1,4 +1,4 @@
-"""The spelling of labels: one spelling for each number, and warnings about labels that look alike."""
+"""Normalise labels: write each number in one form, and warn about labels that look alike."""
 
 import json
 import math
@@ -16,9 +16,9 @@ ROUNDED = 0.01
 
 
 def number(value: str) -> str:
-    """Return the shortest spelling of a number, so that 1, 1.0 and 1e0 are one label.
+    """Return the shortest form of a number, which makes 1, 1.0 and 1e0 the same label.
 
-    Raises BadInput for anything else.
+    Raises BadInput if the value is not a number.
     """
     try:
         # Python reads 1_000 as a number, but in a table of labels it is text.
@@ -26,15 +26,18 @@ def number(value: str) -> str:
     except ValueError:
         parsed = math.nan
     if not math.isfinite(parsed):
-        raise BadInput(f"'{value}' is not a number, but an interval or ratio level needs numbers")
+        raise BadInput(
+            f"'{value}' is not a number, but the level is interval or ratio, which requires numbers"
+        )
     # Adding 0.0 turns -0.0 into 0.0, which would otherwise be a label of its own.
     return repr(parsed + 0.0).removesuffix(".0")
 
 
 def canonical(value: str, field: str | None) -> str:
-    """Return the label of a stored value: the value itself, or a number in its shortest spelling.
+    """Return the label of a stored value: the value itself or, for a number, its shortest form.
 
-    `field` is the name of a numeric field, None for other fields. Raises BadInput.
+    `field` is the name of a numeric field, or None for other fields. Raises BadInput if the value of a numeric
+    field is not a number.
     """
     if field is None:
         return value
@@ -45,9 +48,10 @@ def canonical(value: str, field: str | None) -> str:
 
 
 def alike(names: Iterable[str], kind: str = "labels", *, case: bool = True) -> list[Note]:
-    """Return a note for each group of names that differ only in surrounding spaces or, with `case`, in case.
+    """Return a note for each group of names that differ only in surrounding spaces or, if `case` is true, in
+    upper and lower case.
 
-    After MOST_ALIKE groups, a single note gives the number of other groups.
+    If there are more than MOST_ALIKE groups, a final note gives the number of the remaining groups.
     """
     groups: dict[str, list[str]] = {}
     for name in names:
@@ -65,8 +69,8 @@ def probabilities(
 ) -> LabelDistribution:
     """Return a distribution from an object that maps labels to probabilities, or from its JSON string.
 
-    `label_of` translates a name to a label. The key `unassigned` is probability mass that belongs to no
-    label. Raises BadInput for anything that is not a distribution over the labels.
+    `label_of` translates a name to a label. The key `unassigned` is probability mass that belongs to no label.
+    Raises BadInput if the value is not a distribution over the labels.
     """
     try:
         parsed = json.loads(cell) if isinstance(cell, str) else cell
@@ -78,7 +82,7 @@ def probabilities(
     for name, p in parsed.items():
         # A probability slightly above 1 is one that another tool rounded.
         if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1 + ROUNDED:
-            raise BadInput(f"{json.dumps(p)} of '{name}' is not a probability (a number from 0 to 1)")
+            raise BadInput(f"{json.dumps(p)} for '{name}' is not a probability (a number from 0 to 1)")
         # A task may have a label of that name. The key then means the label.
         if name == "unassigned" and name not in masses:
             unassigned = float(p)

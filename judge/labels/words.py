@@ -1,4 +1,4 @@
-"""The words for references, which every command accepts.
+"""The words that select a reference in every command.
 
 This module has no heavy imports, because `--help` loads it.
 """

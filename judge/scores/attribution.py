@@ -1,10 +1,10 @@
-"""Attribution: do the citations of an answer name the right passages?
+"""Attribution: does an answer cite the right passages?
 
-GaRAGe (arXiv 2506.07671) reports precision, recall and F1 of attribution. This module computes two readings of them:
+GaRAGe (arXiv 2506.07671) reports precision, recall and F1 of attribution. This module computes them in two ways:
     cited   the ids cited in the model's answer are compared with those cited in the human answer
     judged  a judge decides for each cited passage whether it supports its sentence
-Both are computed as micro (over citations) and macro averages (over answers). F1 is the harmonic mean
-of aggregate precision and recall.
+Both are averaged in two ways: micro (over citations) and macro (over answers). F1 is the harmonic mean of
+the averaged precision and recall.
 """
 
 import numpy as np
@@ -21,16 +21,17 @@ SUPPORT = ("full", "partial", "none")
 
 
 def score_citations(answers: pd.DataFrame) -> list[Score]:
-    """Return precision, recall and F1 of the cited ids, compared with those of the reference, micro and macro.
+    """Return micro- and macro-averaged precision, recall and F1 of the cited ids, compared with those that the
+    reference cites.
 
-    `answers`: unit_id, question_id, cited and reference_cited (lists of ids; None: unknown), invented (optional:
-    lists of cited names that match no passage), answerable (optional; rows where it is false are left out, because
-    their human answer cites nothing).
+    `answers` has the columns unit_id, question_id, cited and reference_cited (lists of ids; None: unknown).
+    Optional columns are invented (lists of cited names that match no passage) and answerable. Rows in which
+    answerable is false are left out, because their human answers cite nothing.
 
-    micro: P = sum |cited & reference| / sum |cited|, R = the same sum over sum |reference|. macro: the means
-    of each answer's P and R. An answer that cites nothing has no P; an answer whose reference cites nothing
-    has no R. An invented citation, which names no passage, cannot be right; `attribution_invented_share` is
-    the share of such citations.
+    Micro: P = sum |cited & reference| / sum |cited|, and R = sum |cited & reference| / sum |reference|. Macro:
+    P and R are the means of the answers' P and R. An answer that cites nothing has no P; an answer whose
+    reference cites nothing has no R. An invented citation (one that names no passage) counts as wrong;
+    `attribution_invented_share` is the share of such citations.
     """
     # In a row with insufficient grounding, the human answer cites nothing, so every citation would count as wrong.
     if "answerable" in answers.columns:
@@ -65,19 +66,20 @@ def score_citations(answers: pd.DataFrame) -> list[Score]:
 def score_judged_citations(
     answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFrame
 ) -> list[Score]:
-    """Return precision, recall and F1 of judged citations, micro (over citations and sentences) and macro.
+    """Return micro-averaged (over citations and sentences) and macro-averaged precision, recall and F1 of
+    judged citations.
 
     answers    unit_id, question_id
     sentences  unit_id, answer_id: the sentences that need a citation (leave no_rad out); invented (optional:
                the number of its citations that name no passage)
     citations  unit_id, sentence_id, label (full, partial, none), status: one row per cited passage
 
-    P = share of citations that support their sentence, R = share of sentences that a citation supports.
-    Partial support counts as 0, and the best of several citations counts. An invented citation supports
+    P = share of citations that support their sentence, R = share of sentences that a citation supports. Partial
+    support counts as 0. If a sentence has several citations, the best one counts. An invented citation supports
     nothing and is included in P's denominator; `judged_attribution_invented_share` is the share of such
-    citations. A sentence with an unlabelled citation is unknown, unless another citation supports it fully.
-    In the macro means, an answer with an unknown citation or sentence has no value, an answer without
-    citations has no P, and an answer without sentences has no R.
+    citations. A sentence with an unlabelled citation is unknown, unless another citation supports it fully. In
+    the macro means, an answer with an unknown citation or sentence has no value, an answer without citations
+    has no P, and an answer without sentences has no R.
     """
     who = units(answers, "answers")
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
@@ -102,8 +104,8 @@ def score_judged_citations(
 
 
 def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFrame:
-    """Return the citations, plus a row for each citation that names no passage (their number is the
-    sentence's `invented`).
+    """Return the citations, with a row added for each citation that names no passage (the sentence's column
+    `invented` counts them).
 
     The added rows have the label `none` and come after the others; a column `is_invented` marks them.
     """
@@ -129,11 +131,11 @@ def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFr
 
 # After every real position, so that the rule `first` uses an invented citation only if there is no real one.
 LAST = 1_000_000
-"""The position of invented citations among those of a sentence: greater than any real position."""
+"""The position of invented citations in a sentence: greater than any real position."""
 
 
 def score_invented(measure: str, marks: Units, citations: pd.DataFrame) -> Score:
-    """Return the share of these citations (see `with_invented`) that name no passage."""
+    """Return the share of citations that name no passage. `citations` is the result of `with_invented`."""
     false = np.zeros(len(marks))
     if "is_invented" in citations.columns:
         false = citations["is_invented"].to_numpy(dtype=np.float64)
@@ -153,8 +155,9 @@ def support_rates(answers: pd.DataFrame, citations: pd.DataFrame) -> list[Score]
 
 
 def best_support(support: FloatArray, citations: Parts) -> FloatArray:
-    """Return the best support among each sentence's citations: 0 without citations, nan if an unlabelled
-    citation could be better.
+    """Return the best support among each sentence's citations.
+
+    The value is 0 if there are no citations, and nan if an unlabelled citation could be better.
     """
     known = ~np.isnan(support)
     best = np.zeros(len(citations.wholes))

@@ -1,12 +1,14 @@
-"""Do the citations of a sentence support it? ALCE's citation recall and precision, and TREC RAG's support.
+"""Do a sentence's citations support it? ALCE's citation recall and precision, and TREC RAG's support measures.
 
 Tables (see `judge.scores.columns`):
     answers    unit_id, question_id
-    sentences  unit_id, answer_id, invented (optional: the number of its citations that name no passage); for ALCE entailed:
-                   all its citations together entail it (1 / 0 / None; ignored if there is no citation)
-    citations  unit_id, sentence_id; for ALCE alone: this passage entails the sentence, rest: the other citations of
-                   the sentence still do (both 1 / 0 / None; rest is ignored for a single citation); for TREC label: full,
-               partial or none, and position (from 1, optional)
+    sentences  unit_id, answer_id, invented (optional: the number of its citations that name no passage);
+               for ALCE also entailed (1 / 0 / None: all its citations together entail it; ignored if there
+               is no citation)
+    citations  unit_id, sentence_id;
+               for ALCE also alone (this passage alone entails the sentence) and rest (the sentence's other
+               citations entail it; ignored for a single citation), both 1 / 0 / None;
+               for TREC also label (full, partial or none) and position (from 1, optional)
 """
 
 from typing import Literal
@@ -31,15 +33,16 @@ def alce(
     sentences: pd.DataFrame,
     citations: pd.DataFrame,
 ) -> list[Score]:
-    """Return citation recall, precision and F1 (Gao et al. 2023, "Enabling LLMs to Generate Text with Citations", arXiv
-    2305.14627, section 3.3): shares within each answer, then the mean over answers.
+    """Return citation recall, precision and F1 of ALCE: shares within each answer, then the mean over answers.
+
+    Source: Gao et al. 2023, "Enabling LLMs to Generate Text with Citations", arXiv 2305.14627, section 3.3.
 
     A sentence is recalled iff it has citations and together they entail it. A citation is precise iff its
     sentence is recalled and the citation is not redundant. It is redundant if it does not entail the sentence
-    alone while the others still do. A citation of a sentence that is not recalled needs no further label. A
+    alone while the others still do. If a sentence is not recalled, its citations need no further labels. A
     sentence with an invented citation is not recalled, and none of its citations are precise. An empty or
-    missing answer has recall 0. An answer without citations has no precision (0 in the paper's code). F1 is
-    the harmonic mean of the two means.
+    missing answer has recall 0. An answer without citations has no precision (0 in the paper's code). F1 is the
+    harmonic mean of the two means.
     """
     who = units(answers, "answers")
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
@@ -80,12 +83,13 @@ def trec(
 
     Each measure has one value per answer (one answer per topic) and is then averaged over answers, not pooled over citations:
 
-    trec_support_precision  mean support of the answer's citations; an answer without citations has no value
+    trec_support_precision  mean support from the answer's citations; an answer without citations has no value
     trec_support_recall     mean support of the answer's sentences; a sentence without a citation has 0. Of several
                             citations the `best` counts, or the `first` by position, as in TREC 2024, which judged only
                             the first one: then precision is also computed over first citations
 
-    A missing or empty answer (`answered` False) has 0 in both and counts, so that giving no answer is not rewarded.
+    A missing or empty answer (`answered` False) has 0 in both measures. It is not left out, because that would
+    reward systems that give no answer.
     """
     if several not in ("best", "first"):
         raise BadInput(f"unknown rule '{several}'; available: best and first")

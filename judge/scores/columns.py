@@ -1,13 +1,17 @@
-"""Read the plain tables that measures take: columns, ids, labels and statuses. Errors name the table and the bad value.
+"""Read the plain tables from which measures are computed: columns, ids, labels and statuses. Errors name the
+table and the invalid value.
 
-A table is a DataFrame with one row per unit. Columns that occur everywhere:
+A table is a DataFrame with one row per unit. These columns occur in many tables:
     unit_id      the unit; a duplicate is an error (choose one system, condition and repeat first)
-    question_id  the cluster for intervals; absent or None: the unit is its own cluster
+    question_id  the cluster for intervals; if absent or None, the unit is its own cluster
     label        the label; None or nan: no label
-    status       how the judgement ended (a Status value, "no answer", or "not judged"); absent: ok where there
-                     is a label, else not judged
-        answered     only in tables of answers: False for an empty or missing answer, which is a failure of the system
-    Tables of parts (sentences, claims, citations) name the whole that each part belongs to in a column such as answer_id.
+    status       how the judgement ended (a Status value, "no answer", or "not judged"); if absent, it is ok
+                 where there is a label, and not judged elsewhere
+    answered     only in tables of answers: False for an empty or missing answer, which is a failure of the
+                 system
+
+Tables of parts (sentences, claims, citations) have a column such as answer_id, which names the whole that
+contains each part.
 """
 
 from collections.abc import Iterable, Mapping
@@ -52,8 +56,8 @@ def encode_labels(
 ) -> FloatArray:
     """Return labels as numbers; nan for a missing label.
 
-    `fold` ignores the case of labels. `other` is the number for labels that `values` does not contain; without it, such
-    a label raises BadInput.
+    With `fold`, the case of labels is ignored. `other` is the number for labels that `values` does not contain.
+    Without `other`, such a label raises BadInput.
     """
     # Labels repeat, so each distinct label is looked up only once, not once per row.
     codes, distinct = pd.factorize(labels)
@@ -61,7 +65,7 @@ def encode_labels(
     for i, label in enumerate(distinct):
         name = label.casefold() if fold and isinstance(label, str) else label
         if name not in values and other is None:
-            raise BadInput(f"unknown label '{label}' of {of}; the labels are {', '.join(map(str, values))}")
+            raise BadInput(f"unknown label '{label}' for {of}; the labels are {', '.join(map(str, values))}")
         numbers[i] = values.get(name, np.nan if other is None else other)
     coded_values: FloatArray = numbers[codes]
     return coded_values
@@ -84,24 +88,28 @@ def statuses(table: pd.DataFrame, known: BoolArray, name: str = "status") -> Sta
 
 
 def mask_replied(status: StatusArray) -> BoolArray:
-    """Return a mask of the rows whose judge replied without a usable label: unparsed, refused or truncated."""
+    """Return a mask of the rows for which the judge's reply has no usable label: unparsed, refused or truncated."""
     return np.isin(status, [STATUSES.index(s) for s in REPLIED])
 
 
 def mask_unanswered(status: StatusArray) -> BoolArray:
-    """Return a mask of the system's failures: no answer, or an unusable reply. A call that failed is not one of them."""
+    """Return a mask of the system's failures: no answer, or an unusable reply. A failed call does not count as
+    a failure of the system.
+    """
     return np.isin(status, [STATUSES.index(s) for s in (*REPLIED, NO_ANSWER)])
 
 
 def empty(answers: pd.DataFrame) -> BoolArray:
-    """Return a mask of the answers that are empty or missing according to the optional column `answered`."""
+    """Return a mask of the answers that the optional column `answered` marks as empty or missing."""
     if "answered" not in answers.columns:
         return np.zeros(len(answers), dtype=bool)
     return np.asarray(flags(answers["answered"], "answered") == 0, dtype=bool)
 
 
 def positions(parts: pd.Series, whole: Units, of: str, wholes: str) -> IntArray:
-    """Return the position in `whole` of the unit that each part belongs to. Raises BadInput if that unit is unknown."""
+    """Return, for each part, the position in `whole` of the unit that the part belongs to. Raises BadInput if
+    this unit is unknown.
+    """
     places = whole.ids.get_indexer(pd.Index(parts.to_numpy()))
     if (places < 0).any():
         raise BadInput(
@@ -111,12 +119,16 @@ def positions(parts: pd.Series, whole: Units, of: str, wholes: str) -> IntArray:
 
 
 def counts(where: IntArray, n: int, of: BoolArray | None = None) -> FloatArray:
-    """Return the number of parts of each of n wholes; with the mask `of`, count only the parts that it selects."""
+    """Return the number of parts in each of n wholes. If a mask `of` is given, only the parts that it selects
+    are counted.
+    """
     return np.bincount(where if of is None else where[of], minlength=n).astype(np.float64)
 
 
 class Parts:
-    """Parts of wholes (sentences of answers, citations of sentences): `of[p]` is the position of the whole that contains part p."""
+    """The parts of wholes, such as the sentences of answers. `of[p]` is the position of the whole that contains
+    part p.
+    """
 
     def __init__(self, table: pd.DataFrame, name: str, wholes: Units, of: str, key: str) -> None:
         """`key`: the column that names the whole. Raises BadInput if a whole is unknown or a part occurs twice."""
@@ -125,14 +137,18 @@ class Parts:
         # A part in two rows would count twice, so an answer could state more nuggets than there are.
         ids = units(table.drop(columns="question_id", errors="ignore"), name).ids
         self.units = wholes.parts_of(ids, self.of)
-        """The parts, in the questions of their wholes."""
+        """The parts as units, each clustered by the question of its whole."""
 
     def count(self, marked: BoolArray | None = None) -> FloatArray:
-        """Return the number of parts of each whole or, with a mask, of the parts that it selects."""
+        """Return the number of parts in each whole. If a mask is given, only the parts that it selects are
+        counted.
+        """
         return counts(self.of, len(self.wholes), marked)
 
     def count_expected(self, wholes: pd.DataFrame, name: str) -> FloatArray:
-        """Return the number of parts of each whole: its rows, or the value of the optional column `name` if that is greater."""
+        """Return the number of parts in each whole: the number of its rows or, if greater, its value in the
+        optional column `name`.
+        """
         rows = self.count()
         if name not in wholes.columns:
             return rows
@@ -141,7 +157,7 @@ class Parts:
         return expected
 
     def total(self, values: FloatArray) -> FloatArray:
-        """Return the sum of the parts' values in each whole; nan if any of them is unknown."""
+        """Return the sum of the parts' values in each whole, or nan if any of these values is unknown."""
         sums = np.bincount(self.of, weights=values, minlength=len(self.wholes))
         return np.asarray(sums, dtype=np.float64)
 
@@ -151,7 +167,7 @@ class Parts:
 
 
 def combine_status(status: StatusArray, where: IntArray, n: int) -> StatusArray:
-    """Return the status of each whole: among its parts' statuses other than ok, the first in the order of STATUSES."""
+    """Return the status of each whole: of its parts' statuses except ok, the one that comes first in STATUSES."""
     result = np.zeros(n, dtype=np.int8)
     # From the last status to the first, so that the first in the order of STATUSES overwrites the others.
     for code in range(len(STATUSES) - 1, 0, -1):
@@ -160,7 +176,9 @@ def combine_status(status: StatusArray, where: IntArray, n: int) -> StatusArray:
 
 
 def to_sets(values: pd.Series, of: str) -> list[frozenset[Any] | None]:
-    """Return lists of ids as sets; a missing list stays None. Raises BadInput for a string."""
+    """Return lists of ids as sets. A missing list stays None. Raises BadInput if a value is a string instead of
+    a list.
+    """
     sets: list[frozenset[Any] | None] = []
     for value in values:
         if value is None or (isinstance(value, float) and np.isnan(value)):

@@ -1,4 +1,6 @@
-"""Combine two scores: on the same units (two judges, the ratio to a baseline), or on different units (drops)."""
+"""Combine two scores, either on the same units (such as the difference between two judges) or on different
+units (such as a drop).
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +20,9 @@ Both = Callable[[FloatArray, FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of a measure between two runs: `second` - `first`, on the units that have a value in both.
+    """The difference in a measure between two runs (`second` - `first`), on the units that have a value in both runs.
 
-    `p` is the two-sided p value of the paired test by question; None if there is only an interval.
+    `p` is the two-sided p value of the paired test clustered by question, or None if there is only an interval.
     """
 
     first: Measure
@@ -32,12 +34,12 @@ class Difference:
 def compare_all(
     first: Sequence[Score], second: Sequence[Score], **options: Unpack[IntervalOptions]
 ) -> list[Difference]:
-    """Return the paired difference of each measure between two runs, with an interval over questions.
+    """Return the paired difference in each measure between two runs, with an interval clustered by question.
 
-    The result maps names to differences, in the order of `first`; a measure that only one run has gets a
-    reason instead of a value. The scores can be of any kind. Units are matched by id, and both runs use the
-    same resamples. `coverage` is the share of the units in both runs that have both values; a note counts the
-    units in only one run.
+    The result maps names to differences, in the order of `first`; a measure that only one run has gets a reason
+    instead of a value. The scores can be of any kind. Units are matched by id, and both runs use the same
+    resamples. `coverage` is the share of the units in both runs that have a value in both. A note counts the
+    units that are in only one run.
     """
     mine, theirs = _by_name(first), _by_name(second)
     shared = iter(
@@ -53,20 +55,20 @@ def compare_all(
 
 
 def score_pair(measure: str, first: Score, second: Score, value: Both) -> Score:
-    """Return `value(first, second)`, a function of two measures, computed on the units that have a value in both."""
+    """Return `value(first, second)`, a function of two measures, computed on the units that have both values."""
     return _Pairing(first, second).score(measure, first, second, value)
 
 
 def divide_by(measure: str, score: Score, baseline: Score) -> Score:
-    """Return the ratio of a score to a baseline, on the units with a value in both."""
+    """Return the ratio of a score to a baseline, on the units with both values."""
     return replace(score_pair(measure, score, baseline, ratio), undefined="the baseline is zero or undefined")
 
 
 def combine_scores(measure: str, parts: Sequence[Score], value: Callable[..., FloatArray]) -> Score:
-    """Return a function of several measures that may rest on different units of the same questions.
+    """Return a function of several measures, which may be computed on different units of the same questions.
 
-    `value` receives one array for each part. Questions are resampled jointly for all parts, so that correlations between
-    the parts are kept. n_units and coverage are taken from the first part.
+    `value` receives one array for each part. Questions are resampled jointly for all parts, which preserves the
+    correlations between the parts. n_units and coverage are taken from the first part.
     """
     names = parts[0].units.questions
     for part in parts[1:]:
@@ -113,7 +115,7 @@ def combine_scores(measure: str, parts: Sequence[Score], value: Callable[..., Fl
 
 
 class _Pairing:
-    """Two tables of units matched by id, and the rows of two scores on the units in both tables."""
+    """Two tables of units that are matched by id, and the rows of two scores for the units in both tables."""
 
     def __init__(self, first: Score, second: Score) -> None:
         for score in (first, second):
@@ -131,14 +133,14 @@ class _Pairing:
         self._rows: dict[tuple[int, int], FloatArray] = {}
 
     def rows(self, first: Score, second: Score) -> FloatArray:
-        """Return both scores' rows side by side; scores with the same rows get the same array."""
+        """Return the rows of both scores side by side. Scores with the same rows get the same array."""
         key = id(first.rows), id(second.rows)
         if key not in self._rows:
             self._rows[key] = np.concatenate([first.rows[self.both], second.rows[self.where]], axis=1)
         return self._rows[key]
 
     def score(self, measure: str, first: Score, second: Score, value: Both) -> Score:
-        """Return `value` applied to both scores, on the units with a value in both."""
+        """Return `value` applied to both scores, on the units that have a value in both scores."""
         width = first.rows.shape[1]
 
         def both(sums: FloatArray) -> FloatArray:

@@ -1,16 +1,17 @@
-"""Confirmation bias of retrieval and of answers: do a claim and its counter claim each find their own support?
+"""Confirmation bias in retrieval and in answers: does each of two opposite claims find support?
 
 "Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission).
 
 Tables (see `judge.scores.columns`):
-    pairs    pair_id, original and counter (claim ids), question_id (optional; else the pair is the cluster)
-    stances  one row per passage in a claim's list at a stage: claim_id, stage, label (support, refute, neutral),
-                 document (the same string for the same document in both lists; needed for the overlap), status
-        answers  claim_id, label (Yes: the answer supports its claim; No; Others), valid (optional bool: False for an answer
-                 that is empty or was refused), status
+    pairs    pair_id, original and counter (claim ids), question_id (optional; if absent, the pair is the cluster)
+    stances  one row per passage in a claim's list at a stage: claim_id, stage, status,
+             label (support, refute, neutral),
+             document (the same string for the same document in both lists; required for the overlap)
+    answers  claim_id, status, label (Yes: the answer supports its claim; No; Others),
+             valid (optional bool: False for an answer that is empty or was refused)
 
-    For a claim at a stage: SR = supporting / (supporting + refuting) passages, RR = 1 - SR; both are undefined if the claim has
-    neither supporting nor refuting passages.
+For a claim at a stage, SR = supporting / (supporting + refuting) passages, and RR = 1 - SR. Both are undefined
+if the claim has neither supporting nor refuting passages.
 """
 
 from collections.abc import Sequence
@@ -55,8 +56,8 @@ _ANSWERS = {"Yes": 1.0, "No": 0.0, "Others": 0.0}
 def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> pd.DataFrame:
     """Return one row per claim in `pairs`: n_support, n_refute, n_neutral, n_missing, sr, rr (nan: undefined).
 
-    SR is computed over the passages with a stance; n_missing counts the others, and `status` gives the reason.
-    Raises BadInput if no row has the stage, or a claim is in two pairs.
+    SR is computed over the passages with a stance. n_missing counts the passages without one, and `status`
+    gives the reason. Raises BadInput if no row has this stage, or if a claim is in two pairs.
     """
     who = _claims(pairs)
     some = _stage(stances, stage)
@@ -79,15 +80,15 @@ def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> pd.DataFra
 
 
 def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> list[Score]:
-    """Return the measures of one stage, named after it.
+    """Return the measures of one stage. Their names contain the stage.
 
     sr_original, sr_counter  the mean SR over each side's claims for which it is defined
     cr                       (1/2N) sum (|SR_o - RR_c| + |SR_c - RR_o|) = mean |SR_o + SR_c - 1| over the N pairs with
                              both SR defined: 0 when what supports a claim refutes its counter claim
     signed_cr                mean SR_o + SR_c - 1; above 0, each side finds its own support
-    defined_pairs            N as a share of all pairs; a pair that waits for judgements is counted in neither
-    neutral_share            neutral passages over passages with a stance, all lists together
-    neutral_share_per_claim  the mean of each claim's share
+    defined_pairs            N as a share of all pairs; a pair with missing judgements is counted in neither number
+    neutral_share            neutral passages over passages with a stance, pooled over all lists
+    neutral_share_per_claim  the mean of the claims' shares
     missing_stances          passages without a stance over all passages
     overlap                  mean Jaccard overlap of the two lists' documents, if there is a column `document`
     """
@@ -136,7 +137,10 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
 
 
 def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
-    """Return the change in each measure of `retrieval_bias` except SR from one stage to the next, on the pairs with both values."""
+    """Return the change from one stage to the next in each measure of `retrieval_bias` except SR.
+
+    It is computed on the pairs with a value at both stages.
+    """
     scores = []
     for before, other in zip(first, second, strict=True):
         # SR describes single claims. Bias describes pairs, and its change is the effect of a stage.
@@ -149,11 +153,12 @@ def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
 
 
 def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:
-    """Return cbr: pairs where both answers support their own claim, over pairs where both answers are valid.
+    """Return cbr: the number of pairs whose answers both support their own claims, over the number of pairs
+    whose answers are both valid.
 
     An answer is valid if it is not empty and was not refused by the system (column `valid`). `Others` is a
-    valid answer that does not support its claim. A verdict that the judge refused, or that cannot be read, is
-    missing. A pair with a missing verdict is left out of both measures, unless its other answer is not valid.
+    valid answer that does not support its claim. A verdict is missing if the judge refused or its reply cannot
+    be parsed. A pair with a missing verdict is left out of both measures, unless its other answer is invalid.
     `valid_pairs` is the share of valid pairs.
     """
     who = _pairs(pairs)
@@ -180,7 +185,7 @@ def _claims(pairs: pd.DataFrame) -> Units:
     ids = pd.concat([pairs["original"], pairs["counter"]])
     # Each claim belongs to only one pair. In two pairs, it would count twice in SR.
     if ids.duplicated().any():
-        raise BadInput(f"claim '{ids[ids.duplicated()].iloc[0]}' is in two pairs, or twice in one")
+        raise BadInput(f"claim '{ids[ids.duplicated()].iloc[0]}' is in two pairs, or twice in the same pair")
     return who.parts_of(pd.Index(ids.to_numpy()), np.tile(np.arange(len(who)), 2))
 
 
@@ -222,8 +227,9 @@ def _overlap(pairs: pd.DataFrame, some: pd.DataFrame) -> FloatArray:
 
 
 def _supports(pairs: pd.DataFrame, answers: pd.DataFrame) -> tuple[FloatArray, BoolArray, StatusArray]:
-    """Return support [pairs, 2] (1: the answer supports its claim, nan: it does not count), the pairs with an invalid answer,
-    and each pair's status.
+    """Return support [pairs, 2], a mask of the pairs with an invalid answer, and each pair's status.
+
+    Support is 1 if the answer supports its claim, and nan if the answer does not count.
     """
     who = units(answers, "answers", "claim_id")
     given = encode_labels(column(answers, "label", "answers"), _ANSWERS, "answer")

@@ -1,8 +1,8 @@
 """Aggregate several judges' scores of the same answers, as FACTS Grounding does.
 
-Jacovi et al., "The FACTS Grounding Leaderboard", 2025 (arXiv 2501.03200), section 3: each judge's score is the share of
-answers that it calls accurate, and factuality is the mean over judges. An answer is ineligible only if all judges say
-so, and then counts as inaccurate.
+Jacovi et al., "The FACTS Grounding Leaderboard", 2025 (arXiv 2501.03200), section 3: each judge's score is the
+share of answers that it labels as accurate, and factuality is the mean over judges. An answer is ineligible
+only if all judges label it so; it then counts as inaccurate.
 """
 
 from collections.abc import Mapping
@@ -21,12 +21,12 @@ Pair = tuple[Score, Score]
 def several(judges: Mapping[str, Pair]) -> list[Score]:
     """Return factuality over several judges, then the factuality of each judge.
 
-    `judges` maps a judge to its (eligibility, unadjusted factuality), as `garage.factuality` returns them.
+    `judges` maps each judge to a pair (eligibility, unadjusted factuality), as returned by `garage.factuality`.
 
     The mean over judges j of the mean over answers i of G_ij (1 - I_i), I_i = 1 iff all judges call i
-    ineligible. A judge's mean leaves out the answers on which it has no verdict. If one judge has no
-    eligibility verdict and all others say ineligible, I_i is unknown, and i has no value. The paper's rule,
-    `unparsed="facts"` of `garage.factuality`, avoids this case.
+    ineligible. A judge's mean leaves out the answers for which the judge gave no verdict. If one judge gave no
+    eligibility verdict and all other judges say ineligible, I_i is unknown, and answer i has no value. The
+    paper's rule, `unparsed="facts"` of `garage.factuality`, avoids this case.
     """
     if not judges:
         raise BadInput("there are no judges")
@@ -55,8 +55,8 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
         who,
         rows,
         over_judges,
-        why="no verdict by any judge, or unknown eligibility",
-        undefined="one of the judges has no verdict at all",
+        why="no verdict from any judge, or unknown eligibility",
+        undefined="at least one judge has no verdict at all",
         notes=notes,
     )
     share = score_values("ineligible_by_all", who, ineligible, reason="eligibility unknown", notes=notes[:1])

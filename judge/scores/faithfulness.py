@@ -1,11 +1,14 @@
-"""The share of an answer's claims that its sources support: RAGAS and FActScore (`judge.scores.rag` has RAGChecker).
+"""The share of an answer's claims that its sources support, by RAGAS and FActScore. For RAGChecker, see
+`judge.scores.rag`.
 
 Tables (see `judge.scores.columns`):
-    answers  unit_id, question_id, abstained (optional bool), n_claims (optional: 0 means that the answer has no claim)
-        claims   one row per claim of an answer: unit_id, answer_id, label (`supported`, `entailment` and `Entailment` mean
-                 entailed, the labels in NOT_ENTAILED mean not entailed), status
+    answers  unit_id, question_id, abstained (optional bool),
+             n_claims (optional: 0 means that the answer has no claim)
+    claims   one row per claim in an answer: unit_id, answer_id, status,
+             label (`supported`, `entailment` and `Entailment` mean entailed; the labels in NOT_ENTAILED mean
+             not entailed)
 
-    An answer with an unlabelled claim has no value.
+An answer with an unlabelled claim has no value.
 """
 
 import numpy as np
@@ -35,7 +38,7 @@ NO_CLAIM = "no claim"
 def ragas(answers: pd.DataFrame, claims: pd.DataFrame) -> Score:
     """Return RAGAS faithfulness: the mean over answers of entailed / all statements (Es et al. 2023, arXiv 2309.15217, section 3).
 
-    An empty or missing answer has 0; an answer that makes no claim has no value.
+    An empty or missing answer has the value 0. An answer that makes no claim has no value.
     """
     who, share, _, status = _shares(answers, claims)
     # An empty answer is a failure of the system. An answer without claims is not: RAGAS divides by their number.
@@ -48,15 +51,16 @@ GAMMA = 10
 
 
 def factscore(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
-    """Return FActScore: the mean, over answers that respond, of supported share x penalty (Min et al. 2023, arXiv 2305.14251).
+    """Return FActScore (Min et al. 2023, arXiv 2305.14251): the mean, over answers that do not abstain, of the
+    supported share times a penalty.
 
-    penalty = 1 if the answer has N > GAMMA facts, else exp(1 - GAMMA / N). Abstentions (`abstained`, and empty or missing
-    answers) are excluded from the mean; the respond ratio is the share of the other answers.
+    penalty = 1 if the answer has N > GAMMA facts, else exp(1 - GAMMA / N). Abstentions (`abstained`, and empty
+    or missing answers) are excluded from the mean; the respond ratio is the share of answers that remain.
 
     factscore            with the penalty
     factscore_unpenalised
     respond_ratio        share of answers that do not abstain
-    facts_per_answer     mean N over the answers that respond
+    facts_per_answer     mean N over the answers that do not abstain
     """
     who, share, n, status = _shares(answers, claims)
     abstained = _mark_abstained(answers)
@@ -84,7 +88,10 @@ def factscore(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
 
 
 def _shares(answers: pd.DataFrame, claims: pd.DataFrame) -> tuple[Units, FloatArray, FloatArray, StatusArray]:
-    """Return each answer's share of entailed claims (nan: no claim, or an unlabelled one), its number of claims, and its status."""
+    """Return each answer's share of entailed claims, its number of claims, and its status.
+
+    The share is nan if the answer has no claim, or if a claim has no label.
+    """
     who = units(answers, "answers")
     claim_parts = Parts(claims, "claims", who, "answers", "answer_id")
     label = encode_labels(column(claims, "label", "claims"), _ENTAILS, "claim support", fold=True)

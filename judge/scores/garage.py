@@ -1,19 +1,22 @@
-"""GaRAGe: is the answer factual, does it rest on the relevant passages, and does it know when to decline?
+"""GaRAGe: is the answer factual, is it supported by the relevant passages, and does the system decline when it
+should?
 
 Sorodoc et al., "GaRAGe: A Benchmark with Grounding Annotations for RAG Evaluation", 2025 (arXiv 2506.07671);
-the judge follows FACTS Grounding (arXiv 2501.03200). Attribution is in `judge.scores.attribution`,
-several judges in `judge.scores.facts`.
+the judge follows FACTS Grounding (arXiv 2501.03200). Attribution is in `judge.scores.attribution`, and the rule
+for several judges is in `judge.scores.facts`.
 
 Tables (see `judge.scores.columns`):
-    answers    unit_id, question_id, answerable (bool), eligibility, deflection, answered (optional; False: empty
-               or missing), n_sentences (optional: 0 is an empty answer; more than there are rows of
-               sentences: some were not judged), n_relevant (optional: the number of relevant passages of
-                              the question), eligibility_status and deflection_status (optional)
-                   full       one row per sentence, judged against all passages: unit_id, answer_id, label, status
-                   relevant   the same, judged against the relevant passages only
-    passages   unit_id, item_id, label (one of CLASSES), relevant (evidence_relevant as bool, optional)
+    answers    unit_id, question_id, answerable (bool), eligibility, deflection,
+               answered (optional; False: empty or missing),
+               n_sentences (optional; 0: an empty answer; if it exceeds the number of rows of sentences, some
+               sentences were not judged),
+               n_relevant (optional: the number of relevant passages of the question),
+               eligibility_status and deflection_status (optional)
+    full       one row per sentence, judged against all passages: unit_id, answer_id, label, status
+    relevant   the same, judged against the relevant passages only
+    passages   unit_id, item_id, label (one of CLASSES), relevant (optional: evidence_relevant as bool)
 
-Published numbers are in `judge.scores.published`.
+For published results, see `judge.scores.published`.
 """
 
 from typing import Literal
@@ -52,7 +55,8 @@ def factuality(
     relevant_set: RelevantSet = "answer",
     paired: bool = True,
 ) -> list[Score]:
-    """Return eligibility and the factuality measures, over the answerable rows; a measure without its table is left out.
+    """Return eligibility and the factuality measures for the answerable rows. A measure is left out if its
+    table is not given.
 
     eligibility            mean of E_i = 1 unless the judge says Major Issue(s)
     unadjusted_factuality  mean of F_i = 1 iff every sentence is supported or no_rad in `full`
@@ -60,19 +64,19 @@ def factuality(
     unadjusted_raf, raf    the same with R_i from `relevant`, on the same rows
     over_summarisation_gap factuality - raf on those rows
 
-    An empty or missing answer has E_i = F_i = R_i = 0. A row without a relevant passage has R_i = 1 iff all
-    its sentences are no_rad in `full`: nothing relevant can support it, so no judge is called. R_i is at most
-    F_i, because the relevant passages are a subset of all passages; if a judge disagrees, F_i counts, and a
-    note gives the number of such answers. An answer with an unlabelled sentence has no F_i, even if another
-    sentence decides it, because counting only decided answers would bias the mean down. `factuality` has no
-    value if E_i or F_i is missing. With `paired`, if F_i or R_i is missing, both are. `paired=False` is for
-    incomplete labels: R_i still needs F_i, but F_i does not need R_i. `unparsed="facts"` is the rule of
-    FACTS: a reply without a verdict counts as not grounded, and as eligible. `relevant_set` names the
-    passages against which `relevant` was judged, and is only printed. Raises BadInput if `relevant` is given
+    An empty or missing answer has E_i = F_i = R_i = 0. A row without a relevant passage has R_i = 1 iff all its
+    sentences are no_rad in `full`: no relevant passage can support it, so no judge is called. R_i is at most
+    F_i, because the relevant passages are a subset of all passages. If the labels contradict this, R_i is set
+    to F_i, and a note gives the number of such answers. An answer with an unlabelled sentence has no F_i, even
+    if another sentence is not grounded; otherwise the mean would be biased downwards. `factuality` has no value
+    if E_i or F_i is missing. With `paired`, if F_i or R_i is missing, both count as missing. `paired=False` is
+    for incomplete labels: R_i still requires F_i, but F_i does not require R_i. `unparsed="facts"` applies the
+    rule of FACTS: a reply without a verdict counts as not grounded, and as eligible. `relevant_set` names the
+    passages against which `relevant` was judged; it is only printed. Raises BadInput if `relevant` is given
     without `full`.
     """
     if relevant is not None and full is None:
-        raise BadInput("RAF is measured on the rows of factuality, so it also needs the table `full`")
+        raise BadInput("RAF is measured on the same rows as factuality, so it also needs the table `full`")
     who = units(answers, "answers")
     answerable, nothing = _answerable(answers), empty(answers)
     eligible, eligible_status = _eligible(answers, unparsed, nothing)
@@ -106,10 +110,13 @@ def factuality(
 
 
 def deflection(answers: pd.DataFrame) -> list[Score]:
-    """Return the share of answers that decline: true positives over the insufficient rows, false positives over the others.
+    """Return two shares of answers that decline.
 
-    Label `missing`: the answer says that the passages do not contain the information; `attempted`: it answers. An empty or
-    missing answer says nothing, and is not a deflection.
+    True positives are a share of the rows with insufficient passages, and false positives are a share of the
+    other rows.
+
+    The label `missing` means that the answer says that the passages do not contain the information. The label
+    `attempted` means that it answers the question. An empty or missing answer is not a deflection.
     """
     who = units(answers, "answers")
     declined = encode_labels(column(answers, "deflection", "answers"), DEFLECTED, "deflection")
@@ -125,7 +132,9 @@ def deflection(answers: pd.DataFrame) -> list[Score]:
 
 
 def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score]:
-    """Return the share of each label among the sentences of answerable rows, and the share that is supported or no_rad."""
+    """Return the share of each label among the sentences of answerable rows, and the share of sentences that
+    are supported or no_rad.
+    """
     lines = Parts(sentences, "sentences", units(answers, "answers"), "answers", "answer_id")
     labels = column(sentences, "label", "sentences")
     code = encode_labels(labels, {name: float(i) for i, name in enumerate(GROUNDING)}, "grounding")
@@ -148,10 +157,11 @@ def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score
 
 
 def relevant_passages(passages: pd.DataFrame, relevant_set: RelevantSet = "answer") -> FloatArray:
-    """Return 1 / 0 for each passage, nan if it has no label.
+    """Return 1 for each relevant passage, 0 for each other passage, and nan if a passage has no label.
 
-    `answer`: ANSWER-THE-QUESTION; `answer+related`: also RELATED-INFORMATION; `marked`: evidence_relevant = YES, in the
-    column `relevant`.
+    The passages that count as relevant are, for `answer`, those with the label ANSWER-THE-QUESTION; for
+    `answer+related`, also those with RELATED-INFORMATION; for `marked`, those with evidence_relevant = YES
+    (column `relevant`).
     """
     if relevant_set == "marked":
         return flags(column(passages, "relevant", "passages"), "evidence_relevant")
@@ -167,7 +177,7 @@ def density(
     passages: pd.DataFrame,
     relevant_set: RelevantSet = "answer",
 ) -> pd.Series:
-    """Return the relevance density of each item: "low", "medium" or "high"; None if no passage has a label.
+    """Return the relevance density of each item: "low", "medium" or "high", or None if no passage has a label.
 
     The density is the share of relevant passages among those with a label: low < 1/3, medium < 2/3, else high. Use it with
     `judge.scores.score.split_by_stratum`.
@@ -185,7 +195,7 @@ def density(
 def _answerable(answers: pd.DataFrame) -> BoolArray:
     known = flags(column(answers, "answerable", "answers"), "answerable")
     if np.isnan(known).any():
-        raise BadInput("every answer must say whether its question is answerable from its passages")
+        raise BadInput("every answer needs a value in the column `answerable`")
     answerable: BoolArray = known == 1
     return answerable
 
@@ -208,13 +218,13 @@ Ground = tuple[FloatArray, StatusArray, tuple[str, ...]]
 def _on_the_same_rows(
     full: Ground, relevant: Ground, answerable: BoolArray, paired: bool
 ) -> dict[str, Ground]:
-    """Return F_i and R_i for answers on which both are known; R_i is at most F_i."""
+    """Return F_i and R_i for the answers for which both are known. R_i is at most F_i."""
     f, f_status, f_notes = full
     r, r_status, r_notes = relevant
     more = int(((r > f) & answerable).sum())
     if more:
         r_notes += (
-            f"{more} answers are grounded in the relevant passages but not in all passages, and count as not grounded",
+            f"{more} answers are labelled as grounded in the relevant passages but not in all passages; they count as not grounded",
         )
     # Relevant passages are some of all passages, so RAF cannot exceed factuality on the same rows.
     status = np.where(np.isnan(f), f_status, r_status).astype(np.int8)
@@ -238,7 +248,10 @@ def _relevant(
     unparsed: Unparsed,
     nothing: BoolArray,
 ) -> tuple[FloatArray, StatusArray]:
-    """Return R_i: computed like F_i, against the relevant passages; if there are none, 1 iff all sentences are no_rad in `full`."""
+    """Return R_i, which is computed like F_i, but against the relevant passages.
+
+    If there are no relevant passages, R_i is 1 iff all sentences are no_rad in `full`.
+    """
     grounded, status = _mark_grounded(who, answers, relevant, unparsed, nothing)
     if "n_relevant" not in answers.columns:
         return grounded, status
@@ -254,7 +267,7 @@ def _relevant(
 def _mark_grounded(
     who: Units, answers: pd.DataFrame, sentences: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray
 ) -> tuple[FloatArray, StatusArray]:
-    """Return 1 / 0 / nan for each answer, with its status; an answer that is empty or has no sentence gets 0."""
+    """Return 1, 0 or nan for each answer, with its status. An answer that is empty or has no sentence gets 0."""
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
     label = encode_labels(column(sentences, "label", "sentences"), GROUNDED, "grounding")
     status = statuses(sentences, ~np.isnan(label))

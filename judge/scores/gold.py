@@ -18,10 +18,10 @@ MEASURES = ("percent", "cohen_kappa", "krippendorff_alpha")
 
 @dataclass(slots=True)
 class FieldResult:
-    """One field of a run: label counts, and agreement with gold labels if there are any.
+    """A run's labels for one field: their counts and, if there are gold labels, their agreement with these.
 
-    `why_none` is the reason why there are no measures; `outside` counts gold labels outside the task's domain,
-    which no measure can use.
+    `why_none` is the reason why there are no measures. `outside` counts the gold labels outside the task's
+    domain; no measure can use them.
     """
 
     field: str
@@ -33,7 +33,7 @@ class FieldResult:
     outside: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON object."""
+        """Return the documented JSON representation."""
         return {
             **attributes(self, "field", "level", "labels", "n_gold"),
             "measures": [m.as_json() for m in self.measures],
@@ -43,11 +43,10 @@ class FieldResult:
 
 
 def compare(store: Store, task: Task, run_id: str) -> list[FieldResult]:
-    """Compare every requested and derived field of a run with gold labels.
+    """Compare a run's labels with gold labels for every requested and derived field.
 
-    The units are those with a judgement and a gold label. A unit without a label by the judge (unparsed,
-    refused, failed) lowers the coverage; it is not dropped from the count. Intervals resample
-    questions.
+    The units are those with a judgement and a gold label. A unit without a label from the judge (unparsed,
+    refused, failed) lowers the coverage; it is not left out. Intervals are computed by resampling questions.
     """
     return [_compare_field(store, task, run_id, name) for name in task.fields]
 

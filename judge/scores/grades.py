@@ -1,4 +1,4 @@
-"""Relevance labels as grades, the numbers in qrels."""
+"""Convert relevance labels to grades, the numbers in qrels."""
 
 from collections.abc import Mapping
 
@@ -13,10 +13,11 @@ WORDS: Mapping[str, Mapping[str, int]] = {
 
 
 def grades_of(task: Task, field: str | None = None, given: Mapping[str, str] | None = None) -> dict[str, int]:
-    """Return the grade of each label of the task's `field`, or of the first of its fields that has grades (see `find_graded_field`).
+    """Return the grade of each label of the task's `field`. Without `field`, the first field with grades is
+    used (see `find_graded_field`).
 
-    `given` maps labels that are neither numbers nor known words to grades. Raises UsageError for labels
-    without a grade, and for labels in `given` that the field does not have.
+    `given` maps labels that are neither numbers nor known words to grades. Raises UsageError if a label has no
+    grade, or if `given` contains a label that the field does not have.
     """
     field = field or find_graded_field(task, given)
     if field not in task.fields:

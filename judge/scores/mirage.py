@@ -1,4 +1,4 @@
-"""MIRAGE: does the model still use the oracle passage if noise is shown with it?
+"""MIRAGE: does the model still use the oracle passage if noise passages are shown with it?
 
 Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Generation Evaluation", 2025 (arXiv
 2504.17137) and its repository. For retrieval measures see `judge.scores.retrieval.score_at`, which supports both ideal orders for NDCG.
@@ -30,10 +30,11 @@ def exact_match(
     predictions: Iterable[str | None],
     answers: Iterable[Sequence[str] | None],
 ) -> FloatArray:
-    """Return 1 / 0 for each prediction, nan if the prediction or its list of aliases is None or empty.
+    """Return 1 or 0 for each prediction, or nan if the prediction or its list of aliases is None or empty.
 
-    The value is 1 if any alias is a substring of the prediction: the loose exact match that the paper's metrics use. Both
-    sides are lower-cased, without other normalisation. An empty alias is a substring of every string and is ignored.
+    The value is 1 if any alias is a substring of the prediction. This is the loose exact match that the paper's
+    metrics use. Both sides are lower-cased, without other normalisation. An empty alias is a substring of every
+    string and is ignored.
     """
     matches = [
         float(any(alias in text for alias in aliases)) if aliases else np.nan
@@ -43,11 +44,12 @@ def exact_match(
 
 
 def token_f1(predictions: Iterable[str | None], answers: Iterable[Sequence[str] | None]) -> FloatArray:
-    """Return the overlap F1 of lower-cased, whitespace-split tokens with the best alias. It is nan in the
-    same cases as in `exact_match`.
+    """Return each prediction's token-overlap F1 with the best-matching alias. It is nan in the same cases as in
+    `exact_match`.
 
-    A token counts as often as it occurs on both sides; F1 = 2PR / (P + R), and 0 without overlap. Punctuation stays with
-    its word: only case is normalised (as in the repository's token F1 for extractive QA).
+    Tokens are lower-cased and split at whitespace. A token counts as often as it occurs on both sides. F1 = 2PR
+    / (P + R), or 0 without overlap. Punctuation is not removed (as in the repository's token F1 for extractive
+    QA).
     """
     f1_scores = []
     for text, aliases in _lower_case(predictions, answers):
@@ -64,15 +66,14 @@ def token_f1(predictions: Iterable[str | None], answers: Iterable[Sequence[str] 
 def _lower_case(
     predictions: Iterable[str | None], answers: Iterable[Sequence[str] | None]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield each prediction with its aliases in lower case. If either is missing, the list of aliases is
-    empty.
+    """Yield each prediction with its aliases, both in lower case. If the prediction is missing, both are empty.
 
-    Raises BadInput for a string in place of a list of aliases.
+    Raises BadInput if the aliases are a string instead of a list.
     """
     for prediction, aliases in zip(predictions, answers, strict=True):
         # A string is a sequence of letters, and nearly every prediction contains one of them.
         if isinstance(aliases, str):
-            raise BadInput(f"answers are lists of aliases; {aliases!r} is a string")
+            raise BadInput(f"answers must be lists of aliases, but {aliases!r} is a string")
         # The paper lower-cases and does nothing else. An empty alias is a substring of every text.
         names = [alias.lower() for alias in aliases or () if alias]
         if isinstance(prediction, str):
@@ -84,9 +85,9 @@ def _lower_case(
 def align_conditions(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame:
     """Join the tables of the three conditions by question, never by position.
 
-    Each has unit_id (the question), correct (1 / 0 / None) and, optionally, question_id, status and f1 (token F1).
-    The result has unit_id, question_id, base, oracle, mixed, base_status, ... and base_f1, ...; a question that is missing
-    from a table counts as not judged in that condition.
+    Each table has unit_id (the question), correct (1 / 0 / None) and, optionally, question_id, status and f1
+    (token F1). The result has unit_id, question_id, base, oracle, mixed, base_status, ... and base_f1, ...; a
+    question that is missing from a table counts as not judged in that condition.
     """
     groups: dict[object, object] = {}
     for table, name in zip((base, oracle, mixed), CONDITIONS, strict=True):
@@ -107,7 +108,8 @@ def align_conditions(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFra
 
 
 def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Score]:
-    """Return the four cells, their total and the three accuracies, on questions judged in all three conditions.
+    """Return the shares of the four cells, their total and the three accuracies, on questions that were judged
+    in all three conditions.
 
     table: unit_id, question_id, base, oracle, mixed (1 / 0 / None), base_status, ... (optional). With b, o, m of a question:
         noise_vulnerability        #(o = 1, m = 0) / N
@@ -152,9 +154,10 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
 
 
 def score_alone(table: pd.DataFrame, condition: str) -> list[Score]:
-    """Return accuracy and mean token F1 of one condition on its questions, if the other conditions have no outputs.
+    """Return the accuracy and mean token F1 of one condition on its own questions. This is used if other
+    conditions have no outputs.
 
-    table: unit_id, question_id, correct, status and f1. The names are those of `adaptability`.
+    table: unit_id, question_id, correct, status and f1. The measures have the same names as in `adaptability`.
     """
     made = table.rename(columns={"correct": condition, "status": f"{condition}_status"})
     who = units(made, condition)
@@ -169,7 +172,9 @@ def score_alone(table: pd.DataFrame, condition: str) -> list[Score]:
 
 
 def _failures_wrong(table: pd.DataFrame, name: str) -> tuple[FloatArray, StatusArray]:
-    """Return 1 / 0 / nan in one condition, with statuses; a question that the system did not answer is wrong."""
+    """Return 1, 0 or nan for each question in one condition, with its status. A question that the system did
+    not answer counts as wrong.
+    """
     correct = flags(column(table, name, "answers"), name)
     status = statuses(table, ~np.isnan(correct), f"{name}_status")
     # A question that the system did not answer is wrong. A call that failed is missing data, not the system's fault.

@@ -1,8 +1,8 @@
 """The share of a topic's nuggets that an answer contains: TREC RAG (Pradeep et al. 2024, arXiv 2411.09607).
 
 Tables (see `judge.scores.columns`):
-    answers      unit_id, question_id, answered, n_vital and n_okay (the topic's number of nuggets of each importance)
-        assignments  one row per nugget and answer: unit_id, answer_id, importance (vital or okay), label, status
+    answers      unit_id, question_id, answered, n_vital and n_okay (how many vital and okay nuggets the topic has)
+    assignments  one row per nugget and answer: unit_id, answer_id, importance (vital or okay), label, status
 """
 
 import numpy as np
@@ -19,11 +19,12 @@ WEIGHTS = {
     "weighted": {"vital": 1.0, "okay": 0.5},
     "all": {"vital": 1.0, "okay": 1.0},
 }
-"""For each measure, the weights of the nuggets that it counts, by importance."""
+"""For each measure, the weight of a nugget by its importance. Nuggets without a weight are not counted."""
 
 
 def trec(answers: pd.DataFrame, assignments: pd.DataFrame) -> list[Score]:
-    """Return the nugget measures, each with a strict form: a value for each answer (one per topic), then the mean over topics.
+    """Return the nugget measures, each with a strict form. Each answer (one per topic) has a value, and the
+    measure is the mean over topics.
 
     nugget_vital     mean support of the vital nuggets; a topic without any has no value
     nugget_weighted  the same for all nuggets, where an okay nugget counts half as much as a vital one

@@ -1,7 +1,8 @@
-"""The numbers that the papers print, each with its setting, to be shown beside ours. The tables are in `published.yaml`.
+"""The results that the papers published, each with its setting, for comparison with our results. The tables are
+in `published.yaml`.
 
-They were measured with a different judge, passage set and rows. Shares are fractions here, although some papers print
-percentages. `measure` is the name of the measure in this package.
+They were measured with a different judge, passage set and rows. Shares are stored as fractions, although some
+papers give percentages. `measure` is the name of the measure in this package.
 """
 
 from collections.abc import Iterator
@@ -19,8 +20,10 @@ Seen = Literal["paper", "second-hand"]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A number printed in a paper. `by` is who labelled the data, and `seen` is whether the paper itself was
-    read.
+    """A result published in a paper.
+
+    `by` states who labelled the data. `seen` states where the number was read: in the paper itself, or
+    second-hand.
     """
 
     paper: str
@@ -33,18 +36,18 @@ class Published:
     seen: Seen = "paper"
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON object."""
+        """Return the documented JSON representation."""
         return asdict(self)
 
 
 def read_published(paper: str) -> list[Published]:
-    """Return the printed numbers of a paper (garage, raguard, confirmation, mirage)."""
+    """Return the results published in a paper (garage, raguard, confirmation, mirage)."""
     return [p for p in read_all_published() if p.paper == paper]
 
 
 @cache
 def read_all_published() -> tuple[Published, ...]:
-    """Return the printed numbers of all papers, in the order of the file."""
+    """Return the published results of all papers, in the order of the file."""
     text = files("judge.scores").joinpath("published.yaml").read_text("utf-8")
     return tuple(number for table in yaml.safe_load(text) for number in _numbers(**table))
 
@@ -52,7 +55,9 @@ def read_all_published() -> tuple[Published, ...]:
 def _numbers(
     columns: str, systems: dict[str, str], percent: bool = False, **common: Any
 ) -> Iterator[Published]:
-    """Yield the numbers of a table: each row of `systems` has a number, or `-` for a missing one, for each of the `columns`."""
+    """Yield the results in a table. Each row of `systems` has a number for each of the `columns`, or `-` if the
+    number is missing.
+    """
     for system, numbers in systems.items():
         for measure, number in zip(columns.split(), numbers.split(), strict=True):
             if number != "-":

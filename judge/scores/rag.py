@@ -1,18 +1,24 @@
-"""RAG measures from claims, under the names of RAGAS and RAGChecker (Ru et al. 2024, arXiv 2408.08067, section 3.3).
+"""RAG measures computed from claims, named as in RAGAS and RAGChecker (Ru et al. 2024, arXiv 2408.08067,
+section 3.3).
 
 Tables (see `judge.scores.columns`):
-    answers     unit_id, question_id, answered, has_reference (whether the item has a reference answer), n_claims (optional:
-                    0 means that the answer makes none), n_references (the item's number of reference claims), n_contexts (the
-                    number of passages that the answer was given)
-        claims      one row per claim of an answer: unit_id, answer_id, and labels with their statuses (`NAME`, `NAME_status`):
-                    supported (by the passages together), correct (entailed by the reference answer), source (the passages that
-                    entail it: a relevant one, only irrelevant ones, or none; a passage is relevant if it supports a part of the
-                    reference)
-        references  one row per reference claim and answer: unit_id, answer_id, stated (in the answer), retrieved (in the passages)
-        contexts    one row per passage given to an answer, in the order given: answer_id, relevant
+    answers     unit_id, question_id, answered, has_reference (whether the item has a reference answer),
+                n_claims (optional: 0 means that the answer makes no claims),
+                n_references (the item's number of reference claims),
+                n_contexts (the number of passages that the answer was given)
+    claims      one row per claim in an answer: unit_id, answer_id, and these labels with their statuses (`NAME`
+                and `NAME_status`):
+                supported (by the passages together),
+                correct (entailed by the reference answer),
+                source (the passages that entail it: a relevant one, only irrelevant ones, or none; a passage is
+                relevant if it supports a part of the reference)
+    references  one row per reference claim and answer: unit_id, answer_id, stated (in the answer), retrieved (in
+                the passages)
+    contexts    one row per passage given to an answer, in the order given: answer_id, relevant
 
-Every measure is the mean over answers. An empty or missing answer has 0 in measures for which greater is better, and no value in the others. An answer
-without claims, passages or a reference has no value in the measures that need them; RAGChecker's package reports 0.
+Every measure is the mean over answers. An empty or missing answer has 0 in measures for which greater is better,
+and no value in the others. An answer without claims, passages or a reference has no value in the measures that
+need them; RAGChecker's package reports 0.
 """
 
 from dataclasses import dataclass
@@ -42,13 +48,13 @@ SOURCES = {
 """The labels of `claim_source` as numbers, for each kind of passage that entails a claim."""
 # RAGChecker judges whether the answer entails a claim. An answer with half of a nugget does not entail it.
 STATED = {"support": 1.0, "partial_support": 0.0, "not_support": 0.0}
-"""A nugget that an answer states only in part is not entailed by it."""
+"""The labels of nuggets as numbers. A nugget that an answer states only in part is not entailed by the answer."""
 RELEVANT = {"supported": 1.0, "not_supported": 0.0}
 
 
 @dataclass(frozen=True)
 class _Labels:
-    """The labels of parts of answers for one question: 1, 0 or nan, and the status of each judgement."""
+    """The labels that parts of answers have in one column (1, 0 or nan), and the status of each judgement."""
 
     values: FloatArray
     status: StatusArray
@@ -61,8 +67,10 @@ class _Labels:
 
 @dataclass(frozen=True)
 class _Shares:
-    """Shares of the parts of answers; `expected` is the number of parts that must have a label, and `has`
-    marks answers that can have parts.
+    """Computes shares of the parts of answers.
+
+    `expected` is the number of parts of each answer that must have a label, and `has` marks the answers that
+    can have a value.
     """
 
     who: Units
@@ -81,8 +89,9 @@ class _Shares:
         *,
         better: bool = True,
     ) -> Score:
-        """Return the share of parts that are a `hit`, among all parts or those in `among`; `needed` are the
-        labels from which it is computed.
+        """Return the share of parts that are a `hit`, among all parts or among the parts in `among`.
+
+        `needed` contains the labels from which the share is computed.
         """
         known = np.logical_and.reduce([~np.isnan(labels.values) for labels in needed])
         ended = np.zeros(len(known), dtype=np.int8)
@@ -103,7 +112,7 @@ class _Shares:
 
 
 def score_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
-    """Return the measures of the claims that answers make.
+    """Return the measures that are computed from the claims in the answers.
 
     faithfulness    supported / claims
     claim_precision correct / claims
@@ -112,8 +121,9 @@ def score_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
     hallucination   incorrect and not supported / claims
     self_knowledge  correct and not supported / claims
 
-    faithfulness + hallucination + self_knowledge = 1 for every answer with claims; claim_precision + both noise
-    sensitivities + hallucination are at most 1: wrong claims that only several passages together entail are in none.
+    For every answer with claims, faithfulness + hallucination + self_knowledge = 1. The sum of claim_precision,
+    both noise sensitivities and hallucination is at most 1, because a wrong claim that is entailed only by
+    several passages together counts in none of them.
     """
     who = units(answers, "answers")
     parts = Parts(claims, "claims", who, "answers", "answer_id")
@@ -149,7 +159,7 @@ def score_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
 
 
 def score_references(answers: pd.DataFrame, references: pd.DataFrame) -> list[Score]:
-    """Return the measures of the claims that a correct answer makes, i.e. the reference claims.
+    """Return the measures that are computed from the reference claims, i.e. the claims that a correct answer makes.
 
     claim_recall         stated / reference claims
     context_recall       retrieved / reference claims
@@ -191,7 +201,7 @@ def claim_f1(precision: Score, recall: Score) -> Score:
 
 
 def score_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
-    """Return the measures of the passages that answers were given.
+    """Return the measures that are computed from the passages that were given with each question.
 
     context_precision         relevant / passages. RAGChecker counts a passage that entails any reference claim; here it must
                               support a whole reference answer, because labels of one claim and one passage do not exist
@@ -222,7 +232,9 @@ def score_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]
 
 
 def answer_relevancy(answers: pd.DataFrame) -> Score:
-    """Return RAGAS's answer relevancy without a value, because it compares embeddings and cannot be computed from labels."""
+    """Return RAGAS's answer relevancy without a value. It compares embeddings, so it cannot be computed from
+    labels.
+    """
     who = units(answers, "answers")
     return score_values(
         "answer_relevancy",

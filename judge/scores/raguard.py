@@ -1,20 +1,21 @@
 """RAGuard: how much misleading documents lower the accuracy of a fact checker.
 
 Zeng et al., "Worse than Zero-shot? A Fact-Checking Dataset for Evaluating the Robustness of RAG Against
-Misleading Retrievals", 2025 (arXiv 2502.16101). `misleading` and `relevance` are about a retriever: how often it returns
-misleading documents, and how good its results are otherwise.
+Misleading Retrievals", 2025 (arXiv 2502.16101). The functions `misleading` and `relevance` score a retriever: how
+often it returns misleading documents, and how well it finds the relevant ones.
 
-Misleading Retrieval Recall is "the fraction of claims retrieving at least one misleading document". The paper does not say
-which misleading documents count (the claim's own, or any claim's) and which claims (all, or those that own one). Only
-own / owning gives the 100 % that the paper prints for the oracle task. All four combinations are computed.
+Misleading Retrieval Recall is "the fraction of claims retrieving at least one misleading document". The paper
+does not say which misleading documents count (the claim's own, or those of any claim), or which claims count
+(all, or only those with a misleading document of their own). Only own / owning gives the 100 % that the paper
+reports for the oracle task. All four combinations are computed.
 
 Tables (see `judge.scores.columns`):
-    answers   one row per answer: unit_id, item_id (the claim), question_id, condition (none, top:1, top:5, ...,
-                  oracle: one associated document at a time, misleading), label (the answer), gold (true or false),
-                  role (of the document, with oracle), status
-    claims    item_id, question_id
-    documents document_id, item_id (the claim it belongs to), role
-    rankings  item_id, rank, passage_id (a document_id); see `judge.scores.retrieval`
+    answers    one row per answer: unit_id, item_id (the claim), question_id, status,
+               condition (none; top:1, top:5, ...; oracle: one associated document at a time; misleading),
+               label (the answer), gold (true or false), role (of the document, for oracle)
+    claims     item_id, question_id
+    documents  document_id, item_id (the claim it belongs to), role
+    rankings   item_id, rank, passage_id (a document_id); see `judge.scores.retrieval`
 """
 
 from __future__ import annotations
@@ -45,8 +46,11 @@ _TOP = re.compile(r"top:(\d+)")
 
 
 def roles(exam: pd.Series, gold: pd.Series) -> pd.Series:
-    """Return the role of each document: supporting if the exam's answer is the gold verdict, misleading if it is the
-    opposite, irrelevant if the document does not contribute; None without a label or a gold verdict.
+    """Return the role of each document.
+
+    A document is supporting if the exam's answer is the gold verdict, misleading if the answer is the opposite,
+    and irrelevant if the document does not contribute. The role is None if the document has no label or its
+    claim has no gold verdict.
     """
     right = encode_labels(exam, {**dict.fromkeys(_NOTHING, _OUTSIDE), **_TRUTH}, "exam")
     truth = encode_labels(gold, _TRUTH, "claim verdict")
@@ -60,7 +64,9 @@ def roles(exam: pd.Series, gold: pd.Series) -> pd.Series:
 
 
 def role_words(role: pd.Series) -> pd.Series:
-    """Return roles under this package's names (the data set uses `unrelated`). Raises BadInput for an unknown role."""
+    """Return the roles with this package's names for them (the data set uses `unrelated`). Raises BadInput for
+    an unknown role.
+    """
     codes, distinct = pd.factorize(role)
     for word in distinct:
         if word not in _ROLE:
@@ -71,19 +77,19 @@ def role_words(role: pd.Series) -> pd.Series:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """The accuracy in one setting, and the claim that each of its answers is about."""
+    """The accuracy in one setting, and the claim to which each of the setting's answers belongs."""
 
     accuracy: Score
     claims: pd.Index[Any]
 
 
 def settings(answers: pd.DataFrame) -> dict[str, Setting]:
-    """Return the accuracy in each setting, by the setting's name: zero, rag_1, rag_5, oracle, misleading.
+    """Return the accuracy in each setting, keyed by the setting: zero, rag_1, rag_5, oracle, misleading.
 
-    A = share of answers that equal the gold verdict. As in the paper, an answer outside the options is wrong. A missing
-    answer, and a reply that could not be read (unparsed, refused, truncated), is also wrong. A call that failed is not an
-    answer and is never counted. The setting `misleading` uses the oracle rows whose document is misleading, if there is no
-    condition of that name.
+    A = share of answers that equal the gold verdict. As in the paper, an answer outside the options is wrong. A
+    missing answer, and a reply that could not be read (unparsed, refused, truncated), is also wrong. A call
+    that failed is not an answer and is never counted. If there is no condition `misleading`, the setting of
+    this name uses the oracle rows whose document is misleading.
     """
     codes, conditions = pd.factorize(column(answers, "condition", "answers"))
     rows = {_setting(name): codes == code for code, name in enumerate(conditions)}
@@ -100,13 +106,14 @@ def settings(answers: pd.DataFrame) -> dict[str, Setting]:
 
 
 def drops(settings_by_name: dict[str, Setting]) -> list[Score]:
-    """Return the drop of each setting from answering without context; negative is worse.
+    """Return the change in accuracy in each setting, compared with answering without context. A negative value
+    is worse.
 
     drop                       A - A_zero, against all claims, as in the paper
     drop_relative              (A - A_zero) / A_zero
     drop_same_claims           both accuracies over only the claims with a value in both settings (a claim
                                without a ranking or document has no value); each claim counts once in A_zero
-    drop_relative_same_claims  the same, relative
+    drop_relative_same_claims  the relative drop on the same claims
     drop_same_answers          A_zero counts a claim once for each answer in this setting: ten times for ten documents
 
     Raises BadInput if a claim has two answers without context.
@@ -155,7 +162,9 @@ def _setting(condition: str) -> str:
 
 
 def _accuracy(answers: pd.DataFrame) -> tuple[Score, BoolArray]:
-    """Return the accuracy over all settings, and a mask of the answers that are outside the options or not readable."""
+    """Return the accuracy over all settings, and a mask of the answers that are not one of the options or
+    cannot be read.
+    """
     given = encode_labels(column(answers, "label", "answers"), _TRUTH, "answer", fold=True, other=_OUTSIDE)
     gold = encode_labels(column(answers, "gold", "answers"), _TRUTH, "claim verdict")
     status = statuses(answers, ~np.isnan(given))
@@ -169,7 +178,7 @@ def _accuracy(answers: pd.DataFrame) -> tuple[Score, BoolArray]:
 
 
 def _claims(answers: pd.DataFrame) -> Units:
-    """Return the answers, clustered by question, or by claim if no question is given."""
+    """Return the answers, clustered by question or, if no question is given, by claim."""
     # The oracle condition has an answer for each document, and those of one claim are not independent.
     if "question_id" not in answers.columns:
         answers = answers.assign(question_id=column(answers, "item_id", "answers"))
@@ -189,7 +198,8 @@ def _score_same_answers(measure: str, setting: Setting, zero: Setting) -> Score:
 
 
 def exam(table: pd.DataFrame, gold: pd.Series, gold_roles: pd.Series) -> list[Score]:
-    """Return the shares of the roles that follow from a judge's exam, and their agreement with gold roles if there are any.
+    """Return the share of each role that follows from a judge's exam and, if there are gold roles, the
+    agreement with them.
 
     `table` has unit_id, question_id, label, status, one row per document. `gold` has the gold verdict of each document's claim,
     `gold_roles` each document's gold role.
@@ -219,12 +229,11 @@ Relevant = Literal["associated", "supporting"]
 
 
 def misleading(k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: pd.DataFrame) -> list[Score]:
-    """Return Misleading Retrieval Recall@k in its four variants, own/owning first, and exposure@k.
+    """Return the four variants of Misleading Retrieval Recall@k (own/owning first), and exposure@k.
 
     misleading_retrieval_recall@k[W/C]  share of the claims C with at least one misleading document from W among
                                         the first k; W is own or any, C is owning or all
-    misleading_exposure@k[W]            mean share of misleading documents from W among the first k retrieved,
-                                        over all claims
+    misleading_exposure@k[W]            mean over all claims of the share of misleading documents from W among the first k retrieved
 
     A claim without a ranking has no value. Raises BadInput for a ranked document that is not in `documents`.
     """
@@ -261,7 +270,10 @@ def relevance(
     *,
     relevant: Relevant = "associated",
 ) -> list[Score]:
-    """Return precision, recall, F1 and NDCG at k, counting all documents `associated` with the claim or only `supporting` ones."""
+    """Return precision, recall, F1 and NDCG at k.
+
+    The relevant documents are all documents of the claim (`associated`), or only the `supporting` ones.
+    """
     if relevant not in ("associated", "supporting"):
         raise BadInput(f"unknown relevant documents '{relevant}'; available: associated and supporting")
     role = role_words(column(documents, "role", "documents"))
@@ -279,7 +291,11 @@ def relevance(
 def _join_rankings(
     k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: pd.DataFrame
 ) -> tuple[Units, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the claims, each document's claim and role, and the claim and document at each of the first k ranks, by position."""
+    """Return the claims, each document's claim and role, and the claim and document at each of the first k
+    ranks.
+
+    Claims and documents are given by their positions.
+    """
     if k < 1:
         raise BadInput(f"k must be at least 1, not {k}")
     who = units(claims, "claims", "item_id")

@@ -1,4 +1,5 @@
-"""Retrieval measures from pytrec_eval: precision, recall, F1 and NDCG at k, computed for each query and then averaged.
+"""Retrieval measures based on pytrec_eval: precision, recall, F1 and NDCG at k, computed for each query and
+then averaged.
 
 This is the only module that imports the library. Tables (see `judge.scores.columns`):
     queries    unit_id (the query), question_id
@@ -29,7 +30,7 @@ _NAME = re.compile(r"(?P<kind>nDCG|P|R|RR|AP)(\(rel=(?P<rel>[1-9][0-9]?)\))?(@(?
 """A measure in the notation of ir_measures. `rel` is the lowest grade of a relevant passage."""
 _CUT = {"nDCG": "ndcg_cut", "P": "P", "R": "recall", "AP": "map_cut"}
 _WHOLE = {"nDCG": "ndcg", "AP": "map"}
-"""The names of the measures in pytrec_eval, with a depth and without."""
+"""The names of the measures in pytrec_eval, with and without a depth."""
 
 
 def score_at(
@@ -53,11 +54,11 @@ def score_at(
                       none is among the first k
 
     A query without a ranking has no value; with `as_trec` it has 0, as in ir_measures. A query without a judged
-    passage has no value, and one without a relevant passage has no recall, F1 and NDCG (trec_eval and MIRAGE's repository
-    report 0). As in trec_eval, an unjudged passage counts as not relevant. A note counts these passages, unless the relevance
-    is `complete`, so that passages without a grade are known to be not relevant.
-    Raises BadInput if k < 1, a rank is not a whole number from 1, a passage or a rank occurs twice in a query, a passage
-    has two grades, or a ranking is for an unknown query.
+    passage has no value. A query without a relevant passage has no recall, F1 or NDCG (trec_eval and MIRAGE's
+    repository report 0). As in trec_eval, an unjudged passage counts as not relevant. A note gives the number
+    of these passages, unless the relevance is `complete`, which means that passages without a grade are known
+    to be irrelevant. Raises BadInput if k < 1, a rank is not a whole number from 1, a passage or a rank occurs
+    twice in a query, a passage has two grades, or a ranking is for an unknown query.
     """
     if k < 1:
         raise BadInput(f"k must be at least 1, not {k}")
@@ -88,13 +89,14 @@ def score_by_name(
     rankings: pd.DataFrame,
     relevance: pd.DataFrame,
 ) -> list[Score]:
-    """Return measures by their names in ir_measures: nDCG, P, R, RR and AP. A depth (nDCG@10) is required for P and R only.
+    """Return the measures with these names from ir_measures: nDCG, P, R, RR and AP. Only P and R require a
+    depth (as in P@10).
 
     `P(rel=2)@10` counts passages with a grade of at least 2 as relevant; without `rel` the least relevant grade is 1. nDCG does
     not accept `rel`.
 
-    The queries with a value and the errors are the same as in `score_at` with `as_trec`. Raises UsageError for an
-    unknown name, and for nDCG with `rel`.
+    The same queries have a value, and the same errors are raised, as in `score_at` with `as_trec`. In addition,
+    raises UsageError for an unknown name, and for nDCG with `rel`.
     """
     scores = []
     for name in names:
@@ -107,7 +109,7 @@ def score_by_name(
         if match["kind"] == "nDCG" and match["rel"]:
             # The gain of nDCG is the grade itself. Accepting `rel` would print the value of nDCG under another name.
             raise UsageError(
-                f"--measure {name}: nDCG has no threshold rel, because its gain is the grade itself; write nDCG"
+                f"--measure {name}: nDCG does not accept rel, because its gain is the grade itself; write nDCG"
                 + (f"@{match['depth']}" if match["depth"] else "")
             )
         relevant_from = int(match["rel"] or 1)
@@ -142,13 +144,13 @@ class _Topics:
 
     @property
     def status(self) -> StatusArray:
-        """The status of each query: 0 if it has grades and a ranking, else "not judged". A ranking is not
-        required if a missing ranking counts as 0.
+        """The status of each query: ok (0) if the query has grades and a ranking, else "not judged". If a
+        missing ranking counts as 0, a ranking is not required.
         """
         return np.where(self.ranked, 0, NOT_JUDGED_CODE).astype(np.int8)
 
     def values(self, measure: str) -> FloatArray:
-        """Return pytrec_eval's measure for each query; nan where it is undefined."""
+        """Return pytrec_eval's value of a measure for each query, or nan if it is undefined."""
         family, _, depth = measure.rpartition("_")
         measure_name = f"{family}.{depth}" if depth.isdecimal() else measure
         evaluator = pytrec_eval.RelevanceEvaluator(
@@ -167,7 +169,9 @@ class _Topics:
         return replace(self, run=cut)
 
     def with_retrieved_ideal(self) -> _Topics:
-        """Return the topics with the grades of retrieved passages only, so that the ideal is the retrieved list in its best order."""
+        """Return the topics with the grades of retrieved passages only. The ideal ranking is then the retrieved
+        list in its best order.
+        """
         nothing: dict[str, int] = {}
         kept = {
             query: {
@@ -179,7 +183,9 @@ class _Topics:
         return replace(self, qrels=kept, has_gain=np.ones_like(self.has_gain))
 
     def notes(self, k: int | None) -> tuple[str, ...]:
-        """Return notes on the first k passages (None: all) without a grade, and on counted queries without a ranking."""
+        """Return notes on ungraded passages among the first k (None: all), and on queries that count although
+        they have no ranking.
+        """
         missing = sum(str(query) not in self.run for query in self.who.ids[self.ranked])
         note = f"{missing} of {int(self.ranked.sum())} queries with grades have no ranking and count as 0"
         absent = (note,) if missing else ()

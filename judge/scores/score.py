@@ -1,9 +1,10 @@
-"""A measure before its interval is computed: the values of its units, clustered by question, and a function of their sums.
+"""A measure before its interval is computed: the units' values, clustered by question, and a function of the
+sums of these values.
 
-All measures in this package are functions of sums over units: a share, a micro-averaged F1, a drop
-from another setting. One class therefore represents them all. `measure_score` adds the interval (questions are
-resampled), `restrict` selects a stratum, and `judge.scores.compare` pairs two runs on the same units.
-Intervals depend neither on the order of the rows nor on the names of units and questions.
+All measures in this package are functions of sums over units: a share, a micro-averaged F1, a drop from another
+setting. One class therefore represents them all. `measure_score` adds the interval (questions are resampled),
+`restrict` selects a stratum, and `judge.scores.compare` pairs two runs on the same units. The intervals do not
+depend on the order of the rows or on the names of units and questions.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Column = pd.Series | np.ndarray[Any, Any] | Sequence[Any]
 class Units:
     """Units clustered by question: `clusters[u]` is the position in `questions` of the question that unit u belongs to.
 
-    `parts` holds the names of the units, in more than one list if several kinds of units are concatenated.
+    `parts` contains the names of the units. It has several lists if several kinds of units are concatenated.
     """
 
     parts: tuple[pd.Index[Any], ...]
@@ -42,7 +43,7 @@ class Units:
 
     @classmethod
     def build(cls, ids: Column, questions: Column | None = None) -> Units:
-        """Build units from one row each; a unit without a question forms its own cluster."""
+        """Build units from rows, one per unit. A unit without a question forms its own cluster."""
         names = pd.Series(ids)
         if questions is None:
             index = pd.Index(names.to_numpy())
@@ -63,7 +64,7 @@ class Units:
 
     @cached_property
     def ids(self) -> pd.Index[Any]:
-        """The name of each unit; a tuple (number of the list, name) if there are several lists."""
+        """The name of each unit. If there are several lists, it is a tuple (number of the list, name)."""
         if len(self.parts) == 1:
             return self.parts[0]
         number = np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
@@ -76,7 +77,9 @@ class Units:
         return Units(tuple(part[mask] for part, mask in kept), self.clusters[which], self.questions)
 
     def parts_of(self, ids: pd.Index[Any], whole: IntArray) -> Units:
-        """Return parts of these units, clustered by question; `whole[p]` is the position of the unit that part p belongs to."""
+        """Return parts of these units as units, clustered by question. `whole[p]` is the position of the unit
+        that part p belongs to.
+        """
         return Units((ids,), self.clusters[whole], self.questions)
 
 
@@ -84,7 +87,7 @@ Value = Callable[[FloatArray], FloatArray]
 StatusArray = NDArray[np.int8]
 
 SHARE = (0.0, 1.0)
-"""The bounds of a unit's value if it is a share."""
+"""The bounds of a value that is a share."""
 
 NOT_JUDGED = "not judged"
 TIED = "tied"
@@ -125,13 +128,14 @@ def harmonic(first: FloatArray, second: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A measure on units: `rows[u]` has the values of unit u, and a nan in it means that the unit has no value.
+    """A measure on units. `rows[u]` contains the values of unit u; if any of them is nan, the unit has no value.
 
-    `value` maps sums `[B, p + 1]`, whose last column counts units, to `[B]`, with nan for undefined. `status[u]` is
-    a position in STATUSES; `why` is the reason why a unit has no value although it was judged.
-    `binary`: whether the value is the mean of zeros and ones. `bounds`: the least and the greatest possible value of
-    a unit, if it is bounded. `undefined` is the reason given if units have values but the measure does
-    not. `counted` marks the units that n_units and coverage count (default: all).
+    `value` maps sums `[B, p + 1]`, whose last column counts units, to `[B]`, with nan for undefined.
+    `status[u]` is a position in STATUSES; `why` is the reason why a unit has no value although it was judged.
+    `binary` is True if the measure is a mean of zeros and ones. `bounds` has the least and the greatest
+    possible value of a unit, if its value is bounded. `undefined` is the reason that is given if units have
+    values but the measure has none. `counted` marks the units that are counted in n_units and coverage
+    (default: all).
     """
 
     measure: str
@@ -154,7 +158,7 @@ class Score:
 
     @property
     def span(self) -> float | None:
-        """The largest possible difference between two values of this measure; None if it is unbounded."""
+        """The largest possible difference between two values of this measure, or None if there is no bound."""
         if self.binary:
             return 1.0
         return self.bounds[1] - self.bounds[0] if self.bounds is not None and self.value is mean else None
@@ -175,7 +179,7 @@ class Score:
         return {name: n for name, n in zip(names, counts, strict=True) if n}
 
     def restrict(self, mask: BoolArray, measure: str | None = None) -> Score:
-        """Return the same measure on some of the units."""
+        """Return the same measure on the units that the mask selects."""
         return replace(
             self,
             measure=measure or self.measure,
@@ -190,7 +194,7 @@ class Score:
         return replace(self, measure=measure)
 
     def drop_values(self, reason: str) -> Score:
-        """Return the same measure with no value on any unit, for this reason."""
+        """Return the same measure with no value for any unit, and with this reason."""
         rows = np.full_like(self.rows, np.nan)
         return replace(self, rows=rows, status=None, counted=None, why=reason)
 
@@ -208,7 +212,8 @@ class Score:
     ) -> Measure:
         """Return the Measure: value, interval over questions, n_units, n_clusters, coverage, notes, reason.
 
-        `how` has the usual settings: interval, confidence, replicates, seed. For many scores see `measure_all`.
+        `how` contains the interval settings: interval, confidence, replicates, seed. For many scores, use
+        `measure_all`.
         """
         settings = IntervalSettings(**options)
         used = self.used
@@ -262,7 +267,9 @@ def measure_all(
     field: str | None = None,
     **options: Unpack[IntervalOptions],
 ) -> list[Measure]:
-    """Return `measure_score` for each score; those that are functions of the same sums share their resamples."""
+    """Return the result of `measure_score` for each score. Scores that are functions of the same sums share
+    their resamples.
+    """
     settings = IntervalSettings(**options)
     # Resamples are dropped after the last score that uses them, so that few of them are in memory at once.
     last: dict[tuple[int, int], int] = {_key(score): i for i, score in enumerate(scores)}
@@ -293,7 +300,7 @@ def score_values(
     notes: tuple[str, ...] = (),
     bounds: tuple[float, float] | None = None,
 ) -> Score:
-    """Return the score that is the mean of one value per unit; nan means that a unit has no value."""
+    """Return a score that is the mean of one value per unit. A unit whose value is nan has no value."""
     known = values[~np.isnan(values)]
     # The exact binomial bound for equal resamples is valid only for 0/1 values.
     binary = bool(((known == 0) | (known == 1)).all())
@@ -301,10 +308,10 @@ def score_values(
 
 
 def split_by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict[str, list[Score]]:
-    """Return each score in each stratum, assigned by the question that a unit belongs to.
+    """Return each score in each stratum. A unit is in the stratum of its question.
 
-    `strata` maps a question to its stratum (a dict or a Series). Units of questions that are absent or map to None are
-    in the stratum "(none)", so that the strata add up. The result is sorted by name.
+    `strata` (a dict or a Series) maps questions to strata. Units of questions that are absent or map to None
+    are in the stratum "(none)", so every unit is in a stratum. The result is sorted by name.
     """
     of = pd.Series(strata, dtype=object)
     if not of.index.is_unique:
@@ -319,7 +326,7 @@ def split_by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict
 
 
 def _tally(rows: FloatArray, clusters: IntArray) -> Tally:
-    """Return sums by cluster, with a column that counts units, in an order that depends only on the sums."""
+    """Return the sums for each cluster, with a column that counts units. Their order depends only on the sums."""
     size = np.bincount(clusters)
     there = np.flatnonzero(size)
     columns = [np.bincount(clusters, weights=column)[there] for column in rows.T]

@@ -1,8 +1,9 @@
-"""Do two sets of qrels put systems in the same order? Kendall's tau-b and rank-biased overlap of their means.
+"""Do two sets of qrels put systems in the same order? The orders are compared by Kendall's tau-b and
+rank-biased overlap.
 
-This is how relevance judges are usually evaluated (arXiv 2406.06519, section 4; TREC RAG): systems are ordered by their
-mean under people's qrels and under the judge's qrels, and the two orders are compared. A comparison of few systems
-carries little information (see FEWEST).
+This is how relevance judges are usually evaluated (arXiv 2406.06519, section 4; TREC RAG): systems are ordered
+by their mean score, once with human qrels and once with the judge's qrels, and the two orders are compared. A
+comparison of few systems carries little information (see FEWEST).
 """
 
 import math
@@ -16,11 +17,11 @@ from judge.scores.score import Score
 from judge.stats.ratings import FloatArray
 
 FEWEST = 3
-"""The least number of systems for which orders are compared."""
+"""The minimum number of systems for a comparison of orders."""
 FEW = 6
 """With fewer systems than this, a note warns that tau can take only a few values."""
 P = 0.9
-"""The persistence of rank-biased overlap."""
+"""The persistence parameter of rank-biased overlap."""
 # Means that differ by less come from the order of summation, not from the systems.
 _TIE = 1e-12
 
@@ -28,19 +29,21 @@ _TIE = 1e-12
 def agreement(
     name: str, queries: pd.DataFrame, first: Sequence[FloatArray], second: Sequence[FloatArray]
 ) -> list[Score]:
-    """Return tau_b[name] and rbo[name] of the orders of the S systems by their means in `first` and `second`.
+    """Return tau_b[name] and rbo[name], which compare the order of the S systems by their means in `first` with
+    the order in `second`.
 
-    Both have each system's values in the order of `queries` (unit_id, question_id). A query with a nan value is left out of
-    all means, so that they rest on the same queries. With fewer than FEWEST systems both results are undefined.
+    `first` and `second` have each system's values in the order of `queries` (unit_id, question_id). A query
+    with a nan value is left out of all means, so all means are over the same queries. With fewer than FEWEST
+    systems, both results are undefined.
     """
     systems, who = len(first), units(queries, "queries")
     undefined = (
-        "all systems have the same mean under one of the two sets of grades"
+        "all systems have the same mean with one of the two sets of grades"
         if systems >= FEWEST
-        else f"orders are compared only for at least {FEWEST} systems, not {systems}"
+        else f"a comparison of orders needs at least {FEWEST} systems, but there are {systems}"
     )
     notes: tuple[str, ...] = (
-        f"{name}: {systems} systems, ordered by their means over the same queries, under people's and the judge's grades",
+        f"{name}: {systems} systems, ordered by their means over the same queries, with the human grades and with the judge's grades",
     )
     if FEWEST <= systems < FEW:
         orders, pairs = math.factorial(systems), math.comb(systems, 2)
@@ -80,7 +83,7 @@ def _apply_to_means(
 def tau_b(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return Kendall's tau-b of each row: (concordant - discordant) / sqrt(pairs not tied in one x those not in the other).
 
-    Both arguments have the shape [rows, systems]. Tau-b is nan if all systems are tied in one of them
+    Both arguments have the shape [rows, systems]. Tau-b is nan if all systems are tied in one of the arguments
     (Kendall 1945).
     """
     i, j = np.triu_indices(first.shape[1], 1)
@@ -92,8 +95,8 @@ def tau_b(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def rank_biased_overlap(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the extrapolated rank-biased overlap of each row's two orders, in which the greatest value comes
-    first.
+    """Return the extrapolated rank-biased overlap of each row's two orders. In each order, the greatest value
+    comes first.
 
     Both arguments have the shape [rows, systems].
 

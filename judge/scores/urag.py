@@ -1,8 +1,8 @@
-"""URAG: how uncertain is a system, measured by the number of options in its conformal sets?
+"""URAG: how uncertain is a system? Uncertainty is measured by the number of options in conformal sets.
 
-Nguyen et al., "URAG: A Benchmark for Uncertainty Quantification in Retrieval-Augmented Large Language Models", 2026
-(arXiv 2603.19281). The sets come from `judge.stats.conformal`: `exact` (default) keeps the promised coverage,
-`urag_repo` reproduces the paper's code. URAG's CR is coverage, not a bias measure.
+Nguyen et al., "URAG: A Benchmark for Uncertainty Quantification in Retrieval-Augmented Large Language Models",
+2026 (arXiv 2603.19281). The sets come from `judge.stats.conformal`: `exact` (default) guarantees the requested
+coverage, and `urag_repo` reproduces the paper's code. URAG's CR is the coverage rate, not a measure of bias.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ NO_DISTRIBUTION = "no probabilities, or no correct answer"
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """A system's answers to multiple-choice questions; build it with `build`.
+    """A system's answers to multiple-choice questions. Create an instance with `build`.
 
-    `probabilities[u, k]` is the probability of option k, 0 if question u has no option k; a row of nan means unknown.
-    `available[u, k]` marks the options that exist. `correct[u]` is the correct option, -1 if unknown.
+    `probabilities[u, k]` is the probability of option k for question u, or 0 if this question has no option k.
+    A row of nan means that the probabilities are unknown. `available[u, k]` marks the options that exist.
+    `correct[u]` is the correct option, or -1 if it is unknown.
     """
 
     units: Units
@@ -54,12 +55,14 @@ class Choices:
         available: ArrayLike | None = None,
         status: StatusArray | None = None,
     ) -> Choices:
-        """Build the choices from the letters' log-probabilities `[units, letters]` at the answer position,
-        with a softmax.
+        """Build the choices from log-probabilities of the letters at the answer position, `[units, letters]`.
 
-        p_k = exp(l_k) / sum over the question's options of exp(l_j). nan: unknown, -inf: impossible. A question
-        with an option of unknown value has no probabilities. `available` defaults to all.
-        Raises BadInput if a shape is wrong, a letter is not an option of its question, or a row has only -inf.
+        A softmax converts them to probabilities:
+
+        p_k = exp(l_k) / sum over the question's options of exp(l_j). nan: unknown, -inf: impossible. If the
+        value of any of its options is unknown, a question has no probabilities. By default, all options are
+        available. Raises BadInput if a shape is wrong, if a correct letter is not an option of its question, or
+        if a row has only -inf.
         """
         logits = np.asarray(log_probabilities, dtype=np.float64)
         if logits.shape != (len(units), len(letters)):
@@ -96,9 +99,11 @@ class Choices:
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """Conformal sets `[units, letters]` of the test questions with a distribution, false elsewhere.
+    """Conformal sets `[units, letters]` of the test questions that have probabilities. For other questions, all
+    values are false.
 
-    `limits_lac` and `limits_aps` are the thresholds of each letter, all equal unless each letter was calibrated separately.
+    `limits_lac` and `limits_aps` have the threshold of each letter. The thresholds are equal unless each letter
+    was calibrated separately.
     """
 
     lac: BoolArray
@@ -108,7 +113,9 @@ class Sets:
 
 
 def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
-    """Return probabilities over the available options, 0 elsewhere; rows with an unknown value are nan."""
+    """Return the probabilities of the available options, with 0 for other letters. Rows with an unknown value
+    are nan.
+    """
     # The model also puts mass on letters that the question does not have; URAG renormalises over its own options.
     kept = np.where(available, logits, -np.inf)
     if np.isneginf(kept).all(axis=1).any():
@@ -118,7 +125,7 @@ def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
 
 
 def halves(questions: Sequence[Any]) -> BoolArray:
-    """Return a mask of the units to calibrate on, which are all units of a random half of the questions."""
+    """Return a mask of the units for calibration: all units of a random half of the questions."""
     codes, distinct = pd.factorize(np.asarray(questions), sort=True)
     # A fixed seed, so that a score is the same each time it is computed.
     chosen = np.random.default_rng(0).permutation(len(distinct)) < round(0.5 * len(distinct))
@@ -133,9 +140,10 @@ def sets(
     convention: Convention = "exact",
     by_class: bool = False,
 ) -> Sets:
-    """Return conformal sets by LAC and by APS. `calibration` may be the choices of another system.
+    """Return the conformal sets by LAC and by APS. `calibration` may contain the choices of another system.
 
-    `by_class`: calibrate each letter on the questions whose correct option it is (see `judge.stats.conformal.thresholds`).
+    With `by_class`, each letter is calibrated on the questions for which it is the correct option (see
+    `judge.stats.conformal.thresholds`).
     """
     if calibration.letters != test.letters:
         raise BadInput("calibration and test must have the same option letters")
@@ -167,11 +175,12 @@ def scores(
     convention: Convention = "exact",
     by_class: bool = False,
 ) -> list[Score]:
-    """Return accuracy, and coverage and set size by LAC, by APS and averaged (section 4.4).
+    """Return the accuracy, and the coverage and set size by LAC, by APS and as the mean of both (section 4.4).
 
-    accuracy = share of questions whose most probable option is the correct one, ties to the first letter; a question that
-    the system did not answer is wrong. coverage = share of sets with the correct option; set_size = mean number of options in the set; empty_sets
-    = share of empty sets (never with APS under `urag_repo`, which uses the top option instead).
+    accuracy = share of questions whose most probable option is the correct one. In a tie, the first letter
+    counts, and a question that the system did not answer counts as wrong. coverage = share of sets with the
+    correct option; set_size = mean number of options in the set; empty_sets = share of empty sets (never with
+    APS under `urag_repo`, which uses the top option instead).
     """
     made = sets(calibration, test, alpha=alpha, convention=convention, by_class=by_class)
     known, rows = test.known, np.arange(len(test.units))
@@ -229,7 +238,7 @@ def scores(
 
 
 def per_class(scores: Sequence[Score], test: Choices) -> dict[str, list[Score]]:
-    """Return each score over the questions whose correct option is a given letter."""
+    """Return each score for each letter, over the questions whose correct option is this letter."""
     return {
         letter: [score.restrict(test.correct == k) for score in scores]
         for k, letter in enumerate(test.letters)
@@ -237,13 +246,16 @@ def per_class(scores: Sequence[Score], test: Choices) -> dict[str, list[Score]]:
 
 
 def ratios(scores: Sequence[Score], baseline: Sequence[Score]) -> list[Score]:
-    """Return the ratio of each score to the score of the model alone, on the questions that both answered (section 4.4)."""
+    """Return the ratio of each score to the same score without retrieval, on the questions answered both with
+    and without it (section 4.4).
+    """
     base = {score.measure: score for score in baseline}
     return [divide_by(f"{s.measure}_ratio", s, base[s.measure]) for s in scores if s.measure in base]
 
 
 def split_by_alone(scores: Sequence[Score], alone: Score) -> dict[str, list[Score]]:
-    """Return each score over the questions that the model alone gets right, gets wrong, and has no answer to (6.2).
+    """Return each score for three groups of questions: those that the model alone answers correctly, answers
+    wrongly, or does not answer (section 6.2).
 
     `alone` is the accuracy of the model without retrieval.
     """
@@ -257,10 +269,11 @@ def split_by_alone(scores: Sequence[Score], alone: Score) -> dict[str, list[Scor
 
 
 def distractors(table: pd.DataFrame) -> list[Score]:
-    """Return the valid share of each iteration of generating distractors (table 1).
+    """Return the share of valid questions in each iteration of generating distractors (table 1).
 
-    `table` has question_id, iteration (from 1), valid (bool or None): whether the check found that a distractor is entailed
-    by the correct answer, so that the question is challenging. Questions that fail are generated again.
+    `table` has question_id, iteration (from 1) and valid (bool or None). A question is valid if the check found
+    that a distractor is entailed by the correct answer, which makes the question challenging. For questions
+    that are not valid, distractors are generated again.
 
     valid_share@i   share of the questions tried in iteration i that are valid
     valid_after@i   share of all questions that are valid after at most i iterations

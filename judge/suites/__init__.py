@@ -1,4 +1,4 @@
-"""The papers: each one reads a study and computes its measures with `judge.scores`. There is one file per paper.
+"""The papers. Each paper reads a study and computes its measures with `judge.scores`. There is one file per paper.
 
 A paper is a module that defines `PAPER = Paper(...)` (`judge.suites.paper`) and is listed in `judge.suites.papers`. The
 commands `judge score NAME` and `judge suite NAME` then accept it, with its options, parts and help. `compute_scores(study)`
@@ -17,10 +17,11 @@ requested items, passages, answers, gold labels and rankings; `judge.suites.quer
 runs (`judge.suites.run_labels`) or, to compare a judge with people, from people (`judge.suites.people`). The same function
 computes the scores from either source.
 
-If `compute_scores` requests data that the study lacks, a `Step` is recorded (for example a run to start, or answers to
-generate) and an empty table is returned. One pass therefore finds all steps that can be performed now. `study.check()` raises
-`Incomplete` at the point where the missing data are needed. `judge score` prints the steps as commands; `judge suite` performs
-them and reads the study again.
+If `compute_scores` requests data that the study lacks, the study records a `Step` (such as a run to start, or answers
+to generate) and returns an empty table. One pass therefore finds all steps that can be performed now.
+`compute_scores` calls `study.check()` where it needs the data; if steps were recorded, this raises `Incomplete`.
+`judge score` prints the steps as commands; `judge suite` performs them and reads the study again.
+
 Rules for `compute_scores`:
     vectorised       tables are DataFrames; no code loops over rows
     unit ids         `unit_id` is the unit's number in the study (an int); the column `name` is only read on request

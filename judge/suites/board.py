@@ -1,9 +1,9 @@
-"""A leaderboard: one paper's measures of several systems (or judges), compared on the rows that all of them share.
+"""A leaderboard: one paper's measures for several systems (or judges), compared on the rows that all of them share.
 
-A system that answered fewer rows, or that lacks labels for some rows, could otherwise be compared on easier rows. Each
-measure is therefore computed twice: on the rows for which all contenders have a value, and on each contender's own rows.
-On the shared rows, each contender is compared with the best one by a paired test clustered by question. The p values of a
-measure are adjusted by Holm's method.
+Each measure is computed twice: on the rows for which all contenders have a value, and on each contender's own
+rows. Without the shared rows, a system that lacks answers or labels for some rows might be compared on easier
+rows. On the shared rows, each contender is compared with the best one by a paired test clustered by question.
+The p values of a measure are adjusted by Holm's method.
 """
 
 from __future__ import annotations
@@ -42,11 +42,13 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One contender's value of one measure: on the shared rows (`shared`) and on all of the contender's rows (`own_rows`).
+    """One contender's value for one measure: on the shared rows (`shared`) and on all of the contender's rows
+    (`own_rows`).
 
-    `against` is the difference from the best contender, with its p value. `p_holm` is this p value adjusted for the number of
-    comparisons. `mark` is "best" (several contenders with equal values can all be best), "tied" (no significant difference from
-    the best), "worse", or empty for a measure that is neither better high nor better low.
+    `against` is the difference from the best contender, with its p value. `p_holm` is this p value adjusted for
+    the number of comparisons. `mark` is "best" (also for several contenders with equal values), "tied" (no
+    significant difference from the best) or "worse". It is empty for a measure for which neither high nor low
+    values are better.
     """
 
     contender: str
@@ -57,7 +59,7 @@ class Cell:
     p_holm: float | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape."""
+        """Return the documented JSON representation."""
         # The best is not tested, but its cell has the same keys, so that all cells have one shape.
         against = self.against or Paired(None, None, None, None, 0)
         return {
@@ -76,7 +78,8 @@ class Cell:
 class BoardRow:
     """One measure in one stratum (ALL: all rows). `better` is 1 if greater is better, -1 if smaller is better, else 0.
 
-    `by_corrected` is True if the marks compare values corrected with human labels; these values are not tested.
+    `by_corrected` is True if the marks compare values that are corrected with human labels. No tests are
+    computed for these values.
     """
 
     stratum: str
@@ -88,7 +91,7 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The data of a leaderboard, from which its table, page and files are written."""
+    """The data of a leaderboard. Its table, page and files are written from them."""
 
     paper: Paper
     axis: Axis
@@ -104,7 +107,7 @@ class Board:
     lacking: Sequence[Lacking] = ()
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape."""
+        """Return the documented JSON representation."""
         return {
             "board": self.paper.name,
             "title": self.paper.title,
@@ -141,9 +144,10 @@ def board(
 ) -> Board:
     """Compute a paper's scores for each contender and compare the contenders.
 
-    A contender is the name of a system or, if `axis` is "judge", of a model. `judges`, `by` and `reference` have the same
-    meaning as in `judge.suites.result.score`. Raises UsageError if there are fewer than two contenders or if a contender is
-    named twice, and Incomplete, with the missing steps of all contenders, if data are missing.
+    A contender is given by the name of a system or, if `axis` is "judge", of a model. `judges`, `by` and
+    `reference` have the same meaning as in `judge.suites.result.score`. Raises UsageError if there are fewer
+    than two contenders or if a contender is named twice, and Incomplete, with the missing steps of all
+    contenders, if data are missing.
     """
     names = list(contenders)
     if len(names) < 2 or len(set(names)) < len(names):
@@ -221,7 +225,7 @@ def board(
 def get_corrected_value(corrections: Mapping[str, Correction], row: BoardRow, name: str) -> Measure | None:
     """Return a contender's value on its own rows, corrected with human labels.
 
-    Return None for a value in a stratum and for a measure without a correction.
+    Return None if the row is a stratum, or if the measure has no correction.
     """
     correction = corrections.get(name)
     # Human labels correct the measure on all rows; a stratum of it has no correction.
@@ -232,7 +236,8 @@ def get_corrected_value(corrections: Mapping[str, Correction], row: BoardRow, na
 
 
 def _mark_best_corrected(row: BoardRow, corrections: Mapping[str, Correction]) -> BoardRow:
-    """Return the row with its marks set from the corrected values; return it unchanged if a contender lacks such a value.
+    """Return the row with its marks set from the corrected values. If a contender has no corrected value,
+    return the row unchanged.
 
     A contender is tied with the best if their intervals overlap. Intervals that do not overlap are conservative evidence of
     a difference.
@@ -255,7 +260,7 @@ def _mark_best_corrected(row: BoardRow, corrections: Mapping[str, Correction]) -
 
 
 def make_single(result: Result, confidence: float) -> Board:
-    """Return the score of one system, or of one judge, as a board with one contender and no comparison."""
+    """Return the score of one system or one judge as a board with a single contender and no comparison."""
     name = (
         result.system or ", ".join(dict.fromkeys(str(run["model"]) for run in result.runs)) or result.dataset
     )
@@ -306,7 +311,7 @@ def _different_settings(studies: Mapping[str, PaperStudy]) -> list[str]:
 
 
 def _describe_runs(study: PaperStudy) -> list[str]:
-    """Describe the runs that a contender's scores are based on, each with its settings and number of units."""
+    """Describe the runs on which a contender's scores are based, each with its settings and its number of units."""
     lines = []
     for run_read in study.judges.runs_read:
         n = sum(run_read.counts.values())
@@ -319,9 +324,10 @@ def _describe_runs(study: PaperStudy) -> list[str]:
 
 
 def list_systems(store: Store, paper: Paper, request: ScoreRequest) -> list[str]:
-    """List every system that this paper can score in the data set, in order of appearance.
+    """List every system in the data set that this paper can score, in order of appearance.
 
-    These are the systems with answers, and the systems of runs that generated answers. Raises UsageError if there are none.
+    These are the systems with stored answers, and the systems whose answers were generated by a run. Raises
+    UsageError if there are none.
     """
     study = PaperStudy(store, paper, request)
     if paper.contenders is not None:
@@ -350,7 +356,7 @@ def _rows(
 ) -> list[BoardRow]:
     """Return the rows of a stratum, one per measure.
 
-    If a contender lacks a measure, the measure is not compared, and the reason names that contender.
+    If a contender has no value for a measure, the measure is not compared, and the reason names that contender.
     """
     of = {name: {score.measure: score for score in each.get(name, ())} for name in names}
     wanted = list(dict.fromkeys(m for of_name in of.values() for m in of_name))
@@ -382,7 +388,7 @@ def _rows(
 
 
 def _list_scores(measure: str, given: Sequence[Score | None]) -> list[Score]:
-    """Return one score per contender. A contender without the measure gets a score without units."""
+    """Return one score per contender. If a contender does not have the measure, its score has no units."""
     there = next(score for score in given if score is not None)
     # Every contender needs a cell in every row.
     none = there.restrict(np.zeros(len(there.units), dtype=bool))

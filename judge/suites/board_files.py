@@ -20,7 +20,9 @@ from judge.suites.result import is_of
 from judge.types import Measure
 
 MOST_MEASURES = 7
-"""Maximum number of measures per table in LaTeX and in the terminal. With the name, a table has eight columns."""
+"""Maximum number of measures per table in LaTeX and in the terminal. With the column of names, a table then has
+eight columns.
+"""
 HEAD_WIDTH = 10
 """Maximum number of characters per line in the header of a LaTeX column."""
 MARKS = {"best": "best", "tied": "tied with the best", "worse": "worse than the best", "": ""}
@@ -76,7 +78,7 @@ def p_value(value: float) -> str:
 
 
 def counts(cell: Cell) -> str:
-    """Return the number of shared rows and the number of the contender's own rows, as text."""
+    """Return a text with the number of shared rows and the number of the contender's own rows."""
     # A system that is scored alone has no shared rows (see `of_one`).
     if cell.shared is cell.own_rows:
         return f"n {cell.own_rows.n_units}"
@@ -91,7 +93,7 @@ def get_corrected(board: Board, row: BoardRow, cell: Cell) -> Measure | None:
 def legend(board: Board) -> list[str]:
     """Return the explanation of the marks, and all notes."""
     interval = f"intervals at {board.confidence:.0%}".replace("%", " %")
-    lines = [f"n is the number of rows behind a value; {interval}"]
+    lines = [f"n is the number of rows from which a value is computed; {interval}"]
     if len(board.contenders) > 1:
         lines = _describe_marks(board, interval)
     for name, correction in board.corrections.items():
@@ -103,7 +105,7 @@ def legend(board: Board) -> list[str]:
 
 
 def _describe_order(board: Board) -> list[str]:
-    """Explain which measures are ordered by corrected values, and which are ordered by the judge's values."""
+    """Explain which measures are ordered by corrected values, and which by the judge's values."""
     if not board.corrections or len(board.contenders) < 2 or board.axis != "system":
         return []
     who = ", ".join(dict.fromkeys(c.reference for c in board.corrections.values()))
@@ -138,7 +140,9 @@ def _describe_marks(board: Board, interval: str) -> list[str]:
 
 
 def reasons(board: Board) -> list[str]:
-    """Return one line per reason, with the measures that are not compared or lack a value for this reason."""
+    """Return one line for each reason why measures are not compared or have no value. The line lists these
+    measures.
+    """
     of: dict[str, list[str]] = {}
     for row in board.rows:
         name = f"{board.paper.readable(row.measure)}{f' ({row.stratum})' if row.stratum else ''}"
@@ -148,7 +152,7 @@ def reasons(board: Board) -> list[str]:
 
 
 def _several(names: Sequence[str]) -> str:
-    """List up to three names; list more than three as the first two and the number of the others."""
+    """List up to three names. If there are more, list the first two and the number of the other names."""
     if len(names) <= 3:
         return ", ".join(names)
     return f"{', '.join(names[:2])} and {len(names) - 2} other measures"
@@ -168,14 +172,14 @@ def difference(cell: Cell) -> str:
 
 
 def list_known_names(board: Board) -> list[tuple[str, KnownAs]]:
-    """Return the measures that are also known by another name, each with that name."""
+    """Return the measures that are also known by another name, together with this name."""
     every = board.paper.known
     names = dict.fromkeys(row.measure for row in board.rows if row.measure in every)
     return [(board.paper.readable(name), every[name]) for name in names]
 
 
 def list_printed(board: Board) -> list[tuple[str, list[float | None], str, str]]:
-    """Return the results that papers published: (system, value of each column, annotator, source)."""
+    """Return the published results as tuples (system, value in each column, annotator, source)."""
     rows: dict[tuple[str, str, str], list[Published]] = {}
     for p in board.published:
         rows.setdefault((p.system, p.by, p.where), []).append(p)
@@ -250,7 +254,7 @@ def span(m: Measure) -> str:
 def as_latex(board: Board) -> str:
     """Write a LaTeX table* (requires `\\usepackage{booktabs}`). The best value is bold, and ties are marked.
 
-    A board with many measures is split into several tabulars, one below the other, of at most eight columns each.
+    A board with many measures is split into several tabulars of at most eight columns, one below the other.
     """
     columns = columns_of(board)
     parts = []
@@ -281,7 +285,9 @@ def as_latex(board: Board) -> str:
 
 
 def latex(text: str) -> str:
-    """Escape text for pdflatex. A character that its fonts lack is replaced with its code point."""
+    """Escape text for pdflatex. A character that is missing from the fonts of pdflatex is replaced with its
+    code point.
+    """
     out = []
     for sign in " ".join(text.split()):
         # pdflatex stops at a character that its fonts lack, and names of systems come from files.
@@ -305,7 +311,7 @@ LEFT, WIDTH, STEP = 180.0, 290.0, 26.0
 
 
 def axis(row: BoardRow) -> tuple[float, float] | None:
-    """Return the limits of the axis of a measure's plot, or None if there is nothing to plot."""
+    """Return the axis limits for the plot of a measure, or None if there is nothing to plot."""
     shown = [(c.shared.value, c.shared.low, c.shared.high, c.own_rows.value) for c in row.cells]
     known = [value for values in shown for value in values if value is not None]
     # An axis that starts at the smallest value would make small differences look large.

@@ -1,4 +1,6 @@
-"""Choose the runs that a score reads: the runs that the user names, otherwise the judge's newest complete run."""
+"""Choose the runs that a score reads: the runs that the user names or, if none are named, the judge's newest
+complete run.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,9 +14,13 @@ from judge.store.study import Store
 from judge.types import Json
 
 PURPOSE = ("context", "system", "relevant", "shown")
-"""Options that, besides task, model and sampling, define the purpose of a run. Runs that differ in them are not interchangeable."""
+"""The options that define the purpose of a run, besides its task, model and sampling. Runs that differ in these
+options are not interchangeable.
+"""
 EXAMPLES = "examples"
-"""The option for examples. It defines the purpose only if the paper prescribes the examples; otherwise it is a setting."""
+"""The option that names the examples. It defines the purpose of a run only if the paper prescribes the
+examples; if not, it is a setting.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,7 @@ class Run:
     def is_of_judge(self) -> bool:
         """Whether a judge labelled units in this study.
 
-        False for outputs of a system, and for runs that were imported, derived, or made by a search.
+        False for outputs of a system, and for runs that were imported, derived, or created by a search.
         """
         return not (self.derived or self.tried or self.imported or "context" in self.options)
 
@@ -54,13 +60,14 @@ class Run:
 
     @property
     def tried(self) -> bool:
-        """Whether `judge improve` made the run during a search. Such a run is read only if --run names it."""
+        """Whether `judge improve` created the run during a search. Such a run is read only if --run names it."""
         return TRIED in self.options
 
     def serves(self, purpose: Mapping[str, str]) -> bool:
-        """Return whether the run was made for this purpose (see `PURPOSE`).
+        """Return whether the run has this purpose (see `PURPOSE`).
 
-        If `purpose` names examples (an empty string means no examples), the run must have shown the same examples.
+        If `purpose` has an entry for the examples, the run must have shown the same examples. An empty string
+        means no examples.
         """
         if EXAMPLES in purpose and (self.options.get(EXAMPLES) or "") != purpose[EXAMPLES]:
             return False
@@ -78,10 +85,10 @@ class Run:
         return settings_of(self.model, self.options)
 
     def was_asked(self, settings: Mapping[str, Json]) -> bool:
-        """Return whether the run has these settings, which include the values that the provider reports.
+        """Return whether the run has these settings, including the values that the provider reports.
 
-        For a task without labels, options that have no effect on it are not compared. The answer mode is compared as it was
-        resolved when the run started (`auto` is never stored).
+        Options that have no effect on a task without labels are not compared for such a task. The compared
+        answer mode is the one that the run used (`auto` is never stored).
         """
         _, options = from_stored(self.model, self.options)
         for name, value in settings.items():
@@ -143,9 +150,10 @@ def candidates(
     models: Sequence[str],
     purpose: Mapping[str, str],
 ) -> list[Run]:
-    """Return the candidate runs of a task, newest first. If the request names runs of the task, only these are candidates.
+    """Return the runs of a task that could be read, newest first. If the request names runs of the task, return
+    only these.
 
-    Raises UsageError if several judges have run the task and the request names none of them.
+    Raises UsageError if several judges have run the task and the request names none of these judges.
     """
     fit = [run for run in runs if run.task_id == task_id and run.serves(purpose)]
     chosen = [run for run in pinned if run in fit]

@@ -1,8 +1,10 @@
-"""Score a study by ConfirmBiasRAG: for two opposite claims, do the retrieved passages and the answer favour each claim?
+"""Score a study by ConfirmBiasRAG: given two opposite claims, do the passages and the answer for each claim
+support it?
 
-A pair is two items with the same pair_id and opposite polarity (imported, or built by `judge pairs build`). SR and CR are
-computed from a judge's stance labels of the ranked passages. CBR is computed from a judge's labels (task `confirmation`) of
-the answers of the system under test (task `claim_answer`). `judge.scores.confirmation` does the arithmetic.
+A pair is two items with the same pair_id and opposite polarity (imported, or built by `judge pairs build`). SR
+and CR are computed from a judge's stance labels for the ranked passages. CBR is computed from a judge's labels
+(task `confirmation`) for the answers of the system under test (task `claim_answer`).
+`judge.scores.confirmation` does the arithmetic.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _ANSWER = {"yes": "Yes", "no": "No", "others": "Others"}
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Return the scores of the requested parts."""
+    """Return the scores for the requested parts."""
     from judge.scores import confirmation
 
     pairs = _pairs(study)
@@ -61,7 +63,9 @@ def present(store: Store, dataset: str) -> bool:
 
 
 def _pairs(study: PaperStudy) -> pd.DataFrame:
-    """Return pair_id, original, counter, question_id of the requested pairs that people have not rejected."""
+    """Return a table of the requested pairs that people have not rejected: pair_id, original, counter,
+    question_id.
+    """
     import pandas as pd
 
     from judge.store import pairs as stored
@@ -125,7 +129,7 @@ def _list_documents(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | No
     for stage in _stages(entries):
         alone = entries[(entries["stage"] == stage) & entries["own"].isna()]
         if len(alone):
-            reason = f"{len(alone)} passages in the ranking '{name}' ({stage}) belong to other items and are not yet units of their claims"
+            reason = f"{len(alone)} passages in the ranking '{name}' ({stage}) belong to other items and are not yet units of the claims that list them"
             # A passage that belongs to another item was judged with that item's claim, so it needs a unit with this claim.
             study.need(Step("attach", reason, ranking=(name, stage), k=depth, dataset=study.dataset))
     only = f"passage_id IN (SELECT o.passage_id {LISTED} WHERE r.name = {quote(name)} AND {within})"
@@ -194,13 +198,15 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
     n = int((~valid).sum())
     if n:
         study.note(
-            f"{n} claims have no answer from {of.system}, or an empty or refused answer, and count as not valid"
+            f"{n} claims have no answer, an empty answer or a refused answer from {of.system}; these answers count as not valid"
         )
     return table
 
 
 def _find_system(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
-    """Return the system whose answers are scored, and its generated answers (None if its answers were imported)."""
+    """Return the system whose answers are scored, and the answers that it generated (None if its answers were
+    imported).
+    """
     from judge.suites.queries import System
 
     system = study.system()

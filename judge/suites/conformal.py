@@ -1,8 +1,8 @@
-"""Conformal sets of a judge's labels, which show the units that the judge is unsure about.
+"""Conformal sets for a judge's labels. They show which units the judge is unsure about.
 
-Half of the questions with a true label are used for calibration. The set of any other unit contains its true label with
-probability 1 - alpha. A unit whose set does not contain exactly one label is ambiguous, and a person should check it.
-`judge.scores.urag` and `judge.stats.conformal` do the arithmetic.
+Half of the questions with a true label are used for calibration. For every other unit, the set contains the
+true label with probability 1 - alpha. A unit whose set does not contain exactly one label is ambiguous, and a
+person should check it. `judge.scores.urag` and `judge.stats.conformal` do the arithmetic.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _NAMED = 10
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Return accuracy, coverage, set size and the share of empty sets on the test half, for LAC and APS, and by label."""
+    """Return the accuracy, coverage, set size and share of empty sets on the test half, for LAC and APS,
+    overall and by label.
+    """
     import numpy as np
 
     from judge.scores import urag
@@ -65,7 +67,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     known: BoolArray = np.asarray(all_choices.correct >= 0, dtype=bool)
     if not known.any():
         raise BadInput(
-            f"no unit of {task} has a label of '{field}' by '{study.option('reference')}', and conformal sets need true labels "
+            f"no unit of {task} has a label for '{field}' from '{study.option('reference')}', and conformal sets need true labels "
             "(import gold labels, or choose human labels with --reference)"
         )
     labelled_choices = all_choices.restrict(known)
@@ -87,7 +89,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, str], dict[str, str], str]:
-    """Return the unit ids keyed by unit number, the true labels keyed by unit id, and the field."""
+    """Return the unit ids (keyed by unit number), the true labels (keyed by unit id) and the field."""
     from judge.labels.reference import ReferenceLabels
     from judge.suites.frames import frame
 
@@ -106,7 +108,8 @@ def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, 
 
 
 def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -> None:
-    """Add a note on the ambiguous units outside the calibration half, and write all of them to the file of --ambiguous.
+    """Add a note on the ambiguous units outside the calibration half, and write these units to the file named
+    by --ambiguous.
 
     A unit is ambiguous if its set does not contain exactly one label.
     """

@@ -1,4 +1,4 @@
-"""Compare several runs of a task with a reference on the same units, and report their costs.
+"""Compare several runs of a task with a reference on the same units, and report what the runs cost.
 
     found = compare(store, panel, "decided")       # every judge of the panel
     found = compare(store, panel, part="test")     # opens the sealed test: a look is logged first
@@ -32,7 +32,8 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RunSpent:
-    """The cost of a run: the number of judged units, and the US dollars, seconds of calls and tokens per unit (None: unknown).
+    """The cost of a run: the number of judged units, and the US dollars, seconds of model calls, and tokens per
+    unit (None: unknown).
 
     The cost of a derived run is the sum of the costs of its parents.
     """
@@ -47,9 +48,9 @@ class RunSpent:
 class Contender:
     """One of the compared runs, with its results on the shared units.
 
-    `kappa` is its agreement with the reference (as in `annotate agreement`), and `equal` the share of equal labels.
-    `n_labels` is the number of different labels that it gave. Of the `n_asked` units that the reference labelled and the run
-    was asked about, `n_labelled` have a label from the run.
+    `kappa` is the run's agreement with the reference (as in `annotate agreement`), and `equal` is the share of
+    units with equal labels. `n_labels` is the number of different labels that the run gave. `n_asked` units
+    were labelled by the reference and are in the run; the run labelled `n_labelled` of them.
     """
 
     name: str
@@ -62,12 +63,16 @@ class Contender:
     n_labelled: int
     spent: RunSpent
     front: frozenset[str] = frozenset()
-    """The axes (`cost`, `seconds`) on whose Pareto front the run lies: no other run has at least this kappa for less."""
+    """The axes (`cost`, `seconds`) for which the run is on the Pareto front: no other run has at least the same
+    kappa for less.
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """The result of comparing runs. A difference is significant if its Holm-adjusted p value is at most `level`."""
+    """The result of a comparison of runs. A difference is significant if its Holm-adjusted p value is at most
+    `level`.
+    """
 
     panel: Panel
     reference: Reference
@@ -76,7 +81,7 @@ class Contest:
     look: Look | None
     level: float
     table: Ratings
-    """The labels on the shared units: first the reference, then the runs."""
+    """The labels on the shared units. The first column is the reference, and the others are the runs."""
     contenders: Sequence[Contender]
     duels: Sequence[Duel]
     n_reference: int
@@ -89,11 +94,11 @@ class Contest:
         return self.table.n_units
 
     def is_shown(self, duel: Duel) -> bool:
-        """Return whether the difference is significant: its adjusted p value is at most the level."""
+        """Return whether the difference is significant, i.e. whether its adjusted p value is at most the level."""
         return duel.kappa.adjusted is not None and duel.kappa.adjusted <= self.level
 
     def units(self) -> Iterator[dict[str, Json]]:
-        """Yield the shared units, each with its labels by the reference and by each run."""
+        """Yield each shared unit with its labels from the reference and from each run."""
         names = ["reference", *(c.run_id for c in self.contenders)]
         for unit, row in zip(self.table.units, self.table.codes.tolist(), strict=True):
             yield {
@@ -102,7 +107,9 @@ class Contest:
             }
 
     def examples(self, duel: Duel) -> list[str]:
-        """Return up to three units that the first run of the pair labelled correctly and the second run incorrectly."""
+        """Return up to three units that the first run of a pair labelled correctly and the second run labelled
+        incorrectly.
+        """
         truth, codes = self.table.codes[:, 0], self.table.codes[:, 1:]
         places = np.flatnonzero((codes[:, duel.first] == truth) & (codes[:, duel.second] != truth))
         return [self.table.units[at] for at in places[:3].tolist()]
@@ -121,12 +128,12 @@ def compare(
 ) -> Contest:
     """Compare the judges of a panel on the units that all of them and the reference labelled.
 
-    `named` is True if the user named these runs. Otherwise, runs that labelled no unit with a reference label are left out,
-    with a note. `part` is one of PARTS; for a split task the default is `open`. With the parts `test` and `all`, a look at the
-    sealed test (for `purpose`) is logged before anything is computed, and the tests use the level of that look. If a look was
-    logged earlier for exactly these runs and labels, it is used again.
-    Raises UsageError if there are fewer than two runs, if the field is numeric, if there is no reference, if a part is
-    requested without a split, or if the runs share no unit.
+    `named` is True if the user named these runs. If it is False, runs that labelled no unit with a reference
+    label are left out, and a note says so. `part` is one of PARTS; for a split task the default is `open`. With
+    the parts `test` and `all`, a look at the sealed test (for `purpose`) is logged before anything is computed,
+    and the tests use the level of that look. If a look was logged earlier for exactly these runs and labels, it
+    is used again. Raises UsageError if there are fewer than two runs, if the field is numeric, if there is no
+    reference, if a part is requested without a split, or if the runs share no unit.
     """
     if len(panel.judges) < 2:
         raise UsageError(
@@ -135,7 +142,7 @@ def compare(
         )
     if panel.numeric:
         raise UsageError(
-            f"'{panel.field}' has numbers, not labels; to compare numbers: {command('judge score compare RUN RUN')}"
+            f"'{panel.field}' is numeric and has no labels; to compare numbers: {command('judge score compare RUN RUN')}"
         )
     reference = resolve(panel, wanted)
     if reference is None:
@@ -167,7 +174,7 @@ def compare(
             f"{n}: {int((labelled[:, 0] & labelled[:, 1 + i] & inside).sum())}" for i, n in enumerate(names)
         )
         raise UsageError(
-            f"no unit has labels by every run and by {reference.word}; number of units with labels by {reference.word} and by one run: {n_by_run}"
+            f"no unit has labels from every run and from {reference.word}; number of units with labels from {reference.word} and from one run: {n_by_run}"
         )
     table = panel.add_weights(panel.table.select([reference.name, *names]).subset(shared), reference.name)
     look = None
@@ -225,7 +232,9 @@ def compare(
 
 
 def _question(panel: Panel, table: Ratings, ids: Mapping[str, str]) -> Iterator[object]:
-    """Yield the data of a comparison (the units and all their labels), in an order that does not depend on the order of runs."""
+    """Yield the data of a comparison (the units and all their labels) in an order that does not depend on the
+    order of the runs.
+    """
     # The same comparison with its runs in a different order is the same look, so it must not spend error rate again.
     order = [0, *(1 + np.argsort([ids[name] for name in table.annotators[1:]]))]
     yield from (panel.field, panel.coefficient, list(table.domain), list(table.units), table.codes[:, order])
@@ -248,7 +257,7 @@ def _notes(
     split: Split | None,
     part: str | None,
 ) -> list[str]:
-    """Return notes on the shared units, on runs that gave only one label, and on small samples."""
+    """Return notes on the shared units, on runs that gave the same label to every unit, and on small samples."""
     notes = [*panel.notes, *panel.remarks]
     if split is not None:
         # The note on looks, which is added below, replaces these notes.
@@ -265,7 +274,7 @@ def _notes(
             if not all(row)
         )
         notes.append(
-            f"{table.n_units:,} of {n:,} units with a reference label have labels by every run; the other units lack labels by:"
+            f"{table.n_units:,} of {n:,} units with a reference label have labels from every run; the other units lack labels from:"
         )
         notes += [f"  {who}: {count:,} units" for who, count in alone.most_common(10)]
     for c in contenders:
@@ -283,7 +292,9 @@ def _notes(
 
 
 def compute_cost(store: Store, run: str) -> RunSpent:
-    """Return the cost of a run per unit, including all attempts. The cost of a derived run is the sum over its parents."""
+    """Return a run's cost per unit, including all attempts. The cost of a derived run is the sum of its
+    parents' costs.
+    """
     query = (
         "SELECT count(DISTINCT unit_id), count(*), sum(cost), count(cost), sum(latency), count(latency), "
         "sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), count(input_tokens) FROM judgements "
@@ -318,10 +329,10 @@ AXES: Mapping[str, Callable[[Contender], float | None]] = {
 
 
 def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
-    """Return the contenders with their `front` set.
+    """Return the contenders with the attribute `front` set.
 
-    A contender is on the Pareto front of an axis if no other has at least its kappa and costs at most as much, with at least
-    one of the two strictly better.
+    A contender is on the Pareto front of an axis unless another contender is at least as good in both kappa and
+    cost, and strictly better in one of them.
     """
     fronts: list[set[str]] = [set() for _ in contenders]
     for axis, value in AXES.items():
@@ -341,7 +352,7 @@ def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
 
 
 def as_json(comparison: Contest) -> dict[str, Json]:
-    """Return the documented JSON shape."""
+    """Return the documented JSON representation."""
     names = [c.run_id for c in comparison.contenders]
     domain = comparison.table.domain
     return {

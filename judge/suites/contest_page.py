@@ -1,4 +1,4 @@
-"""The HTML page of a comparison of runs: tables, plots of kappa against cost and time, and errors by label."""
+"""The HTML page for a comparison of runs: tables, plots of kappa against cost and time, and errors by label."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +16,8 @@ FACTORS = {"cost": 1000.0, "seconds": 1.0}
 class Pareto:
     """A plot of kappa (y-axis) against cost or time (x-axis, logarithmic).
 
-    `runs` are tuples of number, run and price. `line` joins the points of the Pareto front. `across` returns the x position
-    of a price, `up` the y position of a kappa.
+    `runs` contains tuples (number, run, price). `line` joins the points of the Pareto front. `across` returns
+    the x position of a price, and `up` returns the y position of a kappa.
     """
 
     axis: str

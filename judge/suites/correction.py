@@ -1,9 +1,9 @@
 """Correct a paper's measures with human labels by PPI++ (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453).
 
-Each measure gets three estimates: from the judge's labels, from human labels, and from both combined. The paper is computed
-three times: with the judge's labels, with human labels, and without labels. Measures that are means over units are then
-paired unit by unit. Values that do not depend on labels (a citation that can be looked up, an empty answer) need no
-correction.
+Each measure gets three estimates: from the judge's labels, from human labels, and from both combined. For this,
+the paper's measures are computed three times: with the judge's labels, with human labels, and without labels.
+The values of measures that are means over units are then paired unit by unit. Values that do not depend on
+labels (such as that of an empty answer) need no correction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,9 @@ Weights = Mapping[int | str, float]
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """The corrected measures. `left_out` lists the measures that cannot be corrected, because they are not means over units."""
+    """The corrected measures. `left_out` lists the measures that are not means over units and therefore cannot
+    be corrected.
+    """
 
     reference: str
     measures: dict[str, Corrected]
@@ -36,7 +38,7 @@ class Correction:
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape. The key `lambda` has the weight of the judge's labels."""
+        """Return the documented JSON representation. The key `lambda` has the weight of the judge's labels."""
         return {
             "reference": self.reference,
             "measures": [{"measure": name, **c.as_json()} for name, c in self.measures.items()],
@@ -68,10 +70,10 @@ def correct(
 def _sides(
     study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels
 ) -> Iterator[tuple[PaperStudy, Sequence[Score], ReferenceLabels, Weights]]:
-    """Yield the study with its scores, reference labels and design weights.
+    """Yield a study with its scores, reference labels and design weights.
 
-    If the labelled units of a task were drawn with unequal probabilities, the parts of the paper are yielded separately for
-    each task. Parts that need labels from two tasks have no weights.
+    There is one result for all parts of the paper, unless the labelled units of a task were drawn with unequal
+    probabilities. There is then one result per task. Parts that need labels from two tasks have no weights.
     """
     request, parts = study.request, [p for p in study.paper.parts if study.part(p.name)]
     weighted = {
@@ -95,7 +97,8 @@ def _sides(
 def pair_scores(
     judge: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, weights: Weights
 ) -> tuple[list[Estimand], list[str], list[str]]:
-    """Pair the judge's `scores` with the scores from human labels, for all measures that are means and depend on labels.
+    """Pair the judge's `scores` with scores from human labels, for all measures that are means over units and
+    depend on labels.
 
     Return the estimands, the measures that are not means over units, and notes. `weights` has the design weights of the
     labelled units, keyed by unit number, or by question if all its units have the same weight.
@@ -153,7 +156,7 @@ def pair_scores(
 
 
 def _read_seen_questions(study: PaperStudy) -> set[str]:
-    """Return the questions whose labels any judge of this reading was fitted on."""
+    """Return the questions with labels on which any judge in this reading was fitted."""
     conn = study.store.conn
     every = (folds(conn, run_read.run.run_id).items() for run_read in study.judges.runs_read)
     # Cross-fitted questions have a fold: their labels come from a fit that excluded them.
@@ -161,7 +164,7 @@ def _read_seen_questions(study: PaperStudy) -> set[str]:
 
 
 def _read_closed_questions(study: PaperStudy) -> set[str]:
-    """Return the questions that are in a sealed test which was not opened for some judge of this reading."""
+    """Return the questions in a sealed test that was not opened for at least one judge in this reading."""
     questions: set[str] = set()
     for run_read in study.judges.runs_read:
         home = splits.home(study.store, read_stored_task(study.store, run_read.run.task))
@@ -170,7 +173,7 @@ def _read_closed_questions(study: PaperStudy) -> set[str]:
 
 
 def _mask_counted(score: Score, human: FloatArray) -> BoolArray:
-    """Return a mask of the units that the judge was asked about, without units that cannot have a value."""
+    """Return a mask of the units that the judge was asked about, except units that cannot have a value."""
     counted: BoolArray = np.ones(len(score.units), dtype=bool) if score.counted is None else score.counted
     judge = score.rows[:, 0]
     if score.status is None:
@@ -186,7 +189,8 @@ def _weights(
 ) -> tuple[FloatArray | None, str]:
     """Return the design weights of the units (None: all equal), and a note.
 
-    A unit whose value does not depend on labels represents only itself. The labelled units represent all other units.
+    A unit whose value does not depend on labels represents only itself. All other units are represented by the
+    labelled units.
     """
     design_weights = np.ones(len(labelled))
     note = ""
@@ -214,7 +218,7 @@ def _weights(
 
 
 def _align(score: Score, other: Score | None) -> FloatArray | None:
-    """Return the value of each unit in the other score (nan: no value).
+    """For each unit, return its value in the other score (nan: no value).
 
     Return None if one of the two scores is not a mean over units.
     """

@@ -28,11 +28,12 @@ def choices(
     name: str = "item_id",
     imported: Mapping[str, Mapping[str, float]] | None = None,
 ) -> urag.Choices:
-    """Convert a table of labels to choices, with the label probabilities of the run.
+    """Convert a table of labels to choices, with the run's label probabilities.
 
-    `correct` and `available` (None: all letters) are keyed by the column `name`. Probabilities are renormalised over the
-    available labels, so probability mass on anything else is left out. Without a run, the `imported` probabilities are
-    used, which are also keyed by `name`. A unit whose labels have no stored probability mass has no probabilities.
+    `correct` and `available` (None: all letters) are keyed by the column `name`. Probabilities are renormalised
+    over the available labels, and all other probability mass is left out. Without a run, the `imported`
+    probabilities are used; these are also keyed by `name`. A unit has no probabilities if none of its labels
+    has any stored probability mass.
     """
     there = np.ones((len(table), len(letters)), dtype=bool)
     if available is not None:
@@ -66,9 +67,9 @@ def choices(
 
 
 def _failures(table: pd.DataFrame, letters: Sequence[str], known: BoolArray) -> pd.DataFrame:
-    """Return the table with the system's failures marked as no answer.
+    """Return the table with the system's failures marked as "no answer".
 
-    These are empty replies, and replies that name no option and have no probabilities.
+    Failures are empty replies, and replies that name no option and have no probabilities.
     """
     label = table["label"]
     # A reply without a valid option is a failure of the system; a missing label is a failure of the judge.
@@ -79,7 +80,9 @@ def _failures(table: pd.DataFrame, letters: Sequence[str], known: BoolArray) -> 
 def _logits(
     study: PaperStudy, table: pd.DataFrame, run: Run | None, field: str, letters: Sequence[str]
 ) -> FloatArray:
-    """Return the natural logarithms of the stored probabilities, `[units, letters]`; nan if no value is stored."""
+    """Return the natural logarithms of the stored probabilities, `[units, letters]`, with nan where no value is
+    stored.
+    """
     masses_of_units = np.full((len(table), len(letters)), np.nan)
     if run is None:
         return masses_of_units
@@ -101,12 +104,16 @@ def _logits(
 
 
 def last_run(study: PaperStudy, before: int) -> Run | None:
-    """Return the most recent of the runs that labels were read from, without the first `before` runs; None if there is none."""
+    """Return the last run that labels were read from, ignoring the first `before` runs. Return None if there is
+    none.
+    """
     return study.judges.runs_read[-1].run if len(study.judges.runs_read) > before else None
 
 
 def check_halves(items: Sequence[str], split: Mapping[str, str] | None) -> None:
-    """Check, before any model call, that a file's split has questions on both sides. Raises UsageError if it does not."""
+    """Check, before any model is called, that a split marked in a file has questions on both sides. Raises
+    UsageError if one side is empty.
+    """
     if split is None:
         return
     of = [split.get(item) for item in items]
@@ -122,7 +129,10 @@ def _refuse_empty(mask: BoolArray) -> None:
 
 
 def halves(study: PaperStudy, all_choices: urag.Choices, split: Mapping[str, str] | None) -> BoolArray:
-    """Return a mask of the calibration units: by the split in the file, if it has one, otherwise a random half of the questions.
+    """Return a mask of the calibration units.
+
+    These are the units that the file marks for calibration or, if it marks none, a random half of the
+    questions.
 
     Raises UsageError if one side is empty.
     """

@@ -1,9 +1,9 @@
 """Score how well sources support answers: RAGAS and FActScore (by claim), ALCE and TREC RAG (by citation).
 
-Claims come from the task `claim_decomposition`, or were imported with the answers, and the task `claim_support` judges
-them. ALCE needs three tasks: whether all citations of a sentence together support it (`citation_support`), whether each
-citation alone does (`citation_each`), and whether the other citations do without it (`citation_rest`). Only full support
-counts as entailment.
+Claims come from the task `claim_decomposition`, or were imported with the answers. They are judged in the task
+`claim_support`. ALCE needs three tasks. `citation_support` asks whether all citations of a sentence together
+support it. `citation_each` asks whether a citation alone supports the sentence, and `citation_rest` asks
+whether the sentence's other citations support it. Only full support counts as entailment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_ABSTENTION = "abstention not judged"
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Return the scores of the requested parts."""
+    """Return the scores for the requested parts."""
     from judge.scores import citation_support, faithfulness
 
     chosen = study.answering("qa_answer", "all")
@@ -55,7 +55,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
             # FActScore leaves out answers that decline, and only the task of the part `abstention` identifies them.
             facts = [score.drop_values(NO_ABSTENTION) for score in facts]
             study.note(
-                "FActScore, the respond ratio and facts per answer exclude answers that decline, which no judge has labelled yet: "
+                "FActScore, the respond ratio and facts per answer exclude answers that decline, but no judge has labelled which answers decline: "
                 + command("judge suite faithfulness -m MODEL --part claims --part abstention")
             )
         scores += facts
@@ -77,9 +77,11 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns unit_id and answer_id of every claim. If some answers lack claims, set `answers["n_claims"]`.
+    """Return a table of all claims with the columns unit_id and answer_id. If some answers lack claims, set
+    `answers["n_claims"]`.
 
-    If answers lack claims, a missing step is recorded: decompose the answers, or create claims from the decomposition.
+    For answers without claims, a missing step is recorded: decompose these answers, or create claims from their
+    decomposition.
     """
     import numpy as np
 

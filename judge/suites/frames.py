@@ -14,7 +14,9 @@ _PAGE = 50_000
 def frame(
     conn: sqlite3.Connection, query: str, values: Sequence[Any] | dict[str, Any], columns: str
 ) -> pd.DataFrame:
-    """Return the rows of a query as a table. `names` has the column names, separated by spaces; `n` and `..._n` are integer columns."""
+    """Return the rows of a query as a table. `names` contains the column names, separated by spaces. Columns
+    named `n` or `..._n` contain integers.
+    """
     names = columns.split()
     whole = [name == "n" or name.endswith("_n") for name in names]
     parts: list[list[Any]] = [[] for _ in names]
@@ -40,7 +42,9 @@ def frame(
 
 
 def _share_objects(column: Sequence[Any], seen: dict[Any, Any]) -> np.ndarray[Any, Any]:
-    """Replace equal strings with one shared object, because the id of a question occurs in many rows."""
+    """Replace equal strings with one shared object. This saves memory, because the same question id occurs in
+    many rows.
+    """
     objects = np.empty(len(column), dtype=object)
     objects[:] = list(map(seen.setdefault, column, column))
     return objects

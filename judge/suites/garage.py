@@ -1,8 +1,8 @@
 """Score a study by GaRAGe: eligibility, factuality, RAF, deflection, attribution. `judge.scores` does the arithmetic.
 
-The scores are for the answers of one system under one condition; human answers have the system name `human`. A question is
-answerable unless its gold label `insufficient` is true. Only sentences in answers to answerable questions are judged,
-because factuality is measured on these.
+The scores are for the answers of one system under one condition; human answers have the system name `human`. A
+question is answerable unless its gold label `insufficient` is true. Only sentences in answers to answerable
+questions are judged, because only these answers are used for factuality.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ANSWERABLE = f"item_id NOT IN ({label_rows.units_of_gold('insufficient', 'true'
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Return the scores of the requested parts."""
+    """Return the scores for the requested parts."""
     from judge.scores import attribution, garage
 
     chosen = study.answering("qa_answer", "all")
@@ -67,7 +67,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         if left_out:
             study.note(
                 f"judged attribution leaves out {left_out} citations in sentences that need no citation (no_rad); "
-                "the shares of support labels include these citations if they cite existing passages"
+                "the shares of support labels include those of them that cite existing passages"
             )
         answerable = answers[answers["answerable"]]
         scores += attribution.score_judged_citations(answerable, needed, needed_citations)
@@ -79,7 +79,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _join(answers: pd.DataFrame, judged: pd.DataFrame, field: str) -> None:
-    """Add the label and status of each answer to `answers`, as the columns `field` and `{field}_status`."""
+    """Add each answer's label and status to `answers`, as the columns `{field}` and `{field}_status`."""
     by_unit = judged.set_index("unit_id")
     answers[field] = by_unit["label"].reindex(answers["unit_id"]).to_numpy()
     answers[f"{field}_status"] = by_unit["status"].reindex(answers["unit_id"]).to_numpy()
@@ -108,7 +108,7 @@ def _answerable(study: PaperStudy, answers: pd.DataFrame) -> Any:
 
 
 def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
-    """Return the task that judges sentences against the relevant passages, and the purpose of its run."""
+    """Return the task in which sentences are judged against the relevant passages, and the purpose of its run."""
     kind = study.option("relevant-set")
     # The judge sees different passages if relevance comes from a different source, so these labels are a separate run.
     if kind == "marked":
@@ -123,7 +123,7 @@ def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
 
 
 def reads(run: Run) -> dict[str, str]:
-    """Return the values of --relevant-set and --relevance with which a score reads this run."""
+    """Return the values of --relevant-set and --relevance for which a score reads this run."""
     if run.task_id == "grounding_related":
         return {"relevant-set": "answer+related"}
     shown = run.options.get("relevant")
@@ -144,9 +144,9 @@ def passage_labels(study: PaperStudy) -> pd.DataFrame:
 
 
 def _relevant_counts(study: PaperStudy) -> pd.Series:
-    """Return the number of relevant passages by item.
+    """Return the number of relevant passages of each item.
 
-    The number is nan if it is unknown: no passage of the item has a gold label, or a judge's label is missing.
+    The number is nan if no passage of the item has a gold label, or if a judge's label is missing.
     """
     import numpy as np
     import pandas as pd
@@ -219,7 +219,9 @@ def _factuality(
 
 
 def _score_citations(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Score]:
-    """Score the citations of the answers against those of the human answers, or the passages that the data set marks as cited."""
+    """Compare the citations in the answers with those in the human answers, or with the passages that the data
+    set marks as cited.
+    """
     from judge.scores import attribution
 
     cited_of: Mapping[str, list[str]] = study.rows.human_citations()
@@ -254,7 +256,9 @@ def _read_marked(study: PaperStudy) -> Mapping[str, list[str]]:
 
 
 def density(study: PaperStudy) -> Mapping[Any, Any]:
-    """Return the density of each question (low, medium or high): the share of its passages that are relevant."""
+    """Return the density of each question (low, medium or high), which is based on the share of its passages
+    that are relevant.
+    """
     from judge.scores import garage
 
     table = passage_labels(study)

@@ -1,4 +1,4 @@
-"""Read the labels and statuses of runs on given units, and count the units that a task can judge."""
+"""Read the labels and statuses that runs have for given units, and count the units that can be judged in a task."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,16 +16,16 @@ from judge.suites.frames import frame
 from judge.types import Status
 
 EXAMPLE = "example"
-"""The status of a unit whose item the run shows as a few-shot example. Such a unit is not scored."""
+"""The status of a unit whose item is shown by the run as a few-shot example. Such a unit is not scored."""
 UnitNumbers = np.ndarray[Any, Any]
 UnitLabels = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
-"""Labels, statuses, and a mask of the units without a judgement."""
+"""The labels and statuses of units, and a mask of the units without a judgement."""
 
 
 def read_run_labels(store: Store, run: Run, units: UnitNumbers, field: str) -> UnitLabels:
-    """Return a run's labels of a field on these units, from the latest attempt of the first repeat.
+    """Return a run's labels for a field on these units, from the latest attempt in the first repeat.
 
-    Units of items that the run shows as examples have the status `EXAMPLE`, whatever the kind of unit.
+    All units of items that the run shows as examples have the status `EXAMPLE`, whatever the kind of unit.
     """
     # A label implies the status ok, so statuses are read only for other judgements. With a million units, this halves the time.
     labelled = f"""
@@ -59,7 +59,7 @@ def read_run_labels(store: Store, run: Run, units: UnitNumbers, field: str) -> U
 
 
 def _places(units: "pd.Index[Any]", rows: pd.DataFrame) -> tuple[UnitNumbers, UnitNumbers]:
-    """Return the positions of the rows' units in `units`, and a mask of the rows whose unit is in `units`."""
+    """Return the position in `units` of each row's unit, and a mask of the rows whose unit is in `units`."""
     place = units.get_indexer(pd.Index(rows["n"]))
     return place[place >= 0], place >= 0
 
@@ -72,10 +72,11 @@ def fitting(
     shown: str | None = None,
     probabilities: Mapping[str, str] | None = None,
 ) -> int:
-    """Count the units that the task can judge: they have all its inputs and, if contexts are `given`, a context.
+    """Count the units that can be judged in this task: those that have all inputs of the task and, if contexts
+    are `given`, a context.
 
-    `shown` selects the relevant passages for tasks that show such passages (see `judge.runner.contexts`). `probabilities`
-    has the option probabilities that a second pass shows.
+    For tasks that show relevant passages, `shown` selects these passages (see `judge.runner.contexts`).
+    `probabilities` contains the option probabilities that a second pass shows.
     """
     conn = store.conn
     conn.execute("DROP TABLE IF EXISTS temp.unjudged")
@@ -90,10 +91,10 @@ def fitting(
 
 
 def add_labels(units: pd.DataFrame, labels: UnitLabels) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
-    """Add labels and statuses to the units, and drop units of examples.
+    """Add labels and statuses to the units, and drop the units of items that are shown as examples.
 
-    Return the remaining units, and a mask of those without a judgement. The new columns have dtype object, so that a missing
-    label stays None.
+    Return the remaining units, and a mask of the units without a judgement. The new columns have dtype object,
+    which keeps a missing label as None.
     """
     for name, values in zip(("label", "status"), labels, strict=False):
         units[name] = pd.Series(values, index=units.index, dtype=object)

@@ -1,8 +1,8 @@
-"""Score a study by MIRAGE: does the system still use the oracle passage when it also sees noise?
+"""Score a study by MIRAGE: does the system still use the oracle passage when noise passages are also shown?
 
-The system answers the task `mirage_answer` without context, with the oracle passage, and with the mixed context. Each answer
-scores 1 if it matches a reference answer exactly, and 0 otherwise. `judge.scores.mirage` and `judge.scores.retrieval` do
-the arithmetic.
+The system answers the task `mirage_answer` without context, with the oracle passage, and with the mixed
+context. An answer scores 1 if it contains a reference answer (MIRAGE's exact match), and 0 if it does not.
+`judge.scores.mirage` and `judge.scores.retrieval` do the arithmetic.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEPTHS = (1, 3, 5)
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Return the scores of the requested parts."""
+    """Return the scores for the requested parts."""
     from judge.scores import mirage
 
     mixed = study.option("mixed")
@@ -64,7 +64,9 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: str) -> list[Score]:
-    """Return the adaptability measures. If a condition lacks outputs, only the measures of single conditions have values."""
+    """Return the adaptability measures. If there are no outputs for a condition, only the measures of single
+    conditions have values.
+    """
     from judge.scores import mirage
 
     if not lacking:
@@ -81,7 +83,9 @@ def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: st
 
 
 def _note_retrieved(study: PaperStudy) -> None:
-    """If the system has outputs under a condition retrieved-K, add a note on the option that selects this condition."""
+    """If the system has outputs under a condition such as retrieved-K, add a note that names the option for
+    this condition.
+    """
     system = study.get_tested()
     for system_output in study.rows.systems():
         if system_output.system == system and re.fullmatch(r"retrieved-[1-9]\d*", system_output.condition):

@@ -1,8 +1,9 @@
 """Score a study by nuggets (TREC RAG): how many of the expected facts does each system's answer contain?
 
-Without --system, all systems with answers are scored. On the topics that people labelled, the ranking of the systems by the
-judge's assignments is compared with the ranking by human assignments (Kendall's tau-b and rank-biased overlap, as in
-`retrieval`). `judge.scores.nuggets` and `judge.scores.system_order` do the arithmetic.
+Without --system, all systems with answers are scored. On topics that people labelled, two rankings of the
+systems are compared: by the judge's assignments and by human assignments. The comparison uses Kendall's tau-b
+and rank-biased overlap, as in `retrieval`. `judge.scores.nuggets` and `judge.scores.system_order` do the
+arithmetic.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ TASK = "nugget_assignment"
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Return the scores of one system or, if none is named, of all systems."""
+    """Return the scores of the requested system or, if none is named, of all systems."""
     topics = _topics(study)
     systems = _systems(study)
     tables = {system: _tables(study, system, topics) for system in systems}
@@ -45,7 +46,9 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _topics(study: PaperStudy) -> pd.DataFrame:
-    """Return n_vital and n_okay by item_id. Add notes on items without nuggets, and on items without vital nuggets."""
+    """Return n_vital and n_okay for each item_id. Add notes on items without nuggets, and on items without
+    vital nuggets.
+    """
     counts = study.rows.nuggets()
     items = study.rows.items["item_id"]
     counts = counts[counts.index.isin(items)]
@@ -77,7 +80,7 @@ def _suffix(system: System, systems: list[System]) -> str:
 
 
 def _tables(study: PaperStudy, system: System, topics: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the system's answers to the topics, and the assignments of its nuggets."""
+    """Return the system's answers to the topics, and the nugget assignments for these answers."""
     answers = study.read_answers(system)
     answers = answers[answers["item_id"].isin(topics.index)].reset_index(drop=True)
     answers = answers.join(topics, on="item_id")
@@ -106,7 +109,8 @@ def _order(
     tables: dict[System, tuple[pd.DataFrame, pd.DataFrame]],
     scores: dict[System, list[Score]],
 ) -> list[Score]:
-    """Return tau_b and rbo between the judge's and people's rankings of the systems, for each measure.
+    """Return tau_b and rbo for each measure. They compare the rankings of the systems by the judge's labels and
+    by human labels.
 
     Without human labels, add a note and return an empty list.
     """
@@ -145,7 +149,7 @@ def _note_topics(
     topics: pd.DataFrame,
     labelled: set[int],
 ) -> None:
-    """Add a note on how many topics people labelled fully, and how many partly.
+    """Add a note on the numbers of topics that people labelled fully and partly.
 
     A topic is labelled fully if all its nuggets are labelled in all its answers.
     """

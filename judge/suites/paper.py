@@ -1,4 +1,6 @@
-"""The declaration of a paper, and a request for its scores. `--help` imports this module, so it must not import slow modules."""
+"""The declaration of a paper, and the request for its scores. `--help` imports this module, so the module must
+not import slow modules.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,10 @@ RANKING = Option("ranking", "", "Name of the ranking, if the study has several r
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A group of measures that need the same runs. `tasks` lists the tasks that a judge must have run for them.
+    """A group of measures that need the same runs. `tasks` lists the tasks that a judge must have run for these
+    measures.
 
-    `instead` lists tasks that replace one of `tasks` if certain options are set.
+    `instead` lists tasks that replace a task in `tasks` if certain options are set.
     """
 
     name: str
@@ -58,13 +61,14 @@ class KnownAs:
 class Paper:
     """The declaration of a paper. `compute_scores` returns the scores (see `judge.suites`).
 
-    - `strata` maps the name of each stratification of this paper to a function that returns the stratum of each question.
+    - `strata` maps the name of each of the paper's stratifications to a function that returns the stratum of each question.
     - `lower`, `neutral` and `main` are patterns of measure names: measures for which lower is better, measures for which
       neither is better, and measures that a leaderboard shows first (empty: all measures that are not neutral).
-    - `contenders` lists the systems that a leaderboard of all systems compares, if these are not all systems with answers.
-    - `several` aggregates the scores of several judges, {judge: scores} -> scores, by a rule of the paper. Its results
-      replace the means over judges for measures of the same name.
-    - `reads` returns the option values with which a run is read, if they differ from the defaults.
+    - `contenders` lists the systems in a leaderboard of all systems. It is needed if these are not simply
+      the systems with answers.
+    - `several` aggregates the scores of several judges by a rule of the paper: {judge: scores} -> scores. For measures with
+      the same name, its results replace the means over judges.
+    - `reads` returns the option values for which a run is read, if they differ from the defaults.
     - `present` returns whether a data set has the data that the paper needs.
     """
 
@@ -76,9 +80,11 @@ class Paper:
     strata: Mapping[str, Callable[[PaperStudy], Mapping[Any, Any]]] = field(default_factory=dict)
     several: Callable[[Mapping[str, list[Score]]], list[Score]] | None = None
     is_judged: bool = True
-    """Whether the scores depend on judges' labels. They do not if systems' answers are compared with gold answers."""
+    """Whether the scores depend on judges' labels. This is False if the systems' answers are compared with gold
+    answers.
+    """
     has_systems: bool = True
-    """Whether the paper scores systems. It does not if its measures describe a judge's own labels."""
+    """Whether the paper scores systems. This is False if its measures describe a judge's own labels."""
     reads: Callable[[Run], Mapping[str, str]] = lambda run: {}
     present: Callable[[Store, str], bool] = lambda store, dataset: True
     lower: tuple[str, ...] = ()
@@ -88,9 +94,9 @@ class Paper:
     abbreviations: tuple[str, ...] = ()
     """Words in measure names that reports write in capitals."""
     aliases: tuple[str, ...] = ()
-    """Other names that the commands accept."""
+    """Other names of the paper that the commands accept."""
     known: Mapping[str, KnownAs] = field(default_factory=dict)
-    """For measures that are also known by another name: measure -> this name and its source."""
+    """For each measure that is also known by another name, this name and its source."""
 
     @property
     def corrects(self) -> bool:
@@ -99,14 +105,18 @@ class Paper:
         return self.is_judged and all(option.name != "reference" for option in self.options)
 
     def better(self, measure: str) -> int:
-        """Return 1 if higher values of the measure are better, -1 if lower values are better, and 0 if neither is true."""
+        """Return 1 if higher values of the measure are better, -1 if lower values are better, and 0 if neither
+        are better.
+        """
         # Neutral patterns take precedence: URAG's `set_size_ratio` matches `*size*` (lower is better) and `*_ratio` (neutral).
         if any(fnmatchcase(measure, pattern) for pattern in self.neutral):
             return 0
         return -1 if any(fnmatchcase(measure, pattern) for pattern in self.lower) else 1
 
     def readable(self, measure: str) -> str:
-        """Return a measure's name for readers, such as "unadjusted RAF" for `unadjusted_raf` and "CR [rerank]" for `cr[rerank]`."""
+        """Return a readable name of a measure, such as "unadjusted RAF" for `unadjusted_raf` and "CR [rerank]"
+        for `cr[rerank]`.
+        """
         words = measure.replace("_", " ").replace("[", " [").split(" ")
         return " ".join(word.upper() if word in self.abbreviations else word for word in words)
 
@@ -122,27 +132,31 @@ class ScoreRequest:
     """A request for scores: the rows, system, judges, parts and options to use."""
 
     models: tuple[str, ...] = ()
-    """The judges whose runs are read. If empty, the only judge in the study is used."""
+    """The judges whose runs are read. If empty, the study's only judge is used."""
     runs: tuple[str, ...] = ()
     """Runs that are read for their tasks, regardless of `models`."""
     system: str | None = None
     condition: str | None = None
     dataset: str | None = None
     limit: str | None = None
-    """Number or share (such as 10%) of the questions to score: the first questions or, with `sample`, random ones."""
+    """The number or share (such as 10%) of the questions to score. These are the first questions or, with
+    `sample`, random questions.
+    """
     sample: int | None = None
     parts: tuple[str, ...] = ()
     """The requested parts. If empty, all parts for which the study has data are requested."""
     partial: bool = False
-    """Whether to score the study although some units are not judged yet. These units count as missing."""
+    """Whether to score the study even if some units are not judged yet. These units count as missing."""
     options: Mapping[str, str] = field(default_factory=dict)
     prompts: Path | None = None
-    """A folder with task files that are used in addition to the shipped task files."""
+    """A directory with task files that are used in addition to the shipped task files."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Only runs with these settings are read (options of `judge.run_options`, by name). If empty, all runs are read."""
     equal: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """(role, model) -> the settings, in words, of the runs to read. If empty, the newest complete runs are read."""
+    """The settings, in words, of the runs to read for each (role, model). If empty, the newest complete runs
+    are read.
+    """
     also_generate: bool = False
-    """Whether a model may add outputs to a system whose outputs were imported."""
+    """Whether a model may add outputs to those of a system that was imported."""
     retry: tuple[str, ...] = ()
     """Statuses to retry: units with these statuses count as not judged yet."""

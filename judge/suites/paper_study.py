@@ -1,4 +1,5 @@
-"""The interface between papers and a study: answers, labels and rankings as tables, and missing data as steps.
+"""The interface between papers and a study. It returns answers, labels and rankings as tables, and records
+missing data as steps.
 
 Tables have one row per unit and plain columns (see `judge.scores.columns`). `unit_id` is the number of the unit in the study.
 """
@@ -35,7 +36,7 @@ FAILURES = (str(Status.UNPARSED), str(Status.REFUSED), str(Status.TRUNCATED))
 
 
 class PaperStudy(SystemReading):
-    """A study, read for a paper: the options, notes and steps of the reading, the requested `rows`, and the labels.
+    """A study as a paper reads it: the options, notes and steps of the reading, the requested `rows`, and the labels.
 
     `judges` selects the runs of judges and of the system under test. `labelled` returns the labels of units, either by judges
     or by people (`judge.suites.people`).
@@ -49,7 +50,8 @@ class PaperStudy(SystemReading):
     def read_by_people(
         self, request: ScoreRequest, reference_labels: ReferenceLabels | None, *, same_rows: bool = False
     ) -> PaperStudy:
-        """Return a reading of the same rows with human labels instead of the judge's. If `reference` is None, it has no labels.
+        """Return a reading of the same rows with human labels instead of the judge's labels. If `reference` is
+        None, the new reading has no labels.
 
         `same_rows` is True if the two readings are compared only on the fully labelled answers (see `PeopleLabels`).
         """
@@ -59,12 +61,14 @@ class PaperStudy(SystemReading):
 
     @property
     def of_people(self) -> bool:
-        """Whether this reading uses human labels instead of the judge's."""
+        """Whether this reading uses human labels instead of the judge's labels."""
         return self.labelled is not self.judges
 
     @property
     def refused(self) -> list[str]:
-        """The reasons why human labels were left out, such as labels that cover a biased selection of the answers."""
+        """The reasons why human labels were left out. An example is that they cover a biased selection of the
+        answers.
+        """
         return self.labelled.refused if isinstance(self.labelled, PeopleLabels) else []
 
     @property
@@ -73,11 +77,11 @@ class PaperStudy(SystemReading):
         return self.labelled.last_run
 
     def answering(self, task: str, context: str) -> System:
-        """Return the system whose answers are scored (see `system`).
+        """Return the system and condition whose answers are scored.
 
-        If a run has generated only some of its answers, the completion of that run is recorded as a step. If the system has no
-        answers, raises Incomplete with the step that generates them with this task and context, or NothingToScore if no model
-        can generate them.
+        If a run has generated only some of the system's answers, a step that completes the run is recorded. If
+        the system has no answers, raises Incomplete with the step that generates answers with this task and
+        context. If no model can generate answers, raises NothingToScore.
         """
         system = self.system()
         if system is None:
@@ -91,12 +95,12 @@ class PaperStudy(SystemReading):
         return system
 
     def on_documents(self, task: str, only: str, examples: str) -> pd.DataFrame | None:
-        """Return the outputs of the system under test that are each about one passage.
+        """Return the outputs of the system under test that are about single passages.
 
-        The result is a table like that of `labels`, with the column passage_id. The outputs come from runs whose model is the
-        system, either imported runs or a run of this study. If any outputs were imported, no others are generated: a passage
-        without an output then counts as a failure of the system. If there is no such run, and no model that could generate the
-        outputs, record the missing condition and return None.
+        The result is a table like that of `labels`, with the column passage_id. The outputs come from runs
+        whose model is the system, either imported runs or a run of this study. If any outputs were imported, no
+        other outputs are generated, and a passage without an output counts as a failure of the system. If there
+        is no such run, and no model can generate the outputs, record the missing condition and return None.
         """
         system = self.get_tested()
         imported = [r for r in self.judges.runs if r.task_id == task and r.model == system and r.imported]
@@ -125,7 +129,7 @@ class PaperStudy(SystemReading):
         )
 
     def _read_document_outputs(self, runs: Sequence[chosen.Run], only: str, examples: str) -> pd.DataFrame:
-        """Return imported outputs that are each about one passage. Each imported file is a separate run."""
+        """Return imported outputs about single passages. Each imported file is a separate run."""
         loaded = self.judges.task(runs[0].task_id, {})
         units = self.rows.units("passage", only, "n item_id question_id passage_id")
         units = units[~units["item_id"].isin(examples.split(","))].reset_index(drop=True)
@@ -154,15 +158,18 @@ class PaperStudy(SystemReading):
         examples: str | None = None,
         shown: ShownProbabilities | None = None,
     ) -> pd.DataFrame | None:
-        """Return the answers of the system under test as a table: unit_id, item_id, question_id, label, status of each item.
+        """Return a table of the answers of the system under test, one row per item: unit_id, item_id,
+        question_id, label, status.
 
-        The answers, including refused and malformed ones, come from a run of `judge answers generate` under this context. If
-        there is no such run, imported answers under this condition are used. If there are none either, and no model generates
-        the system's outputs (`maker`), record the missing condition and return None.
+        The answers, including refused and malformed ones, come from a run of `judge answers generate` under
+        this context. If there is no such run, imported answers under this condition are used. If there are no
+        imported answers, and no model generates the system's outputs (`maker`), record the missing condition
+        and return None.
 
-        Items that lack an input or a context are not judged. Other items without an answer are recorded as a step. `only` is a
-        condition on `unit_texts`. `examples` names items that are shown with every question and are not scored (None:
-        unspecified). `shown` has the option probabilities of a second pass.
+        Items without an input or a context are not judged. For other items without an answer, a step is
+        recorded. `only` is a condition on `unit_texts`. `examples` names the items that are shown with every
+        question and are not scored (None: unspecified). `shown` contains the option probabilities for a second
+        pass.
         """
         system = system or self.get_tested()
         items = self.rows.units("item", only, "n item_id question_id")
@@ -243,7 +250,9 @@ class PaperStudy(SystemReading):
     def _read_imported(
         self, items: pd.DataFrame, system: System, given: contexts.Context | None
     ) -> pd.DataFrame:
-        """Return the imported answers to these items. `given` is None if it is unknown which ranking the context came from."""
+        """Return the imported answers to these items. `given` is None if the ranking that the context came from
+        is unknown.
+        """
         answers = self.rows.answers(system, "answer").set_index("item_id")["answer"]
         items["label"] = answers.reindex(items["item_id"]).to_numpy(dtype=object)
         there = items["item_id"].isin(answers.index).to_numpy()
@@ -262,7 +271,7 @@ class PaperStudy(SystemReading):
         return items
 
     def find_run(self, tasks: Sequence[str]) -> chosen.Run | None:
-        """Return the newest run in this study that generated outputs of the system under test with one of these tasks.
+        """Return the newest run in this study that generated outputs of the system under test in one of these tasks.
 
         Runs named with --run take precedence.
         """
@@ -274,9 +283,10 @@ class PaperStudy(SystemReading):
         )
 
     def _check_made_so(self, task: str, system: System, given: contexts.Context | None) -> None:
-        """Raise UsageError if answers were generated in this study with a different task or settings than this score requests.
+        """Raise UsageError if the answers were generated in this study with a different task or different
+        settings than this score requests.
 
-        `given` is None if it is unknown which ranking the context of the answers came from.
+        `given` is None if the ranking that the context of the answers came from is unknown.
         """
         query = "SELECT origin FROM answers WHERE system = ? AND condition = ?"
         origins = {row[0] for row in self.store.conn.execute(query, [system.system, system.condition])}
@@ -294,11 +304,12 @@ class PaperStudy(SystemReading):
         )
 
     def read_answers(self, system: System, columns: str = "") -> pd.DataFrame:
-        """Return the answers of a system with a column `answered`, and a row for each item that the system did not answer.
+        """Return a system's answers with a column `answered`, and with a row for each item that the system did
+        not answer.
 
-        `answered` is False for an empty or missing answer, which is a failure of the system. The row of a missing answer has
-        the unit of its item. If a run of this study generates the answers, the table excludes items that the run has not
-        requested yet, and items for which the call failed.
+        `answered` is False for an empty or missing answer, which is a failure of the system. A missing answer
+        has the unit of its item in its row. If a run in this study generates the answers, the table excludes
+        the items that the run has not reached yet and the items for which the call failed.
         """
         answers = self.rows.answers(system, f"answer {columns}".strip())
         answers["answered"] = answers.pop("answer").map(lambda text: bool(text.strip())).astype(bool)
@@ -321,7 +332,7 @@ class PaperStudy(SystemReading):
         return pd.concat([answers, missing.reindex(columns=answers.columns)], ignore_index=True)
 
     def _record_finished(self, system: System) -> None:
-        """If a run of this study generated only some of these answers, record the step that completes the run."""
+        """If a run in this study generated only some of these answers, record the step that completes this run."""
         purpose = {"context": system.condition, "system": system.system}
         run = next((run for run in self.judges.runs if run.serves(purpose)), None)
         if run is None or "+" in system.condition:
@@ -347,11 +358,11 @@ class PaperStudy(SystemReading):
         begin: Mapping[str, Json] | None = None,
         role: str = "judge",
     ) -> pd.DataFrame:
-        """Return the labels of a task as a table: unit_id, item_id, question_id, label, status of each unit.
+        """Return a table of a task's labels, one row per unit: unit_id, item_id, question_id, label, status.
 
         If the units are parts of answers, the table also has answer_unit. Arguments that restrict or extend the table:
 
-        - `read_labels`: only answers of this system, or parts of its answers
+        - `system`: only answers of this system, or parts of its answers
         - `only`: a condition on `unit_texts`
         - `field`: the field of the labels (default: the task's first field)
         - `purpose`: see `chosen.PURPOSE`
@@ -359,8 +370,8 @@ class PaperStudy(SystemReading):
         - `columns`: additional columns of `unit_texts`
         - `together`: the column that groups units (of an answer, a list) which must all be labelled; see `judge.suites.people`
 
-        Units without a judgement are recorded as a step, unless a partial score was requested. If a unit lacks an input of the
-        task, a note is added instead.
+        For units without a judgement, a step is recorded, unless a partial score was requested. For units that
+        lack an input of the task, a note is added instead.
         """
         loaded = self.judges.task(task, purpose or {})
         where = " AND ".join(part for part in (system.where if system else "", only or "") if part)
@@ -377,10 +388,12 @@ class PaperStudy(SystemReading):
         return add_labels(units, self.labelled.read_labels(wanted))[0]
 
     def load_task(self, task: str) -> Task:
-        """Return a task in the version that was used in the study."""
+        """Return the task in the version that was used in the study."""
         return self.judges.task(task, {})
 
     def domain(self, task: str) -> list[str]:
-        """Return the labels of a task's first field; empty for numeric and text fields."""
+        """Return the labels that a task declares for its first field. The result is empty for numeric and text
+        fields.
+        """
         loaded = self.load_task(task)
         return loaded.domain(loaded.spec.questions[0].field)

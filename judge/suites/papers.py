@@ -33,7 +33,7 @@ PAPERS: dict[str, Paper] = {
 
 
 def find(name: str) -> Paper | None:
-    """Return the paper with this name or alias, either built in or from a plugin, or None if there is none.
+    """Return the paper with this name or alias (built-in or from a plugin), or None if there is none.
 
     Raises PluginFailed if a plugin does not load.
     """
@@ -42,6 +42,6 @@ def find(name: str) -> Paper | None:
 
 
 def list_papers() -> list[Paper]:
-    """List the built-in papers, then the papers of all plugins that load."""
+    """List the built-in papers, followed by the papers of all plugins that load."""
     # A plugin cannot take the name of a paper that is built in.
     return [*PAPERS.values(), *(paper for name, paper in plugins.working("papers") if name not in PAPERS)]

@@ -25,10 +25,11 @@ class PeopleLabels:
         *,
         same_rows: bool = False,
     ) -> None:
-        """Start with these labels; None means no labels. `judges` belongs to the reading of the same rows with the judge's labels.
+        """Start a reading with these labels (None: no labels). `judges` belongs to the reading of the same rows
+        with the judge's labels.
 
-        `same_rows` is True if the caller compares both readings only on the fully labelled answers. It then does not matter that
-        short answers are more often fully labelled.
+        `same_rows` is True if the caller compares both readings only on the fully labelled answers. The
+        comparison is then not biased, although short answers are more often fully labelled.
         """
         self.reference, self.judges, self.reading, self.same_rows = (
             reference_labels,
@@ -38,16 +39,20 @@ class PeopleLabels:
         )
         self._task_read = ""
         self.refused: list[str] = []
-        """The reasons why labels were left out: mostly short answers or lists are fully labelled, which would bias scores."""
+        """The reasons why labels were left out: if only some answers or lists are fully labelled, these are
+        mostly short, which would bias scores.
+        """
 
     @property
     def last_run(self) -> Run | None:
-        """The judge's run of the same task. Its relevant passages are used, so that both sides use the same passages."""
+        """The judge's run of the same task. The relevant passages of this run are used on both sides."""
         runs = [run_read.run for run_read in self.judges.runs_read if run_read.run.task_id == self._task_read]
         return runs[-1] if runs else None
 
     def read_labels(self, wanted: LabelsWanted) -> UnitLabels:
-        """Return human labels. Labels of an answer's parts, or of a list's passages, are used only if all of them are labelled."""
+        """Return the human labels. Labels for the parts of an answer, or for the passages in a list, are used
+        only if all of these parts or passages are labelled.
+        """
         self._task_read = wanted.task.task_id
         numbers = wanted.numbers
         none = np.full(len(numbers), None, dtype=object), np.full(len(numbers), NOT_JUDGED, dtype=object)
@@ -96,7 +101,7 @@ class PeopleLabels:
         return labels, status, missing
 
     def _read_whole_draws(self, store: Store) -> set[int]:
-        """Return the numbers of the units that were sampled by batches of whole questions."""
+        """Return the numbers of the units in the samples of batches that draw whole questions."""
         query = """
             SELECT u.rowid FROM batch_units AS d JOIN batches AS b USING (batch) JOIN units AS u USING (unit_id)
             WHERE d.role = 'sample' AND json_extract(b.options, '$.by_question') IS NOT NULL

@@ -1,4 +1,4 @@
-"""Perform the missing steps of a score until the score can be computed."""
+"""Perform a score's missing steps until the score can be computed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,9 @@ from judge.suites.steps import Incomplete, Step
 
 @dataclass(slots=True)
 class Performed:
-    """The performed steps, each with its report (None: no model was called). `stopped` is the report of a run that ended early."""
+    """The performed steps, each with its report (None: no model was called). If a run ended early, `stopped` is
+    its report.
+    """
 
     steps: list[tuple[Step, RunReport | None]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -40,10 +42,11 @@ async def perform(
 ) -> Performed:
     """Perform the steps that `missing` returns, and repeat this until it returns none. The provider must be open.
 
-    The argument of `missing` is True only on the first call, because statuses in `--retry` are retried only once. `plan_of`
-    creates the plan of a step, and `limits` is a plan with the limits of all steps together. `report_line` is called with a
-    line before each step. Returns early if a run stops (because of an interruption, a limit or an unreachable server). Raises
-    AdjudgeError if a step is still missing after it was performed.
+    The argument of `missing` is True only on the first call, because statuses in `--retry` are retried only
+    once. `plan_of` creates the plan for a step, and `limits` is a plan with the limits for all steps together.
+    Before each step, `report_line` is called with a line that describes it. Returns early if a run stops
+    because of an interruption, a limit or an unreachable server. Raises AdjudgeError if a step is still missing
+    after it was performed.
     """
     done = Performed()
     # Statuses are retried only once, because a unit that fails every time would cause an endless loop.
@@ -72,13 +75,13 @@ async def perform(
 
 
 def _limit_plan(plan: Plan, limits: Plan) -> Plan:
-    """Return the plan with the remaining limits and the cost of opening the provider."""
+    """Return the plan with the remaining limits, taking into account the cost of opening the provider."""
     names = ("max_tokens", "max_cost", "max_time", "opened")
     return replace(plan, **{name: getattr(limits, name) for name in names})
 
 
 def _perform_without_model(store: Store, step: Step, report_line: Callable[[str], None]) -> None:
-    """Perform a step that calls no model: rank passages, copy listed passages, or create claims from a run."""
+    """Perform a step without model calls: rank passages, copy listed passages, or create claims from a run."""
     if step.kind == "retrieve":
         if empty := rank_by_bm25(store, dataset=step.dataset).empty:
             report_line(f"{empty} items share no word with any passage, so they have no ranked list")
@@ -98,7 +101,7 @@ async def _ask(
     watch: Callable[[], RunDisplay],
     problems: list[str],
 ) -> RunReport:
-    """Perform a step that calls a model: run a labelling task, or generate outputs of the system under test."""
+    """Perform a step with model calls: run a labelling task, or generate outputs of the system under test."""
     # The user's key and limits are for one model.
     if step.model != plan.model:
         raise UsageError(

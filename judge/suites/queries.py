@@ -25,7 +25,7 @@ from judge.types import GOLD, PARTS_OF_ANSWERS
 
 HUMAN = "human"
 ON_DOCUMENTS = "verdict_document"
-"""The task of runs that contain outputs of a system about single passages."""
+"""The task of the runs that contain a system's outputs about single passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class System:
 
     @property
     def where(self) -> str:
-        """The SQL condition on `unit_texts` that selects the system's answers and their parts."""
+        """The SQL condition on `unit_texts` that selects this system's answers and their parts."""
         return f"answer_system = {quote(self.system)} AND answer_condition = {quote(self.condition)}"
 
 
 class Rows:
-    """Reads the requested rows: a data set, or a sample of its questions."""
+    """Reads the requested rows, which are a data set or a sample of its questions."""
 
     def __init__(self, store: Store, request: ScoreRequest) -> None:
         self.store, self.request = store, request
@@ -108,7 +108,9 @@ class Rows:
 
     @cached_property
     def _whole(self) -> str:
-        """The SQL expression for the sampling unit: the question or, for claim pairs, the question of the original claim."""
+        """The SQL expression for the sampling unit, which is the question or, for claim pairs, the question of
+        the original claim.
+        """
         # The claims of a pair are compared with each other, so a sample must contain both or neither.
         if not self._has("pair_id IS NOT NULL"):
             return "question_id"
@@ -123,7 +125,7 @@ class Rows:
         return self.store.conn.execute(query).fetchone() is not None
 
     def _limit(self, data: str) -> int:
-        """Return the number of questions for a limit such as 50 or 10%; a fraction is rounded up."""
+        """Return the number of questions for a limit such as 50 or 10%. It is rounded up."""
         if not str(self.request.limit).endswith("%"):
             return int(str(self.request.limit))
         query = f"SELECT count(DISTINCT {self._whole}) FROM items WHERE {data}"
@@ -137,7 +139,11 @@ class Rows:
         return self.units("item", "", "n item_id question_id")
 
     def gold(self, field: str, of: str = "item", *, everywhere: bool = False) -> pd.Series:
-        """Return gold labels by item_id (or by passage_id if `of` is "passage"), of the whole data set if `everywhere` is True."""
+        """Return gold labels by item_id, or by passage_id if `of` is "passage".
+
+        If `everywhere` is True, the labels of the whole data set are returned, not only those of the requested
+        rows.
+        """
         name = "item_id" if of == "item" else "passage_id"
         query = (
             f"SELECT t.{name}, l.value FROM {label_rows.FIRST} JOIN unit_texts AS t ON t.unit_id = l.unit_id "
@@ -156,12 +162,13 @@ class Rows:
         )
 
     def column(self, name: str) -> pd.Series:
-        """Return the values of a column of items, by item_id. Items without a value are omitted."""
+        """Return the values in a column of items, by item_id. Items without a value are omitted."""
         query = f"SELECT item_id, {name} FROM unit_texts WHERE kind = 'item' AND {name} IS NOT NULL AND {self.scope}"
         return self._read_by_id(query, [])
 
     def meta(self, key: str, of: str = "items", *, everywhere: bool = False) -> pd.Series:
-        """Return a value from the metadata of items or passages, by id. Lists and objects are returned as JSON strings.
+        """Return the values of a metadata key of items or passages, by id. Lists and objects are returned as
+        JSON strings.
 
         `everywhere`: include the whole data set, not only the requested rows.
         """
@@ -175,7 +182,7 @@ class Rows:
         return self._read_by_id(query, [f'$."{key}"'])
 
     def rankings(self) -> list[tuple[str, str]]:
-        """List the rankings of the data set as (name, stage)."""
+        """List the data set's rankings as (name, stage) pairs."""
         query = (
             "SELECT DISTINCT r.name, r.stage FROM rankings AS r JOIN items AS i USING (item_id) "
             "WHERE i.dataset = ? ORDER BY 1, 2"
@@ -205,7 +212,9 @@ class Rows:
 
     @cached_property
     def imported(self) -> set[str]:
-        """The systems with imported outputs: answers that no run of this study generated, or imported runs."""
+        """The systems with imported outputs: those with imported runs, or with answers that no run in this
+        study generated.
+        """
         answers = (
             "SELECT DISTINCT a.system FROM answers AS a JOIN items AS i USING (item_id) WHERE i.dataset = ? "
             "AND NOT EXISTS (SELECT 1 FROM runs AS r WHERE r.run_id = a.origin)"
@@ -227,7 +236,9 @@ class Rows:
         return len(self.gold(field, of)) > 0
 
     def human_citations(self) -> dict[str, list[str]]:
-        """Return, for each item, the passages that its human answer cites. If there are several, the first answer is used."""
+        """Return, for each item, the passages that its human answer cites. If an item has several human
+        answers, the first one is used.
+        """
         query = (
             "SELECT item_id, cited FROM answers WHERE system = ? AND item_id IN (SELECT item_id FROM unit_texts "
             f"WHERE kind = 'item' AND {self.scope}) ORDER BY rowid DESC"
@@ -238,7 +249,7 @@ class Rows:
     def sentences(self, system: System) -> pd.DataFrame:
         """Return the sentences of a system's answers as a table: unit_id, answer_unit, invented.
 
-        The column `invented` has the number of citations that match no passage.
+        The column `invented` contains the number of citations that match no passage.
         """
         sentences = self.units("sentence", system.where, "n answer_id")
         return sentences.assign(invented=self.n_invented(system, sentences["unit_id"]))
@@ -261,7 +272,7 @@ class Rows:
         return rows.rename(columns={"n": "unit_id", "answer_n": "answer_unit"})
 
     def counts(self, kind: str) -> pd.Series:
-        """Return the number of parts of a kind (sentence, citation, claim) by the unit of the answer.
+        """Return, for each answer's unit, the number of its parts of this kind (sentence, citation or claim).
 
         Answers without such parts are omitted.
         """
@@ -295,7 +306,7 @@ class Rows:
         return self._frame(query, [], "n importance").set_index("n")["importance"]
 
     def sentences_of(self, citations: pd.DataFrame) -> np.ndarray[Any, Any]:
-        """Return the unit of the sentence that contains each of these citations."""
+        """For each of these citations, return the unit of the sentence that contains it."""
         query = (
             "SELECT c.rowid, s.rowid FROM units AS c JOIN units AS s "
             "ON s.unit_id = c.answer_id || '#s' || json_extract(c.span, '$.n') WHERE c.kind = 'citation'"
@@ -304,9 +315,9 @@ class Rows:
         return sentence_of.reindex(citations["unit_id"]).to_numpy()
 
     def units(self, kind: str, where: str, columns: str, scope: str | None = None) -> pd.DataFrame:
-        """Return these columns of `unit_texts` for the units of a kind.
+        """Return these columns of `unit_texts` for the units of this kind.
 
-        `where` is an SQL condition. `scope` replaces the condition that selects the requested rows.
+        `where` is an SQL condition. `scope`, if given, replaces the condition that selects the requested rows.
         """
         wanted = " AND ".join(f"({part})" for part in (where, scope or self.scope) if part)
         names = columns.split()
@@ -321,7 +332,7 @@ class Rows:
         return self._frames[key].copy()
 
     def _read_by_id(self, query: str, values: list[str]) -> pd.Series:
-        """Return the rows of a query with two columns as a Series of values by id."""
+        """Return the result of a query with two columns as a Series that maps ids to values."""
         rows = self._frame(query, values, "id value")
         return pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["id"].to_numpy(), dtype=object))
 

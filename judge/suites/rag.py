@@ -1,7 +1,8 @@
 """Score a study by the RAG measures of RAGAS and RAGChecker. `judge.scores.rag` does the arithmetic.
 
-The claims of an answer come from the task `claim_decomposition`, or were imported with the answer. The reference claims of
-an item are all its nuggets. Whether claims are correct and passages relevant is judged against its reference answers.
+The claims of an answer come from the task `claim_decomposition`, or were imported with the answer. An item's
+reference claims are all of its nuggets. Whether a claim is correct, and whether a passage is relevant, is
+judged against the item's reference answers.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ CLAIMS = {
     "claim_correct": ("correct", ("correctness", "errors")),
     "claim_source": ("source", ("errors",)),
 }
-"""Task on the claims of answers -> the column of its labels, and the parts that need the task."""
+"""For each task on the claims of answers: the column for its labels, and the parts that need the task."""
 REFERENCES = {
     "nugget_assignment": ("stated", ("correctness", "utilisation")),
     "nugget_support": ("retrieved", ("retrieval", "utilisation")),
 }
-"""Task on reference claims -> the column of its labels, and the parts that need the task."""
+"""For each task on reference claims: the column for its labels, and the parts that need the task."""
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Return the scores of the requested parts."""
+    """Return the scores for the requested parts."""
     from judge.scores import rag
 
     chosen = study.answering("qa_answer", "all")
@@ -69,7 +70,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _nuggets(study: PaperStudy, chosen: System) -> pd.DataFrame:
-    """Return the columns unit_id and answer_id of the reference claims, which are paired with each answer to their item."""
+    """Return a table of the reference claims, paired with each answer to their item: unit_id, answer_id."""
     table = study.rows.units("nugget", chosen.where, "n item_id question_id answer_id")
     return table.rename(columns={"answer_unit": "answer_id"})
 
@@ -80,7 +81,7 @@ def _read_labelled(
     tasks: Mapping[str, tuple[str, tuple[str, ...]]],
     read_parts: Callable[[], pd.DataFrame],
 ) -> pd.DataFrame:
-    """Return parts of answers with a column of labels and a column of statuses for each task.
+    """Return the parts of answers, with a column of labels and a column of statuses for each task.
 
     The columns of a task that was not requested contain None.
     """
@@ -101,7 +102,7 @@ def _empty(*names: str) -> pd.DataFrame:
 
 
 def _contexts(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the passages in the context of each answer, in order, with their labels."""
+    """Return the passages in the context of each answer, in their order, with their labels."""
     if not study.part("retrieval"):
         return _empty("answer_id", "relevant")
     shown = f"SELECT c.value FROM unit_texts AS a, json_each(a.context) AS c WHERE a.kind = 'answer' AND {chosen.where}"

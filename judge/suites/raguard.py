@@ -1,8 +1,8 @@
 """Score a study by RAGuard: accuracy with and without documents, the drop in accuracy, and the quality of the retriever.
 
 The system under test answers the task `verdict` (without context, and with the top k documents) and the task
-`verdict_document` (oracle condition: one document at a time). The roles of documents are gold labels, or follow from a
-judge's labels of the task `raguard_exam`. `judge.scores.raguard` does the arithmetic.
+`verdict_document` (oracle condition: one document at a time). The roles of documents are gold labels, or follow
+from a judge's labels in the task `raguard_exam`. `judge.scores.raguard` does the arithmetic.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HAS_ROLE = f"unit_id IN ({label_rows.units_of_gold('raguard.role')})"
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Return the scores of the requested parts."""
+    """Return the scores for the requested parts."""
     from judge.scores import raguard
 
     gold = study.rows.gold("claim_verdict")
@@ -55,7 +55,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _has_exam(study: PaperStudy) -> bool:
-    """Return whether to score the part exam. It is left out if the outputs were imported and no judge is named."""
+    """Return whether to score the part `exam`. It is left out if the outputs were imported and no judge is named."""
     if not study.part("exam"):
         return False
     no_judge = not study.request.models and not any(r.task_id == "raguard_exam" for r in study.judges.runs)
@@ -68,11 +68,13 @@ def _has_exam(study: PaperStudy) -> bool:
 
 
 FEW = 20
-"""If there are fewer claims than this, none are used as examples, because all are needed for the scores."""
+"""The minimum number of claims for using examples. With fewer claims, all claims are needed for the scores."""
 
 
 def _examples(study: PaperStudy, gold: pd.Series) -> str:
-    """Return the examples as an option value: a true and a false claim, shown with every question and not scored (section 4.1)."""
+    """Return the examples as an option value: a true claim and a false claim. They are shown with every
+    question and are not scored (section 4.1).
+    """
     if not study.part("zero", "rag", "oracle"):
         return ""
     made = study.find_run(("verdict", "verdict_document"))
@@ -162,7 +164,7 @@ def _gold_documents(study: PaperStudy) -> pd.DataFrame:
 
 
 def _documents(study: PaperStudy, exam: pd.DataFrame, gold: pd.Series) -> pd.DataFrame:
-    """Return the documents with their roles, which follow from the judge's exam and the gold verdict."""
+    """Return the documents with their roles, which are derived from the judge's exam and the gold verdict."""
     from judge.scores import raguard
 
     role = raguard.roles(exam["label"], exam["item_id"].map(gold))

@@ -1,4 +1,6 @@
-"""The options and parts that were requested of a paper, and the notes and missing steps found while computing its scores."""
+"""The options and parts that were requested for a paper, and the notes and missing steps that were collected
+while its scores were computed.
+"""
 
 from dataclasses import dataclass
 
@@ -11,14 +13,16 @@ from judge.types import Json, attributes
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """A condition (by the paper's name) for which a system has no outputs, and the command that imports them (`add`)."""
+    """A condition (as named in the paper) for which a system has no outputs, and the command that imports these
+    outputs (`add`).
+    """
 
     system: str
     condition: str
     add: str
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape."""
+        """Return the documented JSON representation."""
         return attributes(self, "system", "condition", "add")
 
 
@@ -53,7 +57,9 @@ class Reading:
             raise UsageError(f"--{name} must be a number, not '{self.option(name)}'") from e
 
     def numbers(self, name: str) -> list[int]:
-        """Return the value of an option, such as 1,5, as a list of positive integers. Raises UsageError for any other value."""
+        """Return the value of an option, such as 1,5, as a list of positive integers. Raises UsageError if it
+        is not such a list.
+        """
         words = self.option(name).split(",")
         if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
             raise UsageError(
@@ -66,11 +72,13 @@ class Reading:
         return [word.strip() for word in self.option(name).split(",") if word.strip()]
 
     def part(self, *names: str) -> bool:
-        """Return whether any of these parts was requested. Without a request, all parts are."""
+        """Return whether any of these parts was requested. If no parts are named, all parts are requested."""
         return not self.request.parts or any(name in self.request.parts for name in names)
 
     def insists(self, name: str) -> bool:
-        """Return whether this part was requested by name. Missing data are then an error instead of a note."""
+        """Return whether this part was requested by name. For such a part, missing data are an error instead of
+        a note.
+        """
         return name in self.request.parts
 
     def note(self, text: str) -> None:
@@ -92,7 +100,9 @@ class Reading:
         return command("judge systems import", *words, study=self.db)
 
     def need(self, step: Step) -> None:
-        """Record a missing step, which `check` reports. If a partial score was requested, missing steps are ignored."""
+        """Record a missing step, which `check` then reports. If a partial score was requested, missing steps
+        are ignored.
+        """
         if not self.request.partial:
             self.steps.append(step)
 

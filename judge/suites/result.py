@@ -1,7 +1,8 @@
 """Compute a score: measures with intervals by stratum, the runs that they are based on, and the results that the paper published.
 
-Several judges of the same units are scored separately. A measure is then the mean over the judges, or follows a rule of the
-paper. To score the majority label of each unit instead, create a run with `judge panel` and score this run.
+If several judges labelled the same units, the judges are scored separately. A measure is then the mean over the
+judges, or follows a rule of the paper. To score each unit's majority label instead, create a run with `judge
+panel` and score this run.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -36,7 +37,7 @@ ALL = ""
 class Line:
     """One measure in one stratum. `missing` is the number of units without a value, by reason.
 
-    `known_as` is set if the measure is better known by another name.
+    `known_as` is set if the measure is also known by another name.
     """
 
     stratum: str
@@ -45,7 +46,7 @@ class Line:
     known_as: KnownAs | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape: the measure, its stratum (None: all units), and the units without a value."""
+        """Return the documented JSON representation: the measure, its stratum (None: all units), and the units without a value."""
         counts = {"stratum": self.stratum or None, "missing": dict(self.missing)}
         if self.known_as is not None:
             counts |= {"known_as": self.known_as.name, "source": self.known_as.source}
@@ -71,7 +72,7 @@ class Result:
     """Descriptions of runs that could also have been read, with their settings."""
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape."""
+        """Return the documented JSON representation."""
         return {
             "score": self.paper.name,
             "title": self.paper.title,
@@ -97,9 +98,9 @@ def score(
 ) -> Result:
     """Compute a paper's scores from the study, with intervals.
 
-    With `judges="mean"`, the scores are means over several judges. `by` names the strata. `reference` names the human or gold
-    labels with which the measures are corrected (see `judge.labels`). Raises Incomplete if labels or answers are missing, and
-    UsageError if the request is ambiguous or matches nothing.
+    With `judges="mean"`, the scores are means over several judges. `by` names a stratification. `reference`
+    names the human or gold labels with which the measures are corrected (see `judge.labels`). Raises Incomplete
+    if labels or answers are missing, and UsageError if the request is ambiguous or matches nothing.
     """
     reference_labels = None if reference is None else ReferenceLabels(store, reference)
     scores, study = scores_of(store, paper, request, judges)
@@ -130,7 +131,7 @@ def score(
 
 
 def list_printed(paper: Paper, measures: Collection[str]) -> list[Published]:
-    """Return the published results of the paper for these measures."""
+    """Return the results that the paper published for these measures."""
     return [p for p in read_published(paper.name) if any(is_of(p, name) for name in measures)]
 
 
@@ -144,7 +145,7 @@ def is_of(printed: Published, measure: str) -> bool:
 def scores_of(
     store: Store, paper: Paper, request: ScoreRequest, judges: str | None
 ) -> tuple[list[Score], PaperStudy]:
-    """Return the scores (of one judge, or means over judges), and the `PaperStudy` that they were computed from."""
+    """Return the scores (of one judge, or means over judges), and the `PaperStudy` from which they were computed."""
     if judges != "mean":
         study = PaperStudy(store, paper, request)
         scores = _check_scores(study)
@@ -159,7 +160,9 @@ def scores_of(
 
 
 def _note_unread(study: PaperStudy) -> None:
-    """Add a note for each run that --run names and that no part of the score used, such as a run of a different task."""
+    """Add a note for each run that is named by --run but not used in any part of the score, such as a run of a
+    different task.
+    """
     run_ids = {source.run.run_id for source in study.judges.runs_read}
     for run in study.judges.pinned:
         if run.run_id not in run_ids:
@@ -169,7 +172,7 @@ def _note_unread(study: PaperStudy) -> None:
 def _note_settings(study: PaperStudy) -> None:
     """Add a note if the parts of a score use runs with different settings.
 
-    This happens if only one run is available for each part, or if --run names the runs.
+    This can happen if only one run is available for each part, or if the runs are named by --run.
     """
     for (role, model), settings in study.judges.settings_read().items():
         if len(settings) > 1:
@@ -205,8 +208,8 @@ def check_outputs(study: PaperStudy) -> None:
 def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
     """Return the stratum of each question.
 
-    `by` is one of the paper's stratifications, `dataset`, a gold label of items, or a key in the metadata of items. Raises
-    UsageError for an unknown name, and if a question has items in several strata.
+    `by` is one of the paper's stratifications, `dataset`, the field of a gold label for items, or a key in the
+    metadata of items. Raises UsageError for an unknown name, and if a question has items in several strata.
     """
     if by in study.paper.strata:
         return study.paper.strata[by](study)
@@ -227,13 +230,13 @@ def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
     # Intervals resample questions, so a question must not be in two strata.
     if twice.any():
         raise UsageError(
-            f"--by {by}: the items of question '{table['question'][twice].iloc[0]}' have different values"
+            f"--by {by}: items of the same question ('{table['question'][twice].iloc[0]}') have different values"
         )
     return dict(zip(table["question"], table["stratum"], strict=True))
 
 
 def _tags(study: PaperStudy) -> list[str]:
-    """List the gold fields of items, and the metadata keys of items that have short values."""
+    """List the gold fields of items, and the keys in the items' metadata whose values are short."""
     query = (
         "SELECT DISTINCT j.key FROM items AS i, json_each(i.meta) AS j WHERE i.dataset = ? "
         # Strata have short names, so keys with long texts are not offered.
@@ -247,7 +250,7 @@ def _tags(study: PaperStudy) -> list[str]:
 
 
 def average_judges(store: Store, paper: Paper, request: ScoreRequest) -> tuple[list[Score], PaperStudy]:
-    """Score each judge separately, and return the mean of each measure over the judges.
+    """Score each judge separately, and return each measure's mean over the judges.
 
     The paper's rule for several judges (`Paper.several`) takes precedence over the mean. The judges are the requested models
     and the models of the named runs. Raises UsageError if there are fewer than two judges, and Incomplete with the missing
@@ -282,7 +285,7 @@ def average_judges(store: Store, paper: Paper, request: ScoreRequest) -> tuple[l
 
 
 def _means(by_judge: Mapping[str, list[Score]], done: set[str]) -> list[Score]:
-    """Return the mean over judges of each measure that all judges have and that is not in `done`."""
+    """Return the mean over the judges for each measure that all judges have and that is not in `done`."""
     each = [{score.measure: score for score in scores} for scores in by_judge.values()]
     names = [name for name in each[0] if name not in done and all(name in of_judge for of_judge in each)]
     note = f"mean over {len(by_judge)} judges: {', '.join(by_judge)}"

@@ -1,10 +1,11 @@
-"""Score retrieval in a study: NDCG, MRR, precision and recall of every ranking, with qrels by people and by a judge.
+"""Score retrieval in a study: NDCG, MRR, precision and recall of every ranking, with qrels from people and from
+a judge.
 
-Human grades of passages come from a reference: gold (`judge items import beir|trec`, or any gold field with grades), decided
-labels, the majority, or the labels of one person. A judge's grades are its labels from a task with grades (`relevant`,
-`relevance_graded`, `garage_relevance`, `mirage_support`). If there are grades of both kinds for at least three systems, the
-two orders of the systems are compared by Kendall's tau-b and rank-biased overlap. `judge.scores.retrieval` and
-`judge.scores.system_order` do the arithmetic.
+Human grades of passages come from a reference: gold (`judge items import beir|trec`, or any gold field with
+grades), decided labels, the majority, or the labels of one person. A judge's grades are its labels in a task
+with grades (`relevant`, `relevance_graded`, `garage_relevance`, `mirage_support`). If both kinds of grades are
+available for at least three systems, the two orders of the systems are compared by Kendall's tau-b and
+rank-biased overlap. `judge.scores.retrieval` and `judge.scores.system_order` do the arithmetic.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ FIELDS = ("relevance_0_3", "relevance_grade", "relevant", "support")
 """Gold fields with grades, the finest scale first."""
 TASKS = ("relevance_graded", "relevant", "garage_relevance", "mirage_support")
 DEPTH = 10
-"""The depth of the measures if --measure is not given."""
+"""The depth of the measures that are computed if --measure is not given."""
 COMPARED = ("ndcg", "mrr", "precision")
-"""The measures by which systems are ordered to compare the judge with people."""
+"""The measures by which systems are ordered when the judge is compared with people."""
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Return the scores of the requested parts."""
+    """Return the scores for the requested parts."""
     # On a leaderboard, each ranking counts as a system.
     rankings = study.rankings(study.request.system or "")
     qrels = {}
@@ -94,9 +95,11 @@ def _scores(
 
 
 def _task(study: PaperStudy) -> str | None:
-    """Return the task of the judge's qrels: --task, otherwise the only one of TASKS with a run.
+    """Return the task of the judge's qrels: the value of --task or, by default, the only task in TASKS that has
+    a run.
 
-    If none has a run, return the first of TASKS if a judge is named, otherwise None.
+    If no task in TASKS has a run, return the first of these tasks if a judge is named, and None if no judge is
+    named.
     """
     if study.option("task"):
         return study.option("task")
@@ -111,7 +114,9 @@ def _task(study: PaperStudy) -> str | None:
 
 
 def _find_field(study: PaperStudy, task: str) -> str:
-    """Return the field of the task to use: a field with gold labels on passages, otherwise the first field with grades."""
+    """Return the field of the task to use. This is a field with gold labels on passages or, if there is none,
+    the first field with grades.
+    """
     from judge.scores.grades import find_graded_field
 
     loaded = study.load_task(task)
@@ -135,7 +140,7 @@ def _gold(study: PaperStudy, task_field: str | None) -> pd.DataFrame | None:
         )
     passages = study.rows.passages()
     label = passages["passage_id"].map(study.rows.gold(there[0], "passage"))
-    study.note(f"gold qrels: '{there[0]}' of {int(label.notna().sum())} of {len(label)} passages")
+    study.note(f"gold qrels: '{there[0]}' for {int(label.notna().sum())} of {len(label)} passages")
     return _grade(passages.assign(label=label), _grades(there[0], label))
 
 
@@ -154,7 +159,7 @@ def _people(study: PaperStudy, word: str, task: str | None, task_field: str | No
         for field in fields:
             label = passages["passage_id"].map(dict(reference_labels.labels(field, loaded.name)))
             if label.notna().any():
-                study.note(f"{word} qrels: '{field}' of {int(label.notna().sum())} of {len(label)} passages")
+                study.note(f"{word} qrels: '{field}' for {int(label.notna().sum())} of {len(label)} passages")
                 return _grade(passages.assign(label=label), _grades(field, label))
     raise BadInput(
         f"--reference {word}: this reference has not graded any passage in '{study.dataset}' ({task_field or ', '.join(FIELDS)})"
@@ -169,7 +174,7 @@ def _read_judged(study: PaperStudy, task: str, task_field: str | None) -> pd.Dat
     field = task_field if task_field in loaded.fields else find_graded_field(loaded)
     table = study.labels(task, field=field, columns="passage_id")
     study.note(
-        f"judge's qrels: '{field}' of {task}, for {int(table['label'].notna().sum())} of {len(table)} passages"
+        f"judge's qrels: '{field}' in {task}, for {int(table['label'].notna().sum())} of {len(table)} passages"
     )
     return _grade(table, grades_of(loaded, field))
 

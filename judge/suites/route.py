@@ -1,12 +1,12 @@
-"""Routing: decide which units a judge may label alone with a promised agreement, and leave the other units to people.
+"""Routing: select the units that a judge may label alone with a promised agreement. People label the other units.
 
     found = route(store, task, "stance", ["01K9ZX3M"], agree=0.9)     # writes nothing except a look at a sealed test
     run_id, known = keep(found)                                       # the derived judge of the accepted units
 
-The order of thresholds is fixed on questions that are not used to test the promise: on learn and tune if the task is split,
-otherwise on a fifth of the labelled questions. A second judge B may label units that the first judge A leaves. The path then
-lowers the threshold of A to a planned value first, and the threshold of B afterwards. The thresholds are tested in sequence,
-each on all units that are accepted up to that step.
+The order of thresholds is fixed on questions that are not used to test the promise: on learn and tune if the
+task is split, otherwise on a fifth of the labelled questions. A second judge B may label units that the first
+judge A does not label. The path then first lowers the threshold of A to a planned value, and afterwards lowers
+the threshold of B. The thresholds are tested in sequence, each on all units that are accepted up to that step.
 """
 
 import hashlib
@@ -40,12 +40,14 @@ from judge.store.study import Store
 from judge.types import GOLD, AnnotatorKind, Json, Measure, attributes
 
 ORDER_SHARE = 5
-"""If the task is not split, one of every `ORDER_SHARE` labelled questions is used to fix the order of thresholds."""
+"""If the task is not split, one in `ORDER_SHARE` labelled questions is used to fix the order of thresholds."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathPlace:
-    """A step of the path: the judge whose threshold is lowered (0: A, 1: B), its new threshold, and the accepted units."""
+    """A step of the path: the judge whose threshold is lowered (0: A, 1: B), the new threshold, and how many
+    units are then accepted.
+    """
 
     judge: int
     threshold: float
@@ -57,7 +59,8 @@ class PathPlace:
 class Route:
     """A route and the results of its tests. `at` is the last step at which the promise holds, or None if it never holds.
 
-    `reached[u]` is the first step that accepts unit u of the table. `tested[u]` is True if the unit's label was used in tests.
+    `reached[u]` is the first step that accepts unit u of the table. `tested[u]` is True if the label of unit u
+    was used in the tests.
     """
 
     table: derive.RunTable
@@ -88,7 +91,7 @@ class Route:
 
     @property
     def thresholds(self) -> list[float | None]:
-        """The lowest confidence at which each judge's labels are accepted; None if they are never accepted."""
+        """The lowest confidence at which each judge's labels are accepted, or None if they are never accepted."""
         if self.at is None:
             return [None] * len(self.table.runs)
         holding = self.places[: self.at + 1]
@@ -111,12 +114,14 @@ def route(
     reference: str | None = None,
     split: Split | None = None,
 ) -> Route:
-    """Find the most units that the judges can label alone while their agreement with the reference is at least `agree`.
+    """Find the largest set of units that the judges can label alone with an agreement of at least `agree` with
+    the reference.
 
-    `runs` names judge A, or A and B. The promise holds with probability `confidence` over random draws of the labelled
-    questions. If the task is split, its sealed test is opened: the look is logged first, and the promise is tested at the
-    level of the look if that is stricter. Raises UsageError if `agree` or `confidence` is not between 0 and 1, if the field
-    has no labels, or if there are fewer than 10 labelled questions.
+    `runs` names judge A, or A and B. The promise holds with probability `confidence` over random draws of the
+    labelled questions. If the task is split, its sealed test is opened. The look is logged first, and if the
+    level of the look is stricter, the promise is tested at this level. Raises UsageError if `agree` or
+    `confidence` is not between 0 and 1, if the field has no labels, or if there are fewer than 10 labelled
+    questions.
     """
     if not 0 < agree < 1 or not 0 < confidence < 1:
         raise UsageError("--agree and --confidence must be between 0 and 1, for example 0.9 and 0.95")
@@ -127,7 +132,7 @@ def route(
     truth = derive.reference(store, table, field, reference)
     if truth is None:
         raise UsageError(
-            f"no unit of these runs has a gold or human label of '{field}', so the promise cannot be tested"
+            f"no unit of these runs has a gold or human label for '{field}', so the promise cannot be tested"
         )
     judged = table.judged[:, 0]
     sure = np.column_stack([confidences(labels, j) for j in range(len(runs))])
@@ -149,7 +154,7 @@ def route(
     # Ten questions without an error confirm an agreement of at most 74 % (0.05 ** (1 / 10)), so fewer are useless.
     if n_tested < 10:
         raise UsageError(
-            f"only {n_tested} questions with labels by {truth.word} can test the promise; a test needs at least 10, and "
+            f"only {n_tested} questions with labels from {truth.word} can test the promise; a test needs at least 10, and "
             f"a promise of {agree:.0%} needs at least {_least(agree, 1 - confidence)}"
             + "".join(f"; {text}" for text in notes)
         )
@@ -187,7 +192,7 @@ def route(
     if split is not None:
         notes.append(split.look_note)
     if truth.word != GOLD:
-        notes.append(f"the promise applies to units with a label by {truth.word}")
+        notes.append(f"the promise applies to units with a label from {truth.word}")
     return Route(
         table, labels, field, truth, agree, confidence, level, look, path_places, steps, holding[-1] if holding else None,
         reached, which, tested, ordered, people, [*notes, *more],
@@ -195,14 +200,17 @@ def route(
 
 
 def _least(agree: float, level: float) -> int:
-    """Return the minimum number of questions that can confirm a promise, if each has one unit and no error: agree^n <= level."""
+    """Return the minimum number of questions that can confirm a promise: the smallest n with agree^n <= level.
+
+    This is for questions with one unit each and without errors.
+    """
     return int(np.ceil(np.log(level) / np.log(agree)))
 
 
 def confidences(labels: derive.ParentLabels, run: int) -> FloatArray:
-    """Return a judge's probability of its own label.
+    """Return the probability that a judge assigns to its own label.
 
-    Without probabilities, the value is 1 for every label, so that either all units are accepted or none.
+    Without probabilities, the value is 1 for every label. Either all units are then accepted, or none.
     """
     codes, given = labels.codes[:, run], labels.probabilities[run]
     if given is None:
@@ -212,7 +220,7 @@ def confidences(labels: derive.ParentLabels, run: int) -> FloatArray:
 
 
 def mask_fitted(store: Store, table: derive.RunTable) -> BoolArray:
-    """Return a mask of the units of questions whose labels a run was fitted on."""
+    """Return a mask of the units whose questions have labels on which a run was fitted."""
     return among(table, set().union(*(read_seen_units(store.conn, run) for run in table.run_ids)))
 
 
@@ -224,9 +232,10 @@ def among(table: derive.RunTable, units: Set[str]) -> BoolArray:
 def _sides(
     honest: BoolArray, numbers: IntArray, names: Sequence[str], split: Split | None
 ) -> tuple[BoolArray, BoolArray]:
-    """Return masks of the labelled units that fix the order of thresholds, and of those that test the promise.
+    """Return two masks of labelled units: those that fix the order of thresholds, and those that test the promise.
 
-    If the task is split, these are the units of learn and tune, and of the sealed test.
+    If the task is split, the first mask selects the units in learn and tune, and the second selects those in
+    the sealed test.
     """
     if split is not None:
         part = [split.parts.get(name, "") for name in names]
@@ -253,9 +262,10 @@ def _path(
     level: float,
     notes: list[str],
 ) -> tuple[list[tuple[int, float]], IntArray, IntArray]:
-    """Return the steps (judge, threshold), the first step that accepts each unit, and the judge that labels the unit there.
+    """Return the steps (judge, threshold). For each unit, also return the first step that accepts the unit, and
+    the judge that labels it at this step.
 
-    Labels of the test are not used.
+    Labels in the test are not used.
     """
 
     def confidences_of(mask: BoolArray, j: int) -> FloatArray:
@@ -291,9 +301,9 @@ def _path(
     reached = np.where(left, np.minimum(len(places) + later, beyond), np.minimum(reached, beyond))
     which = np.where(left, 1, 0)
     notes.append(
-        f"on questions that do not test the promise, this path was planned: A down to {first[planned]:.3g}, then B"
+        f"this path was planned on questions that do not test the promise: A down to {first[planned]:.3g}, then B"
         if first[planned] > -np.inf
-        else "on questions that do not test the promise, this path was planned: A for all units"
+        else "this path was planned on questions that do not test the promise: A for all units"
     )
     return [*places, *((1, t) for t in second)], reached, which
 
@@ -306,7 +316,8 @@ def _plan_step(
     ordered: BoolArray,
     agree: float,
 ) -> int:
-    """Return the last step of A's path at which A makes at most half of the allowed errors, on labels that are not tested.
+    """Return the last step of A's path at which A makes at most half of the allowed errors on labels that are
+    not used in the tests.
 
     If there are no such labels, return the first step.
     """
@@ -323,7 +334,7 @@ def _people(
     store: Store, field: str, table: derive.RunTable, agree: float
 ) -> tuple[list[Measure], list[str]]:
     """Return the agreement among people, and a note if the promise exceeds it."""
-    unknown = "human-human agreement is unknown: there are no labels by two people"
+    unknown = "human-human agreement is unknown: no unit has labels from two people"
     people = [name for name, kind in labellers(store.conn, field).items() if kind == AnnotatorKind.HUMAN]
     if len(people) < 2:
         return [], [unknown]
@@ -353,9 +364,10 @@ MOST_STEPS = 200
 
 
 def keep(result: Route) -> tuple[str, bool]:
-    """Store the accepted units as a derived run. Return its id, and True if the study already had this run.
+    """Store the accepted units as a derived run. Return the run's id, and whether the study already had this run.
 
-    Raises UsageError if the promise does not hold at any step."""
+    Raises UsageError if the promise does not hold at any step.
+    """
     if result.at is None:
         raise UsageError("the promise does not hold at any threshold, so there is no route to store")
     table, labels = result.table, result.labels
@@ -389,7 +401,7 @@ def keep(result: Route) -> tuple[str, bool]:
 
 
 def _finite(threshold: float | None) -> float | None:
-    """Return the threshold as JSON: None for minus infinity, the threshold of a step that accepts every unit."""
+    """Return the threshold as JSON. Minus infinity, the threshold of a step that accepts every unit, becomes None."""
     # JSON has no infinity.
     return None if threshold == -np.inf else threshold
 
@@ -405,7 +417,7 @@ def _curve(result: Route) -> list[list[Json]]:
 
 
 def as_json(result: Route, kept: str | None) -> dict[str, Json]:
-    """Return the documented JSON shape."""
+    """Return the documented JSON representation."""
     at = result.at
     return {
         "field": result.field,

@@ -1,4 +1,4 @@
-"""Check the promise of a stored route on labels that were not used to test it before."""
+"""Check the promise of a stored route on labels that have not been used to test this promise before."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -23,8 +23,9 @@ from judge.types import GOLD, Json
 class RouteCheck:
     """The result of checking a route's promise on new labels.
 
-    `p` is the p value under the hypothesis that the judge agrees too rarely, and `p_broken` is the p value under the
-    hypothesis that it agrees often enough."""
+    `p` is the p value under the null hypothesis that the judge agrees too rarely. `p_broken` is the p value
+    under the null hypothesis that the judge agrees often enough.
+    """
 
     run: str
     field: str
@@ -49,17 +50,17 @@ class RouteCheck:
         return self.p_broken <= self.level
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape."""
+        """Return the documented JSON representation."""
         return {**asdict(self), "holds": self.holds, "broken": self.is_broken}
 
 
 def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
     """Test the promise of a stored route again, on units that it accepts and that have new labels.
 
-    Labels are new if the route was not tested on their question. The labelled units must have been drawn with equal
-    probability, as for the route itself. With `since` (a date such as 2026-11-01), only units that the route's first judge
-    labelled on or after that day are used, because older units would delay the detection of a change in the judge. Raises
-    UsageError if the run is not a route.
+    A label is new if the route was not tested on the label's question. As for the route itself, the labelled
+    units must have been drawn with equal probability. With `since` (a date such as 2026-11-01), only units that
+    the route's first judge labelled on or after that day are used, because older units would delay the
+    detection of a change in the judge. Raises UsageError if the run is not a route.
     """
     made = find_named_run(store, run)
     info = json.loads(made["derived_from"] or "{}")
@@ -73,7 +74,7 @@ def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
     labels = table.labels(field)
     truth = derive.reference(store, table, field, given["reference"])
     if truth is None:
-        raise UsageError(f"--check {run}: the study no longer has human or gold labels of '{field}'")
+        raise UsageError(f"--check {run}: the study no longer has human or gold labels for '{field}'")
     numbers, names = table.questions
     accepted, which = np.zeros(len(numbers), dtype=np.bool_), np.zeros(len(numbers), dtype=np.int64)
     for j, (threshold, believed) in enumerate(zip(given["thresholds"], given["believed"], strict=True)):

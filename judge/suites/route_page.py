@@ -1,4 +1,4 @@
-"""The HTML page of a route: a plot of agreement against coverage, the promise, and the agreement among people."""
+"""The HTML page for a route: a plot of agreement against coverage, the promise, and the agreement among people."""
 
 from scipy.special import betaincinv
 
@@ -9,7 +9,7 @@ LEFT, TOP, WIDTH, HEIGHT = 56.0, 16.0, 560.0, 300.0
 
 
 def spread(right: int, n: int) -> tuple[float, float]:
-    """Return the exact binomial (Clopper-Pearson) 95 % interval of a share."""
+    """Return the exact binomial (Clopper-Pearson) 95 % interval for a share."""
     # The quantile of the beta distribution is undefined at both ends, where the bound is 0 or 1.
     low = 0.0 if right == 0 else float(betaincinv(right, n - right + 1, 0.025))
     high = 1.0 if right == n else float(betaincinv(right + 1, n - right, 0.975))

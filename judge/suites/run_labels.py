@@ -1,4 +1,4 @@
-"""Read the labels of a task from judges' runs: choose a run, and record a step for missing labels."""
+"""Read a task's labels from judges' runs: choose a run, and record a step for missing labels."""
 
 import dataclasses
 from collections import Counter
@@ -29,7 +29,7 @@ class RunRead:
     counts: Counter[str] = field(default_factory=Counter)
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape."""
+        """Return the documented JSON representation."""
         return {
             "run": self.run.run_id,
             **attributes(self.run, "task", "model"),
@@ -40,14 +40,17 @@ class RunRead:
 
 
 Asker = tuple[str, str]
-"""Role (judge or system), and for a judge its model. All runs of an asker in a score must have equal settings."""
+"""A role (judge or system) and, for a judge, its model. In a score, all runs of the same asker must have equal
+settings.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The runs that can be used for one part of a score, newest first. `fullest` lists those with the most units of the part.
+    """The runs that can be used for one part of a score, newest first. `fullest` lists the runs with the most
+    units in the part.
 
-    Units that lack an input of the task are in no run, so even a complete run may lack some units.
+    Units without an input of the task are in no run, so even a complete run may lack some units.
     """
 
     asker: Asker
@@ -61,12 +64,12 @@ class Candidates:
 
 
 def _settings(runs: Sequence[chosen.Run]) -> list[str]:
-    """List the distinct settings of the runs, in the words of `comparable`."""
+    """List the distinct settings of the runs, as described by `comparable`."""
     return list(dict.fromkeys(map(comparable, runs)))
 
 
 def comparable(run: chosen.Run) -> str:
-    """Describe the settings of a run in words, without settings that its purpose determines."""
+    """Describe a run's settings in words, except settings that are determined by the run's purpose."""
     purpose = ("relevant", "examples")
     return describe({name: value for name, value in run.settings.items() if name not in purpose})
 
@@ -78,10 +81,11 @@ def _common(each: Sequence[Sequence[str]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class LabelsWanted:
-    """The labels that a paper requests: of one field of a task, for `units`, which the SQL condition `where` selects.
+    """A request by a paper for the labels for one field of a task, on `units`. The SQL condition `where`
+    selects these units.
 
-    `models` lists the judges (empty: the only judge of the study). `purpose` is as in `chosen.PURPOSE`. `together` is the
-    column that groups units (of an answer, a list) which must all be labelled.
+    `models` lists the judges (empty: the only judge in the study). For `purpose`, see `chosen.PURPOSE`.
+    `together` is the column that groups units (such as those of an answer or a list) that must all be labelled.
     """
 
     task: Task
@@ -92,7 +96,7 @@ class LabelsWanted:
     purpose: Mapping[str, str]
     together: str
     begin: Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    """Stored options for a new run, such as the name of a model that is called by another name in this study."""
+    """Options to store with a new run, such as the model's real name if the study uses another name for it."""
     role: str = "judge"
     """The value "judge", or "system" if the labels are outputs of the system under test."""
 
@@ -129,17 +133,19 @@ class RunLabels:
         return labels
 
     def find_runs(self, system: str, task_id: str) -> list[chosen.Run]:
-        """Return the runs of a task whose labels are outputs of a system.
+        """Return the runs of a task whose labels are outputs of this system.
 
-        If the system was imported, a judge may have the same name (--as). Only imported runs, and runs that a model added with
-        --also-generate, are then returned.
+        If the system was imported, a judge may have the same name (--as). In this case, only imported runs and
+        runs added with --also-generate are returned.
         """
         is_imported = system in self.rows.imported
         runs = [run for run in self.runs if run.task_id == task_id and run.model == system]
         return [run for run in runs if run.imported or run.added or not is_imported]
 
     def task(self, task_id: str, purpose: Mapping[str, str]) -> Task:
-        """Return the task in the version of the matching run, otherwise of the study, otherwise in the newest version."""
+        """Return the task in the version of the matching run. Without such a run, return the study's version
+        or, if there is none, the newest version.
+        """
         # Labels must be read with the version of the task that they were given for.
         used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(purpose)), None)
         if used:
@@ -151,8 +157,9 @@ class RunLabels:
     ) -> UnitLabels:
         """Return labels, statuses and a mask of units without a judgement.
 
-        They come from the newest complete run or, if no run is complete, from the run with the most units. If the runs differ in
-        their settings, only runs with the settings in `request.equal` are considered, unless --run names a run.
+        The labels come from the newest complete run or, if no run is complete, from the run with the most
+        units. If the runs differ in their settings, only runs with the settings in `request.equal` are
+        considered, unless no run has these settings.
         """
         candidates: list[tuple[chosen.Run, UnitLabels]] = []
         several = len(_settings(runs)) > 1
@@ -181,11 +188,12 @@ class RunLabels:
         return best[1]
 
     def equal_settings(self) -> dict[Asker, str]:
-        """Return the settings to read by role and model, if runs with different settings could be used for a part.
+        """If runs with different settings could be used for a part, return the settings to read, by role and model.
 
-        These are the settings of the newest runs that cover all parts. Among them, runs with the most units are preferred; only
-        a partial score may use others. Parts whose runs are all named with --run are not considered. Raises UsageError, which
-        lists the runs and their settings, if no runs with equal settings cover all parts.
+        These are the settings of the newest runs that cover all parts with the most units. Only a partial score
+        may use settings of runs with fewer units. Parts whose runs are all named with --run are not considered.
+        If no runs with equal settings cover all parts, raises UsageError, which lists the runs and their
+        settings.
         """
         settings_of: dict[Asker, str] = {}
         free = [part for part in self.parts if not all(run in self.pinned for run in part.runs)]
@@ -209,7 +217,9 @@ class RunLabels:
         return settings_of
 
     def settings_read(self) -> dict[Asker, dict[str, list[str]]]:
-        """Return the settings of the runs that were read, by role and model: settings in words -> the tasks of these runs."""
+        """Return the settings of the runs that were read, by role and model. Each value maps a setting (in
+        words) to the tasks of its runs.
+        """
         run_ids = {source.run.run_id for source in self.runs_read}
         settings_of: dict[Asker, dict[str, list[str]]] = {}
         for part in self.parts:
@@ -220,7 +230,7 @@ class RunLabels:
         return settings_of
 
     def list_others(self) -> list[str]:
-        """Describe the runs that could have been used but were not read, with their settings."""
+        """Describe, with their settings, the runs that could have been used but were not read."""
         run_ids = {source.run.run_id for source in self.runs_read}
         left = {run.run_id: run for part in self.parts for run in part.runs if run.run_id not in run_ids}
         return [f"{run.run_id} ({run.task}, {describe(run.settings)})" for run in left.values()]
@@ -231,7 +241,7 @@ class RunLabels:
         return labels, status, missing | np.isin(status, self.request.retry)
 
     def _missing(self, wanted: LabelsWanted, runs: Sequence[chosen.Run], missing: UnitNumbers) -> None:
-        """Record a step that judges these units, and add a note on units that lack an input of the task."""
+        """Record a step that judges these units, and add a note on the units without an input of the task."""
         task, purpose, where = wanted.task, wanted.purpose, wanted.where
         fit = fitting(self.rows.store, task, missing, shown=purpose.get("relevant"))
         if fit < len(missing):
@@ -246,7 +256,7 @@ class RunLabels:
         if made:
             self.reading.note(
                 f"{fit} units of {task.task_id} are not in run {made[0]}, which was derived from other runs: judge them in those runs, "
-                "then derive it again"
+                "then derive this run again"
             )
         asked_runs = [run for run in runs if not run.derived]
         if made and not asked_runs:
@@ -271,7 +281,8 @@ class RunLabels:
             )
 
     def _settings_of_others(self, model: str) -> dict[str, Json]:
-        """Return options for a new run of a judge, taken from its newest run for another part of this paper.
+        """Return the options for a new run by a judge, taken from the judge's newest run for another part of
+        this paper.
 
         The parts of a score should have equal settings. Options that only apply to one task (examples, recipe) are left out.
         """
@@ -284,7 +295,9 @@ class RunLabels:
         return {name: value for name, value in run.options.items() if name in kept}
 
     def guess(self) -> str:
-        """Return the model for a printed command: the requested judge, otherwise the only one in the study, otherwise a default."""
+        """Return the model for a printed command: the requested judge or, without a request, the study's only
+        judge. If there is no only judge, return a default.
+        """
         if self.request.models:
             return self.request.models[0]
         models = list(dict.fromkeys(run.model for run in self.runs if not run.derived))

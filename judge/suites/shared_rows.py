@@ -26,7 +26,9 @@ _NOT_LOST = [STATUSES.index(Status.OK), STATUSES.index(NO_ANSWER)]
 def differences(
     store: Store, first: Sequence[Score], second: Sequence[Score], **options: Unpack[IntervalOptions]
 ) -> list[Difference]:
-    """Return the difference `second` - `first` of each common measure on the shared rows, by the paired test of leaderboards."""
+    """Return the difference `second` - `first` in each common measure, on the shared rows and with the paired
+    test of leaderboards.
+    """
     theirs = {score.measure: score for score in second}
     item_of = items_of(store)
     pairs = [
@@ -58,7 +60,7 @@ def differences(
 
 
 def items_of(store: Store) -> pd.Series:
-    """Return the item of each unit, by unit number, for units that are items, answers or parts of answers."""
+    """Return the item of each unit that is an item, an answer or a part of an answer, by unit number."""
     marks = ",".join("?" * len(_OF_ITEMS))
     query = f"SELECT rowid, item_id FROM units WHERE kind IN ({marks})"
     rows = store.conn.execute(query, _OF_ITEMS).fetchall()
@@ -68,8 +70,8 @@ def items_of(store: Store) -> pd.Series:
 def score_shared(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
     """Return each contender's score on the rows for which all contenders have a value.
 
-    Rows are matched by the keys of `_keys`. If the judge failed on any unit of a group, the group is left out for all
-    contenders.
+    Rows are matched by the keys of `_keys`. If a judge failed on any unit in a group, the group is left out for
+    all contenders.
     """
     keys = [_keys(score, item_of) for score in scores]
     common: pd.Index[Any] | None = None
@@ -104,7 +106,7 @@ def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any
 
 
 def sum_by_question(scores: Sequence[Score]) -> list[FloatArray]:
-    """Return the sums of each score by question, with the number of units in the last column.
+    """Return the sums for each score, by question. The last column is the number of units.
 
     All scores get the same questions in the same order.
     """

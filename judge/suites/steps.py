@@ -1,4 +1,4 @@
-"""The missing steps of a score: commands that a user can type, and that `judge suite` performs."""
+"""The missing steps of a score. A user can run them as commands, and `judge suite` performs them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ class Step:
     generate   generate answers of the system `system` with the task `task` and the context `condition`
     claims     create claims from the run `run_id`
     retrieve   rank passages by BM25
-    attach     copy the first `k` listed passages to items whose lists contain passages of other items
+    attach     copy the first `k` listed passages to the items whose lists contain passages of other items
     """
 
     kind: Literal["run", "generate", "claims", "retrieve", "attach"]
@@ -39,7 +39,7 @@ class Step:
     dataset: str | None = None
     k: int | None = None
     relevant: str | None = None
-    """The source of the relevant passages, for tasks that show relevant passages (see `judge.runner.contexts`)."""
+    """The source of the relevant passages, for tasks that show these passages (see `judge.runner.contexts`)."""
     examples: str | None = None
     """Items that are shown as few-shot examples, separated by commas."""
     shown: str | None = None
@@ -91,7 +91,9 @@ class Step:
 
 
 class Incomplete(AdjudgeError):
-    """The study lacks labels or answers. `steps` lists the steps that can be performed now to add them."""
+    """The study lacks labels or answers. `steps` lists the steps that can be performed now to add the missing
+    data.
+    """
 
     def __init__(self, name: str, steps: Sequence[Step]) -> None:
         # Several parts of a paper may lack the same run.

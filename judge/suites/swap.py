@@ -1,4 +1,4 @@
-"""Compare two judges (or two runs of a task) on the same units, or two systems on the same rows, in every measure."""
+"""Compare two judges (or two runs of a task) on the same units in every measure, or two systems on the same rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,12 +26,12 @@ from judge.suites.shared_rows import differences
 from judge.types import Json, Measure
 
 LABELS = Paper("labels", "Labels of one task", lambda study: [], ())
-"""A pseudo-paper for measures that exist for any task: the share of each label."""
+"""A pseudo-paper for measures that exist for any task, which are the shares of the labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two compared sides: a run, a judge with all its runs, or a system (without runs)."""
+    """One side of the comparison: a run, a judge with all of its runs, or a system (without runs)."""
 
     name: str
     runs: tuple[chosen.Run, ...]
@@ -45,7 +45,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """The differences between two sides by paper. The key `labels` has the shares of labels in the tasks that both have run."""
+    """The differences between two sides, by paper. The key `labels` has the shares of labels in the tasks that
+    both sides have run.
+    """
 
     first: Side
     second: Side
@@ -54,7 +56,7 @@ class Swap:
     notes: Sequence[str]
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape."""
+        """Return the documented JSON representation."""
         rows = [
             {
                 "paper": paper,
@@ -75,7 +77,7 @@ class Swap:
 
 
 def side(store: Store, name: str, runs: Sequence[chosen.Run]) -> Side:
-    """Return the judge or the run with this name. Raises UsageError if there is neither."""
+    """Return the judge or run with this name. Raises UsageError if there is none."""
     judge_runs = tuple(run for run in runs if run.model == name)
     if judge_runs:
         return Side(name, judge_runs, False)
@@ -95,10 +97,11 @@ def swap(
 ) -> Swap:
     """Compare two judges in every measure that depends on tasks that both have run.
 
-    A part of a paper is compared if both judges have runs of all its tasks; `request.runs` names runs that both use for other
-    tasks. Differences are computed on the units with a value on both sides, and the coverage is the share of these units. If
-    `reference` is given (see `judge.labels`), the agreement of each judge with the reference is compared, too, on the units
-    that all three labelled. Raises UsageError if the judges have no task in common.
+    A part of a paper is compared if both judges have runs of all its tasks. `request.runs` names runs that both
+    judges use for other tasks. Differences are computed on the units with a value on both sides, and the
+    coverage is the share of these units. If `reference` is given (see `judge.labels`), the judges' agreement
+    with the reference is also compared, on the units that both judges and the reference labelled. Raises
+    UsageError if the judges have no task in common.
     """
     runs = chosen.list_runs(store)
     both = side(store, first, runs), side(store, second, runs)
@@ -145,7 +148,7 @@ def systems(
     request: ScoreRequest,
     **options: Unpack[IntervalOptions],
 ) -> Swap:
-    """Compare two systems by the labels of one judge, in every paper for which both have scores.
+    """Compare two systems by one judge's labels, in every paper for which both systems have scores.
 
     Rows and tests are the same as on a leaderboard (see `judge.suites.shared_rows`). Raises UsageError if no paper can compare
     the systems.
@@ -170,7 +173,7 @@ def systems(
 
 @contextmanager
 def note_failure(paper: Paper, papers: Mapping[str, Paper], notes: list[str]) -> Iterator[None]:
-    """Turn an error of a paper into a note, unless it is the only paper; then raise the error."""
+    """Turn a paper's error into a note. If the paper is the only one, raise the error instead."""
     try:
         yield
     except AdjudgeError as error:
@@ -195,7 +198,7 @@ def _scores(store: Store, paper: Paper, request: ScoreRequest, notes: list[str])
 
 
 def _shares(study: PaperStudy, task: str) -> list[Score]:
-    """Return the share of each label of a task's first field among the judged units."""
+    """Return, for a task's first field, the share of each label among the judged units."""
     table = study.labels(task)
     # A unit that one side was not asked about is not a difference between the two.
     table = table[table["status"] != NOT_JUDGED]
@@ -243,7 +246,7 @@ def _agreement(
 def _compare_paired(
     panel: Panel, judges: Sequence[str], reference: str, **options: Unpack[IntervalOptions]
 ) -> Difference:
-    """Compare two judges' agreement with the reference, on the units that all three labelled.
+    """Compare two judges' agreement with the reference, on the units that both judges and the reference labelled.
 
     The coverage is the share of these units among the units that the judge and the reference were asked about.
     """

@@ -22,7 +22,8 @@ STAGES = ("top-k", "rerank", "retrieve")
 
 
 class SystemReading(Reading):
-    """A reading with the requested `rows`, the runs (`judges`), and the system and condition that were read (`whose`).
+    """A reading that has the requested `rows`, the runs (`judges`), and the system and condition that were read
+    (`whose`).
 
     Outputs of a different system are never used instead of outputs of the system under test.
     """
@@ -35,7 +36,9 @@ class SystemReading(Reading):
         self.judges = RunLabels(self.rows, self)
         self.whose: System | None = None
         self.n_outputs = 0
-        """The number of the paper's conditions for which the system under test has outputs, or can generate them."""
+        """The number of the paper's conditions for which the system under test has outputs or can generate
+        outputs.
+        """
 
     @property
     def dataset(self) -> str:
@@ -44,11 +47,15 @@ class SystemReading(Reading):
 
     @property
     def named(self) -> str | None:
-        """The name that the user gave for the system under test: --system, otherwise the model; None if neither is given."""
+        """The name that the user gave for the system under test: --system or, without it, the model. None if
+        neither is given.
+        """
         return self.request.system or next(iter(self.request.models), None)
 
     def get_tested(self) -> str:
-        """Return the name of the system under test: --system, otherwise the model, otherwise the only system with answers."""
+        """Return the name of the system under test: --system or, without it, the model. If neither is given,
+        return the only system with answers.
+        """
         if self.named is not None:
             return self.named
         there = list(dict.fromkeys(s.system for s in self.rows.systems()))
@@ -59,9 +66,10 @@ class SystemReading(Reading):
         return there[0] if there else self.judges.guess()
 
     def system(self) -> System | None:
-        """Return the requested system and condition; None if the data set has no answers yet.
+        """Return the requested system and condition, or None if the data set has no answers yet.
 
-        Raises UsageError if several systems fit, or if the requested system or condition does not exist.
+        Raises UsageError if several systems match the request, or if the requested system or condition does not
+        exist.
         """
         there = self.rows.systems()
         request = self.request
@@ -87,7 +95,8 @@ class SystemReading(Reading):
     def find_stored(self, system: str, context: str, ranking: tuple[str, str] | None = None) -> System | None:
         """Return the stored answers of a system under a condition, or None if there are none.
 
-        The condition may be stored under the paper's name, or under the name that `judge answers generate` uses.
+        The condition may be stored under its name in the paper, or under the name that `judge answers generate`
+        uses.
         """
         there = self.rows.systems()
         # Imported outputs use the paper's name of a condition, and outputs that were generated in the study use ours.
@@ -115,9 +124,10 @@ class SystemReading(Reading):
     def maker(self, system: str) -> tuple[str, Mapping[str, Json]] | None:
         """Return the model that generates a system's outputs, and the options for a new run.
 
-        This is the model of the runs that generated outputs of the system, or the system itself if its name is a model's name.
-        Return None if the system's outputs were imported (unless --also-generate was given), or if no model is known. Outputs
-        that such a system lacks stay missing; judges never fill them in.
+        This is the model of the runs that generated outputs of the system, or the system itself if its name is
+        the name of a model. Return None if the system's outputs were imported (unless --also-generate was
+        given), or if no model is known. If an imported system lacks outputs, they stay missing: judges never
+        generate them.
         """
         # If a model filled the gaps of an imported system, the score would be of a different system.
         if system in self.rows.imported and not self.request.also_generate:
@@ -134,10 +144,11 @@ class SystemReading(Reading):
     def ranking(self, name: str | None = None) -> tuple[str, str] | None:
         """Return the requested ranking of the data set as (name, stage).
 
-        Without `name`, the ranking with the name of the system is used, in its last stage, because the system was given the
-        passages of that stage. A ranking with the name of a different system is never used. If the data set has no ranking,
-        record a step and return None. If only other systems have rankings, record the missing ranking and return None. Raises
-        UsageError if the choice is ambiguous, or if the named ranking does not exist.
+        Without `name`, the last stage of the ranking with the system's name is used, because the system was
+        given the passages of this stage. A ranking with the name of a different system is never used. If the
+        data set has no ranking, record a step and return None. If only other systems have rankings, record the
+        missing ranking and return None. Raises UsageError if the choice is ambiguous, or if the named ranking
+        does not exist.
         """
         there = self.rows.rankings()
         fit = [(n, s) for n, s in there if name in (None, n)]
@@ -164,14 +175,14 @@ class SystemReading(Reading):
             self.record_missing_ranking(system)
             return None
         if there:
-            raise UsageError(f"no such ranking of '{self.dataset}'; available: {known}")
+            raise UsageError(f"no such ranking for '{self.dataset}'; available: {known}")
         if name:
             raise UsageError(f"the data set '{self.dataset}' has no ranking: {describe_ranking_commands()}")
         self.need(Step("retrieve", f"the data set '{self.dataset}' has no ranking", dataset=self.dataset))
         return None
 
     def list_rankings(self, names: Sequence[str]) -> list[str]:
-        """Return the names of rankings that can be used for the system.
+        """Return the names of the rankings that can be used for the system.
 
         These are the ranking with the system's name or, if there is none, all rankings without another system's name. If no
         system is named, all names are returned.
@@ -189,10 +200,14 @@ class SystemReading(Reading):
         self.lacking.append(Lacking(system, "ranking", words))
 
     def rankings(self, name: str = "") -> list[tuple[str, str]]:
-        """List the rankings of the data set (with this name, if given) as (name, stage). Raises UsageError if there are none."""
+        """List the data set's rankings as (name, stage) pairs. If a name is given, list only rankings with this
+        name.
+
+        Raises UsageError if there are none.
+        """
         there = self.rows.rankings()
         fit = [(n, s) for n, s in there if name in ("", n)]
         if not fit:
             known = ", ".join(f"{n} ({s})" for n, s in there) or f"none: {describe_ranking_commands()}"
-            raise UsageError(f"no such ranking of '{self.dataset}'; available: {known}")
+            raise UsageError(f"no such ranking for '{self.dataset}'; available: {known}")
         return fit

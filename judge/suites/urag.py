@@ -1,7 +1,9 @@
-"""Score a study by URAG: how certain is the system of its multiple-choice answers, measured by the size of conformal sets?
+"""Score a study by URAG: how certain is a system of its multiple-choice answers? Certainty is measured by the
+size of conformal sets.
 
-The system under test answers the task `urag_choice` with and without passages. Conformal sets are computed from its
-probabilities of the option letters, renormalised over the options of each question. `judge.scores.urag` does the arithmetic.
+The system under test answers the task `urag_choice` with and without passages. Conformal sets are computed from
+the system's probabilities for the option letters, renormalised over the options of each question.
+`judge.scores.urag` does the arithmetic.
 """
 
 from __future__ import annotations
@@ -30,11 +32,11 @@ AWARE_TASK = "urag_aware"
 # A second pass is compared by these two. Coverage has a target, so its change is neither good nor bad.
 _CHANGES = ("accuracy", "set_size")
 Questions = Mapping[str, tuple[tuple[str, ...], str | None]]
-"""item -> the letters of its options, and the correct letter (None: unknown)."""
+"""Maps each item to the letters of its options and the correct letter (None: unknown)."""
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Return the scores of the requested parts."""
+    """Return the scores for the requested parts."""
     from judge.scores import urag
     from judge.suites.distributions import check_halves, halves
 
@@ -81,7 +83,9 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _scores(study: PaperStudy, mask: BoolArray, calibration: Choices, test: Choices) -> list[Score]:
-    """Return the measures on the test half of the questions, calibrated on the other half, which `mask` selects."""
+    """Return the measures on the test half of the questions. The sets are calibrated on the other half, which
+    `mask` selects.
+    """
     from judge.scores import urag
     from judge.suites.distributions import alpha_of
 
@@ -96,7 +100,9 @@ def _brief(scores: list[Score]) -> list[Score]:
 
 
 def _calibrator(study: PaperStudy, context: str, questions: Questions, answered: Choices) -> Choices:
-    """Return the answers on which sets are calibrated: those of --calibrate-on, otherwise the system's own."""
+    """Return the answers on which sets are calibrated: those of the system named by --calibrate-on or, by
+    default, the system's own.
+    """
     other = study.option("calibrate-on")
     if not other or other == study.get_tested():
         return answered
@@ -113,7 +119,7 @@ def _calibrator(study: PaperStudy, context: str, questions: Questions, answered:
 
 
 def _score_alone(study: PaperStudy, alone: Choices, split: dict[str, str] | None) -> list[Score]:
-    """Return the measures of a system that has outputs without passages only.
+    """Return the measures of a system whose only outputs are those without passages.
 
     Measures that need outputs with passages have no value.
     """
@@ -137,7 +143,9 @@ def _read_swapped(
     first: Choices,
     run: Run | None,
 ) -> Choices | None:
-    """Return the system's answers in a second pass that shows its own or swapped probabilities; None if not requested."""
+    """Return the system's answers in a second pass that shows its own or swapped probabilities. Return None if
+    no second pass was requested.
+    """
     from judge.runner import second
 
     kind = study.option("aware")
@@ -156,7 +164,7 @@ def _read_swapped(
             source += f", with the probabilities of the most and the {other} probable option swapped for every question"
     else:
         shown = second.ShownProbabilities(f":{_kind(study)}", {})
-        source = "the probabilities that the imported answers were given"
+        source = "the probabilities that were shown for the imported answers"
     study.note(
         f"{_kind(study)}-aware: the second pass shows {source}; sets are calibrated on the answers of the second pass"
     )
@@ -170,7 +178,9 @@ def _kind(study: PaperStudy) -> str:
 
 
 def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[Score]:
-    """Return the measures of the second pass, and the changes in accuracy and set size on the questions of both passes."""
+    """Return the measures of the second pass, and the changes in accuracy and set size on the questions in both
+    passes.
+    """
     from judge.scores.compare import score_pair
 
     name = f"{_kind(study)}_aware"
@@ -184,7 +194,9 @@ def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[
 
 
 def _ranking(study: PaperStudy, context: str) -> tuple[str, str] | None:
-    """Return the ranking whose top passages the context shows. If it is missing, record a step and return None."""
+    """Return the ranking whose top passages the context shows. If there is no ranking, record a step and return
+    None.
+    """
     return study.ranking(study.option("ranking") or None) if context.startswith("top:") else None
 
 
@@ -213,7 +225,8 @@ def _read_choices(
     shown: ShownProbabilities | None = None,
     first: Choices | None = None,
 ) -> tuple[Choices, Run | None] | None:
-    """Return the system's choices and their run; None if the system has no outputs under this context.
+    """Return the system's choices and the run that they come from. Return None if the system has no outputs
+    under this context.
 
     If `shown` is given, return the second pass; `first` has the choices of the first pass.
     """
@@ -249,7 +262,7 @@ def _read_choices(
 def _read_probabilities(
     study: PaperStudy, context: str, ranking: tuple[str, str] | None, mark: str
 ) -> dict[str, dict[str, float]]:
-    """Return, by item, the probabilities that were imported with the system's answers under this context."""
+    """Return, for each item, the probabilities that were imported with the system's answer under this context."""
     query = (
         "SELECT item_id, json_extract(meta, '$.probabilities') FROM answers WHERE system = ? AND condition = ? "
         "AND json_type(meta, '$.probabilities') = 'object'"
@@ -262,7 +275,9 @@ def _read_probabilities(
 
 
 def _read_split(study: PaperStudy) -> dict[str, str] | None:
-    """Return "calibration" or "test" for each item, as marked in its file; None if the file has no marks."""
+    """Return "calibration" or "test" for each item, as marked in the imported file. Return None if the file has
+    no marks.
+    """
     part_of = study.rows.meta("split").dropna()
     named = {str(item): str(value) for item, value in part_of.items() if value in ("calibration", "test")}
     return named or None

@@ -367,7 +367,7 @@ def test_usage_errors_end_with_2(args: tuple[str, ...], complaint: str) -> None:
 def test_bad_data_ends_with_1(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "t.csv", [("unit", "annotator", "label"), ("u", "a", "x"), ("u", "a", "y")])
     failed = annotate("agreement", path, code=1)
-    message = f"annotate: {path}:3: a second label by 'a' on unit 'u' (the first is on line 2)\n"
+    message = f"annotate: {path}:3: a second label from 'a' for unit 'u' (the first is on line 2)\n"
     assert failed.stderr == message
     assert "no such study" in annotate("agreement", "-d", tmp_path / "no.db", code=1).stderr
 

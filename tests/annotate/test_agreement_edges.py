@@ -66,7 +66,7 @@ def test_old_line_ends_are_read_as_lines(tmp_path: Path) -> None:
         result = document("agreement", lines(tmp_path / "t.csv", *rows, end=end), "--interval", "none")
         assert result["fields"][0]["n_units"] == 4, repr(end)
     failed = annotate("agreement", lines(tmp_path / "t.csv", *rows, "u0,a,x", end="\r"), code=1).stderr
-    assert "t.csv:10: a second label by 'a' on unit 'u0' (the first is on line 2)" in failed
+    assert "t.csv:10: a second label from 'a' for unit 'u0' (the first is on line 2)" in failed
 
 
 @pytest.mark.parametrize(

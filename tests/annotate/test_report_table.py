@@ -128,7 +128,7 @@ def test_a_wide_table_takes_the_probabilities_of_its_one_judge(tmp_path: Path) -
             '{"yes": 0.5, "maybe": 0.5}',
             "'maybe' has a probability, but is not a label; the labels are no, yes",
         ),
-        ('{"yes": 1.5, "no": 0}', "1.5 of 'yes' is not a probability"),
+        ('{"yes": 1.5, "no": 0}', "1.5 for 'yes' is not a probability"),
         ("0.9", "must be an object that maps labels to probabilities"),
         ("{", "not JSON"),
     ],
@@ -150,7 +150,7 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
         ((VOTES, "--batch", "b"), "--batch is for a study"),
         (("--cluster", "question_id"), "--cluster is for a table"),
         ((tmp_path / "none.csv",), "does not exist"),
-        ((VOTES, *CLUSTER, "--reference", "zoe"), "no such labels"),
+        ((VOTES, *CLUSTER, "--reference", "zoe"), "has no labels from this reference"),
         ((VOTES, *CLUSTER, "-o", VOTES), "the labels are read from this file"),
     ):
         failed = annotate("report", *args, code=2).stderr

@@ -125,7 +125,7 @@ BAD = [
     ),
     (
         (0, 2, '{"support": -1, "refute": 2}'),
-        r"l.csv:2: field 'probabilities': -1 of 'support' is not a probability",
+        r"l.csv:2: field 'probabilities': -1 for 'support' is not a probability",
     ),
     ((0, 2, "0.7"), r"l.csv:2: field 'probabilities': must be an object"),
     ((0, 2, "{"), r"l.csv:2: field 'probabilities': not JSON"),

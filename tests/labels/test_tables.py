@@ -172,7 +172,7 @@ def test_swapped_columns_give_a_note(tmp_path: Path) -> None:
 BAD = {
     "duplicate": (
         "unit,who,label\nu,a,x\n\nu,b,x\nu,a,y\n",
-        r"t.csv:5: a second label by 'a' on unit 'u' .*line 2",
+        r"t.csv:5: a second label from 'a' for unit 'u' .*line 2",
     ),
     "missing column": ("unit,who,lable\nu,a,x\n", r"t.csv:1: no column 'label'; available: unit, who, lable"),
     "empty file": ("", r"t.csv: the file is empty"),
@@ -249,9 +249,12 @@ def test_bad_json_lines(tmp_path: Path, lines: list[str], complaint: str) -> Non
 @pytest.mark.parametrize(
     ("layout", "complaint"),
     [
-        ({}, "specify the annotator and the label"),
+        ({}, "specify the columns of the annotator and the label"),
         ({"annotator": "who"}, "needs both"),
-        ({"annotator": "who", "label": "label", "annotators": ("a",)}, "specify the annotator and the label"),
+        (
+            {"annotator": "who", "label": "label", "annotators": ("a",)},
+            "specify the columns of the annotator and the label",
+        ),
         ({"annotators": ("a", "a")}, "a column can have only one role"),
         ({"annotators": ("unit",)}, "a column can have only one role"),
     ],

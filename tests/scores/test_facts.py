@@ -49,7 +49,7 @@ def test_open_eligibility_leaves_the_answer_without_a_value() -> None:
 def test_a_judge_without_any_verdict() -> None:
     judges = {"one": judge([1, 1], [1, 0]), "two": judge([1, 1], [NAN, NAN])}
     result = points(facts.several(judges))["factuality"]
-    assert (result.value, result.reason) == (None, "one of the judges has no verdict at all")
+    assert (result.value, result.reason) == (None, "at least one judge has no verdict at all")
 
 
 def test_answers_that_only_one_judge_saw() -> None:

@@ -60,7 +60,7 @@ def test_all_answers_abstain() -> None:
 
 
 def test_unknown_claim_labels() -> None:
-    with pytest.raises(BadInput, match="unknown label 'Perhaps' of claim support"):
+    with pytest.raises(BadInput, match="unknown label 'Perhaps' for claim support"):
         faithfulness.ragas(ANSWERS, claims(a1=["Perhaps"]))
 
 

@@ -180,12 +180,12 @@ def test_density_at_its_cut_offs() -> None:
 @pytest.mark.parametrize(
     ("answers", "sentences", "message"),
     [
-        (ANSWERS.assign(eligibility="Fine"), FULL, "unknown label 'Fine' of eligibility"),
+        (ANSWERS.assign(eligibility="Fine"), FULL, "unknown label 'Fine' for eligibility"),
         (ANSWERS.assign(unit_id="a1"), FULL, "two rows for unit_id 'a1'"),
         (ANSWERS, FULL.assign(answer_id="a9"), "'a9'"),
         (ANSWERS.drop(columns="eligibility"), FULL, "no column 'eligibility'"),
-        (ANSWERS.assign(answerable=None), FULL, "must say whether"),
-        (ANSWERS, FULL.assign(status="lost"), "unknown label 'lost' of status"),
+        (ANSWERS.assign(answerable=None), FULL, "every answer needs a value"),
+        (ANSWERS, FULL.assign(status="lost"), "unknown label 'lost' for status"),
     ],
 )
 def test_bad_tables_are_named(answers: pd.DataFrame, sentences: pd.DataFrame, message: str) -> None:

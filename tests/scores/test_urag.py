@@ -151,7 +151,7 @@ def test_halves_split_questions() -> None:
     ("make", "message"),
     [
         (lambda: urag.sets(CALIBRATION, CALIBRATION), "is in both halves"),
-        (lambda: choices([[0.5, 0.5]], "C", "t"), "unknown label 'C' of the correct option"),
+        (lambda: choices([[0.5, 0.5]], "C", "t"), "unknown label 'C' for the correct option"),
         (lambda: choices([[0.5, 0.4, 0.1]], "C", "t", [[True, True, False]]), "has no option 'C'"),
         (lambda: choices([[0.0, 0.0]], "A", "t"), "no option with a probability above 0"),
         (

@@ -99,7 +99,7 @@ def test_runs_that_share_nothing_are_refused_with_what_each_has(tmp_path: Path) 
     add_run(db, "scripted/low", {u: "support" for u, q in units(20).items() if q < 12})
     add_run(db, "scripted/high", {u: "support" for u, q in units(20).items() if q >= 12})
     told = judge("compare", "stance", "-d", db, code=2).stderr
-    assert "by every run and by gold" in told and ": 12, " in told and ": 8" in told
+    assert "from every run and from gold" in told and ": 12, " in told and ": 8" in told
 
 
 def test_the_sealed_test_is_left_out_until_a_look_is_asked_for(study: tuple[Path, list[str]]) -> None:
@@ -149,7 +149,7 @@ def test_what_cannot_be_compared_is_refused(study: tuple[Path, list[str]], tmp_p
     db, runs = study
     for options, told in (
         (["--run", runs[0]], "--run must be given at least twice"),
-        (["--reference", "nobody"], "no such labels"),
+        (["--reference", "nobody"], "has no labels from this reference"),
         (["-o", tmp_path / "page.pdf"], "use one of .html, .htm"),
         (["--field", "stanc"], "has no field 'stanc'"),
     ):
@@ -176,7 +176,7 @@ def test_without_names_runs_that_label_nothing_of_the_reference_are_left_out(tmp
     assert len(result["runs"]) == 2 and result["units"] == 20
     assert any("scripted/elsewhere" in text and "left out" in text for text in result["notes"])
     runs = [option for run in [*(r["run"] for r in result["runs"]), other] for option in ("--run", run)]
-    assert "no unit has labels by every run" in judge("compare", "stance", "-d", db, *runs, code=2).stderr
+    assert "no unit has labels from every run" in judge("compare", "stance", "-d", db, *runs, code=2).stderr
 
 
 def test_a_judge_made_of_others_costs_what_they_cost_together(study: tuple[Path, list[str]]) -> None:

@@ -226,7 +226,7 @@ def test_labels_of_a_queue_alone_are_refused_with_the_reason(tmp_path: Path) -> 
     batch(db, "hard stance -n 40 --draw least-sure --annotators ann")
     label_as_gold(db, "ann")
     told = judge("route", "stance", "--run", run, "--reference", "ann", "-d", db, code=2).stderr
-    assert "0 questions with labels by ann can test the promise" in told
+    assert "0 questions with labels from ann can test the promise" in told
     assert "40 labelled units are left out" in told
 
 

@@ -147,9 +147,9 @@ def test_a_later_version_of_the_task_has_the_same_split(tmp_path: Path) -> None:
 
 def test_too_few_questions_and_no_labels_are_refused(tmp_path: Path) -> None:
     told = judge("split", "stance", "-d", planted(tmp_path, 9), code=2).stderr
-    assert "9 questions have labels of 'stance' by gold; a split needs at least 10" in told
+    assert "9 questions have labels for 'stance' from gold; a split needs at least 10" in told
     assert (
-        "no such labels"
+        "has no labels from this reference"
         in judge("split", "stance", "--reference", "decided", "-d", tmp_path / "study.db", code=2).stderr
     )
 

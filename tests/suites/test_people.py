@@ -142,7 +142,7 @@ def test_what_is_no_mean_is_named(judge: Judge, tmp_path: Path) -> None:
 def test_an_unknown_name_is_refused_with_those_there_are(judge: Judge, study: None) -> None:
     people("eligibility", {"bob": {unit(0): "No Issues"}})
     done = judge("score", *ELIGIBILITY, "eve", code=2)
-    assert "no labels by an annotator of that name; available: gold, majority, bob" in done.err
+    assert "no annotator with this name has any labels; available: gold, majority, bob" in done.err
 
 
 def label_four() -> None:

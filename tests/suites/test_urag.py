@@ -223,7 +223,7 @@ def test_what_conformal_needs(judge: Judge, judged: str) -> None:
     assert "--task" in judge("score", "conformal", code=2).err
     assert "unknown task 'nothing'" in judge("score", "conformal", "--task", "nothing", code=2).err
     message = judge("score", *CONFORMAL, "--reference", "alice", code=2).err
-    assert "--reference alice: no labels by an annotator of that name; available: gold" in message
+    assert "--reference alice: no annotator with this name has any labels; available: gold" in message
     assert "qa_answer has fewer" in judge("score", "conformal", "--task", "qa_answer", code=2).err
 
 
