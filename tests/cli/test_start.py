@@ -121,7 +121,7 @@ def test_the_printed_commands_typed_alone_make_the_same_study(judge: Judge, stud
 def test_calls_that_may_cost_money_need_a_yes(judge: Judge, study: Path, server: ServerProcess) -> None:
     words = ("start", "mine.csv", "-m", "openai/loopback-1", "--base-url", server.url, "--task", "relevant")
     refused = judge(*words, code=Exit.USAGE)
-    assert "24 calls of openai/loopback-1 may cost money" in refused.err
+    assert "24 calls to openai/loopback-1 may cost money" in refused.err
     assert "--yes" in refused.err.splitlines()[-1]
     assert server.stats()["requests"] == 0
     done = judge(*words, "--yes")

@@ -377,7 +377,7 @@ def test_the_command_writes_a_recipe_and_run_makes_it_a_judge(
     refused = judge(*both, "--answers", "json", "--guidelines", code=2)
     assert "--answers, --guidelines: cannot be combined with --recipe" in refused.stderr
     other = judge("run", "relevance_graded", *both[2:], code=2)
-    assert "the recipe is for stance.v2" in other.stderr
+    assert "this recipe was made for stance.v2" in other.stderr
 
 
 @pytest.mark.parametrize(
