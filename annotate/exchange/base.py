@@ -15,7 +15,7 @@ and one or both of
 A writer receives the units as a blind annotator sees them and, if finished labels are exported, the
 responses. It opens its files through `out`, which moves either all files into place or none. It stores the
 number of rows of each file in `out.rows`, which `out.lines` does automatically. A reader yields the responses
-in the file, and `reading.each` reports each unusable row with its line number. `intake` checks the responses
+in the file, and `reading.read_each` reports each unusable row with its line number. `intake` checks the responses
 against the study and stores either all of them or none.
 """
 
