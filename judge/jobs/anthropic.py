@@ -1,7 +1,8 @@
 """Anthropic's message batches: https://docs.anthropic.com/en/api/creating-message-batches.
 
 A batch is posted together with its requests and cannot carry our mark. If the response to the post was lost,
-all later batches are searched for it. Only the results of a batch show which job it belongs to.
+all later batches are searched for the batch that was posted. Only the results of a batch show which job it
+belongs to.
 """
 
 from __future__ import annotations

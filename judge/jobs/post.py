@@ -28,7 +28,7 @@ SETTLE_SECONDS = 120.0
 user is not asked to decide.
 """
 SLACK = timedelta(minutes=10)
-"""Because clocks differ, batches created up to this long before the job are also checked."""
+"""Batches created up to this long before the job are also checked, because clocks differ."""
 PEEKED = 100
 """Number of lines of results that are read to find out which job a batch belongs to."""
 
@@ -137,8 +137,8 @@ def _search(store: Store, job: Job, file: JobFile, service: BatchService, report
     age = since_posted(file)
     if unsure:
         remark = (
-            f"it may be one of {len(unsure)} batches of this account ({', '.join(unsure[:3])}); their results will "
-            "show it, and until then it is not posted again"
+            f"it may be one of {len(unsure)} batches in this account ({', '.join(unsure[:3])}); their results will "
+            "show which one, and until then the file is not posted again"
         )
     elif age < SETTLE_SECONDS:
         remark = f"its upload was interrupted {age:.0f} s ago; the vendor should list it within {SETTLE_SECONDS:.0f} s"

@@ -32,7 +32,7 @@ class Timer(Protocol):
 
 
 class _Precise:
-    """A precise timer, because a rate-limited server refuses calls that are not evenly spaced."""
+    """A precise timer. It is needed because a rate-limited server refuses calls that are not evenly spaced."""
 
     def __init__(self, seconds: float, call: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()

@@ -82,8 +82,8 @@ async def make(flow: Flow, check: Flow, making: Making, selection: Selection) ->
 
 
 def originals(store: Store, items: Sequence[str]) -> dict[str, list[str]]:
-    """Map each item to its first passage with gold evidence for its answer, or to its first passage if there
-    is none.
+    """Map each item to its first passage with gold evidence for its answer, or to its first passage if no
+    passage has such evidence.
     """
     oracle_passages = given.contexts(store, given.parse(store, "oracle"))
     first = given.contexts(store, given.parse(store, "fixed5"))

@@ -14,7 +14,7 @@ from judge.types import Json
 
 
 class Halted(AdjudgeError):
-    """Raised if a run in the chain ended before its last unit. `plan` and `report` belong to that run."""
+    """Raised if a run in the sequence ended before its last unit. `plan` and `report` belong to that run."""
 
     def __init__(self, plan: Plan, report: RunReport) -> None:
         super().__init__(f"{plan.task.name}: {report.stopped or report.last_failure or report.error}")

@@ -99,7 +99,8 @@ class RunReport:
     """The state of a run.
 
     `ended` counts this invocation's units by status. These counts, `reused` (judged before, or answered by an
-    identical request) and `pending` sum to `units`. In a run over millions of units, `units` is 0 until they are counted.
+    identical request) and `pending` sum to `units`. In a run over millions of units, `units` is 0 until the
+    units have been counted.
     """
 
     run_id: str
@@ -196,7 +197,7 @@ def underived(missing: Mapping[str, int]) -> list[str]:
     `missing` maps each such field to the number of answers that lack it.
     """
     return [
-        f"{n:,} answers have no '{name}', because the unit has no gold label for it or the task's table has no row"
+        f"{n:,} answers have no '{name}', because the unit has no gold label for it or the task's table has no matching row"
         for name, n in missing.items()
     ]
 

@@ -59,8 +59,8 @@ class Price:
         return sum(parts) / MILLION
 
     def get_upper_bound(self, into: int, out: int) -> float:
-        """Return an upper bound on the cost of a call with at most this many tokens, whether or not they are
-        cached.
+        """Return an upper bound on the cost of a call with at most this many tokens, whether or not the
+        tokens are cached.
         """
         if self.exact is not None:
             return max(
@@ -136,7 +136,7 @@ def _check(price: Any, path: Path, where: str) -> None:
             _check(value, path, field)
         # `true` is an int in Python, and NaN fails the comparison.
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise BadInput("must be a number of at least 0", path=str(path), field=field)
+            raise BadInput("must be a non-negative number", path=str(path), field=field)
 
 
 def _read_file_price(price: Mapping[str, Json], batch: bool) -> Price | None:

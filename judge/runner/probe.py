@@ -3,7 +3,7 @@
     result = await probe(store, scratch, plan, provider, Wanted(field="stance"))
 
 The copies are judged in another study, `scratch`, so that their labels never count in the probed study. If
-the file of that study is kept, a later call resumes the probe.
+the file of the scratch study is kept, a later call resumes the probe.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Probes: changes of a unit that should not change its label, or that remove what the label depends on.
+"""Probes: changes to a unit that should not change its label, or that remove what the label depends on.
 
 Each probe is a function that returns a changed copy of an item. `judge.runner.probe` runs the judge on the
 copies.

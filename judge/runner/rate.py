@@ -3,8 +3,7 @@ are sent.
 
 Calls run at the full concurrency unless there is evidence against it. Without an explicit concurrency, the
 limit starts at the concurrency that the server at this address last sustained or, if the study has none, at
-`START`. Every good reply admits one more call, up to `MOST`. Four observations lower it, and nothing else
-does:
+`START`. Every good reply admits one more call, up to `MOST`. Only four observations lower the limit:
 
 - The vendors' rate headers: no call is sent before the time in the headers. (Retry-After applies only to the
   refused call, see `judge.runner.calls`. When it delayed all calls, a server that allowed 10 calls per second
@@ -12,7 +11,8 @@ does:
 - Refusals (429, 503) of more than 15 % of the calls: calls are spaced evenly (`judge.runner.spacing`).
 - Time-outs while the other calls are slow too: the limit falls to the number of calls that the server
   answers in half a time-out.
-- A doubling of the limit that raises the latency without more replies per second: the doubling is undone.
+- A doubling of the limit that raises the latency but not the number of replies per second: the doubling is
+  undone.
 
 A straggler does not lower the limit. A straggler is a call that is still open when no unit is left to send,
 or a call that timed out while the median latency is below a quarter of the time-out.

@@ -135,7 +135,7 @@ class Asker:
         if self.mode is Mode.JSON or task.reasons_first:
             reason = "the rationale comes first" if task.reasons_first else "answers are JSON"
             raise UsageError(
-                f"--label-order {sampling.orders} averages label probabilities, and there are none if {reason}"
+                f"--label-order {sampling.orders} averages label probabilities, but there are none if {reason}"
             )
         field = task.spec.questions[0].field
         return [

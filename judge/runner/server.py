@@ -56,8 +56,8 @@ class End(Enum):
 
 
 class Slot(NamedTuple):
-    """Permission for one call: the server, the time at which it was given, the server's limit at that time,
-    and the call's tokens.
+    """Permission for one call: the server, the time at which the permission was given, the server's limit at
+    that time, and the call's tokens.
     """
 
     server: ModelServer

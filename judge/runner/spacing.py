@@ -10,7 +10,7 @@ Fewer refusals are retried without slowing other calls down: 5 % random refusals
 of a fast server.
 """
 WINDOW_CALLS = 200
-"""Number of calls after which counting the share of refusals starts again."""
+"""Number of calls after which the count of refusals is restarted."""
 TRIAL_CALLS = 32
 """Number of calls after which a slower rate is evaluated. At one call per second, this takes half a minute."""
 FEW_ACCEPTED = 0.1

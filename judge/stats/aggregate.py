@@ -46,8 +46,9 @@ class DawidSkene:
     """A fitted Dawid-Skene model.
 
     `prevalence[j]` is the prevalence of class j, and `confusion[a, j, l]` is P(annotator a gives l | true
-    class j). Rows of `confusion` are nan for a class without weight. `posterior[u, j]` is nan for a unit
-    without labels. `codes[u]` is the most probable class of unit u, or -1 if the unit has no label.
+    class j). A class to which no unit is attributed has nan in its row of `confusion`. `posterior[u, j]` is
+    nan for a unit without labels. `codes[u]` is the most probable class of unit u, or -1 if the unit has no
+    label.
     """
 
     prevalence: FloatArray
@@ -61,7 +62,7 @@ class DawidSkene:
     @property
     def right(self) -> list[list[float | None]]:
         """The probability that annotator a labels a unit of class j correctly, indexed [a][j]. It is None for
-        a class without weight.
+        a class to which no unit is attributed.
         """
         chances = np.einsum("ajj->aj", self.confusion).tolist()
         return [[None if math.isnan(p) else p for p in row] for row in chances]

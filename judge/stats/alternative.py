@@ -75,7 +75,7 @@ class AltTest:
     """The result of the alternative annotator test.
 
     `winning_rate` is the share of tested annotators that the judge beats, and `advantage` is the mean of
-    `judge_wins`; both are None, with a reason, if no annotator could be tested. `skipped` lists the
+    `judge_wins`. Both are None if no annotator could be tested, and `reason` says why. `skipped` lists the
     annotators who were not tested, each with the reason. `least_others` is the smallest number of other
     annotators who must have labelled a unit. `notes` say where `least_others` or the test differs from the
     paper.

@@ -44,7 +44,7 @@ _KEPT_CELLS = 10_000_000
 
 
 class IntervalOptions(TypedDict, total=False):
-    """The keyword arguments of every function that computes an interval; see IntervalSettings."""
+    """The keyword arguments of all functions that compute intervals; see IntervalSettings."""
 
     interval: Method | None
     confidence: float

@@ -170,7 +170,7 @@ def cross_fitted(
 ) -> tuple[FloatArray, Fit]:
     """Return cross-fitted probabilities for all units, and the fit on all labels.
 
-    A unit with fold k >= 0 gets probabilities from a fit on the labels of the other folds. A unit with fold
+    A unit with fold k >= 0 gets probabilities from a fit on the labels in the other folds. A unit with fold
     -1 is not used for fitting and gets probabilities from the fit on all labels. A code of -1 is an unknown
     label.
     """
@@ -184,7 +184,7 @@ def cross_fitted(
         if k < 0:
             fold_fit = fit_on_all
         elif not others.any():
-            raise BadInput("cross-fitting needs labels in at least two questions")
+            raise BadInput("cross-fitting needs labels from at least two questions")
         else:
             fold_fit = fit(probabilities[others], codes[others])
         calibrated[here] = fold_fit.apply(probabilities[here])

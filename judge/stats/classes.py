@@ -21,8 +21,8 @@ class Confusion:
 
     Rows and columns are the labels of the declared domain in order, including unused labels. `n_asked` counts
     all units in the table; units that either annotator did not label are in no cell. If units were drawn with
-    unequal probabilities, `shares[i, j]` is the estimated share of all units in a cell; otherwise `shares` is
-    None.
+    unequal probabilities, `shares[i, j]` is the estimated share of all units that belong to a cell; otherwise
+    `shares` is None.
     """
 
     reference: str

@@ -125,7 +125,7 @@ def _stack(intervals: list[IntervalArrays]) -> IntervalArrays:
 def _decide_labels(
     difference: IntervalArrays, units: FloatArray, better: BoolArray, limits: Limits
 ) -> IntArray:
-    """Return HOLDS if the interval of a label is above the limit, FAILS if it is below, and OPEN otherwise."""
+    """Return HOLDS if the interval for a label is above the limit, FAILS if it is below, and OPEN otherwise."""
     counted = units >= FEWEST_OTHER - 1e-9
     with np.errstate(invalid="ignore"):
         shown = counted & better & (difference.low > limits.label_margin)

@@ -29,8 +29,8 @@ ENOUGH_CALIBRATION = 100
 def note_few_questions(
     questions: IntArray, codes: IntArray, labels: Sequence[object] = (), alpha: float = 0.1
 ) -> tuple[str, ...]:
-    """Return notes on calibration with fewer than ENOUGH_CALIBRATION questions: one note for each of the
-    `labels` that are calibrated separately.
+    """Return notes on calibration with fewer than ENOUGH_CALIBRATION questions: one note for each label in
+    `labels`, which are calibrated separately.
 
     Over repeated calibrations with n questions, the coverage of the sets is distributed as Beta(k, n + 1 - k)
     (Vovk 2012).
@@ -89,7 +89,7 @@ def thresholds(
     if not by_class:
         return np.full(n_labels, calibrate_threshold(probabilities, codes, score, alpha, convention))
     if convention != "exact":
-        raise BadInput(f"sets that are calibrated label by label need the convention exact, not {convention}")
+        raise BadInput(f"label-by-label calibration of sets needs the convention exact, not {convention}")
     return np.array(
         [
             calibrate_threshold(probabilities[codes == k], codes[codes == k], score, alpha)

@@ -35,12 +35,12 @@ class Verdict:
     """A verdict with the numbers on which it is based.
 
     `rule` is the rule in words, and `because` states the numbers behind the decision. `more_clusters` and
-    `more_units` are the questions and units still needed. They are None if the verdict is decided, or if no
-    number suffices; `outlook` then has the reason. `people` are the annotators who took part, and `source` is
-    the single source of labels, if there is only one. `draw` describes how the labelled units were selected.
-    `of` and `limits` are the input of the rule. `copies` are annotators whose labels are nearly identical to
-    the judge's; if there are any, the judge is not trusted. `held_up` is the reason why the sample cannot
-    support trust, if there is one.
+    `more_units` are the questions and units still needed. They are None if the verdict is decided. They are
+    also None if no number suffices, and `outlook` has the reason. `people` are the annotators who took part,
+    and `source` is the single source of labels, if there is only one. `draw` describes how the labelled units
+    were selected. `of` and `limits` are the input of the rule. `copies` are annotators whose labels are
+    nearly identical to the judge's; if there are any, the judge is not trusted. `held_up` is the reason why
+    the sample cannot support trust, if there is one.
     """
 
     judge: str
@@ -66,7 +66,7 @@ class Verdict:
 
     @property
     def refused(self) -> str:
-        """The reason why the numbers are only estimates and support no verdict; empty if they support one."""
+        """The reason why the numbers are only estimates and support no verdict; empty if they support a verdict."""
         return self.draw.refused
 
 
@@ -246,7 +246,7 @@ def _objections(
     if draw.looks and draw.looks.chosen > MOST_MISSING:
         objection = objection or (
             f"{draw.looks.chosen:.0%} of these units were skipped, labelled before the draw, or labelled by people who were "
-            f"stopped; the remaining units may be easier"
+            f"excluded; the remaining units may be easier"
         )
     return tuple(added), objection or draw.unlabelled
 

@@ -27,8 +27,8 @@ LEVEL = 0.05 / CHECKS
 
 
 def drift_p(first: IntArray, now: IntArray) -> float:
-    """Return the one-sided p value of the hypothesis that the judge has not changed; a small value means that
-    it has.
+    """Return the one-sided p value of the hypothesis that the judge has not changed. A small value is
+    evidence that it has changed.
 
     `first` [units, replies] and `now` [units, replies] are codes of labels; a reply without a label has a
     code of its own.

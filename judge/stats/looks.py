@@ -60,7 +60,7 @@ class Draw:
     """How the labelled units were selected, as far as this matters for a verdict.
 
     `words` complete the sentence "on 300 units ...". `refused` says why these units cannot support a verdict,
-    and what to do; it is empty if they can. Without `looks` there is a single look.
+    and what to do. It is empty if they can support one. Without `looks` there is a single look.
     """
 
     words: str = "as they are in the table, in one look; how they were chosen is not recorded"

@@ -203,7 +203,7 @@ def domain_numbers(coefficient: Coefficient, ratings: Ratings) -> FloatArray:
         return scale_down(np.where(used, numbers, float(numbers[used].min()) if used.any() else 0.0))
     if level == "ordinal" and q > MOST_ORDINAL_LABELS:
         raise BadInput(
-            f"ordinal alpha supports at most {MOST_ORDINAL_LABELS} labels, not {q}: use the level interval"
+            f"ordinal alpha supports at most {MOST_ORDINAL_LABELS} labels, not {q}: use the interval level"
         )
     return np.arange(q, dtype=np.float64)
 

@@ -52,8 +52,8 @@ def lone(people: Ratings, least: float) -> tuple[str, ...]:
 
 
 def identical(people: Ratings) -> tuple[str, ...]:
-    """Return a warning that lists the pairs of annotators who gave identical labels throughout; empty if
-    there are none.
+    """Return a warning that lists the pairs of annotators who gave identical labels throughout. The warning
+    is empty if there are none.
 
     If one person is counted twice, the agreement among annotators rises and any judge looks worse: one
     duplicate lowers the result of a good judge by .11.

@@ -1,8 +1,8 @@
 """Plan the number of questions and units to label, for an interval of a given width or for a decision.
 
 Variance of a mean over clusters of m units: sd^2 (1 + (m - 1) icc) / n (Kish 1965, Survey Sampling, section
-5.4). To first order a coefficient is the mean of its influence values, so plans use their variance. Existing
-labels count with their actual variance, whatever the sizes of their questions.
+5.4). To first order, a coefficient is the mean of its influence values, so plans use the variance of these
+values. Existing labels count with their actual variance, whatever the sizes of their questions.
 """
 
 from collections.abc import Callable, Sequence
@@ -147,7 +147,9 @@ def plan_width(
     if not 0 < width < inf:
         raise BadInput(f"the width must be above 0, not {width}")
     if width >= 1 - design.least:
-        raise BadInput(f"no interval is as wide as {width:g}, because values are from {design.least:g} to 1")
+        raise BadInput(
+            f"no interval is as wide as {width:g}, because values range from {design.least:g} to 1"
+        )
     tail = (1 - confidence) / 2
 
     def independent(clusters: int) -> float:
@@ -215,7 +217,7 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
         raise BadInput(f"each question must have at least one unit, not {m}")
     # A pilot without any disagreement would plan for no labels at all.
     if design.sd == 0:
-        raise BadInput("all values of the pilot are equal: label more units, or plan from assumptions")
+        raise BadInput("all values in the pilot are equal: label more units, or plan from assumptions")
     effect = 1 + (m - 1) * design.icc
     if not independent(FEW_CLUSTERS) * effect < MOST_UNITS:
         raise BadInput(f"the plan needs more than {MOST_UNITS:,} units: choose a less ambitious goal")

@@ -96,7 +96,7 @@ def lang_reiczigel(
     section 2.
 
     One success and one failure are added to the sensitivity and to the specificity, and z^2 units, half of
-    them positive, to the judge's rate. The bounds are 0 and 1 if the judge carries no information.
+    them positive, to the judge's rate. The bounds are 0 and 1 if the judge's labels carry no information.
     """
     z = NormalDist().inv_cdf(1 - (1 - confidence) / 2)
     (p, n), (se, n_se), (sp, n_sp) = positive, sensitivity, specificity
@@ -127,4 +127,4 @@ def _explain_no_rate(total: FloatArray) -> str:
         return f"no unit has the human label {0 if ones else 1}, so " + (
             "the specificity is unknown" if ones else "the sensitivity is unknown"
         )
-    return "sensitivity + specificity is not above 1: the judge carries no information about this rate"
+    return "sensitivity + specificity is not above 1: the judge's labels carry no information about this rate"

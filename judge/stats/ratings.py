@@ -213,7 +213,7 @@ class Ratings:
         if len(set(numbers.tolist())) < len(numbers):
             raise BadInput(f"level {level}: two labels are the same number")
         if level == "ratio" and (numbers < 0).any():
-            raise BadInput("level ratio needs non-negative numbers")
+            raise BadInput("the level ratio needs non-negative numbers")
         return numbers
 
 

@@ -32,8 +32,8 @@ _STAKES = np.array([0.24, 0.12, 0.12, 0.1, 0.1, 0.08, 0.08, 0.06, 0.05, 0.03, 0.
 class PathStep:
     """One step of the path on the tested units: the accepted units, their questions, and the units on which the judge is wrong.
 
-    `agreement` is weighted if the units are weighted. `p` is the p value of the test that the judge is wrong
-    too often. `holds` is true if this step and all earlier steps passed.
+    `agreement` is weighted if the units are weighted. `p` is the p value of the hypothesis that the judge is
+    wrong too often. `holds` is true if this step and all earlier steps passed.
     """
 
     accepted: int

@@ -1,7 +1,7 @@
 """The input of a verdict: the annotators who take part, the sums of their labels by question, and the limits.
 
-`case` selects the annotators and computes the sums of one study. `sums` computes them for many studies at once, for
-simulations and plans.
+`case` selects the annotators and computes the sums of one study. `sums` computes the sums of many studies at
+once, for simulations and plans.
 """
 
 from __future__ import annotations

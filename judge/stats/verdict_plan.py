@@ -18,8 +18,9 @@ class VerdictPlan:
     """The labels that a verdict still needs.
 
     `more_*` are the questions and units that people (or the single source) and the judge still have to label.
-    They are 0 if the verdict is decided, or None if no number suffices; `why` is then the reason. `half` and
-    `most` are the units needed for a probability of 50 % and 90 %, and `curve` is the probability by size.
+    They are 0 if the verdict is decided. They are None if no number suffices, and `why` is the reason. `half`
+    and `most` are the units needed for a probability of 50 % and 90 %, and `curve` is the probability by
+    size.
     """
 
     verdict: Verdict

@@ -115,9 +115,10 @@ def rule(case: Case, limits: Limits) -> str:
     )
     return (
         f"The judge is compared with {len(case.people)} people. {evidence}It is trusted if two {sure} intervals are high "
-        f"enough: (a) that of its chance-corrected agreement with people minus their agreement with each other is above "
-        f"{limits.margin:g}, and (e) that of people's agreement with each other is above {limits.ceiling:g}. Trust applies to "
+        f"enough. (a) The interval of the judge's chance-corrected agreement with people, minus people's agreement with each "
+        f"other, is above {limits.margin:g}. (e) The interval of people's agreement with each other is above "
+        f"{limits.ceiling:g}. Trust applies to "
         f"the labels for which (d) the judge's recall and precision are less than {-limits.label_margin:g} below those of "
-        f"another person. The judge is not trusted if (a) is below {limits.margin:g}. Otherwise the verdict is "
+        f"another person. The judge is not trusted if the interval in (a) is below {limits.margin:g}. Otherwise the verdict is "
         f"undecided.{near} Intervals are computed by question."
     )
