@@ -1,1 +1,1 @@
-"""annotate: have people validate a judge's labels. It uses the same study files as `judge`."""
+"""annotate: validate a judge's labels with human annotators. It uses the same study files as `judge`."""

@@ -1,4 +1,4 @@
-"""The plan of an annotation batch: checked before the draw, and stored in the batch's row."""
+"""The plan of an annotation batch. It is checked before the draw, and stored in the batch's row."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from judge.store.study import dumps
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules that decide units without a lead; empty if there are no rules."""
+    """The rules that decide disagreements without a lead. The policy is empty if there are no rules."""
 
     majority: bool = False
     tolerance: Mapping[str, float] = field(default_factory=dict)
-    """The largest accepted difference, by numeric field."""
+    """The largest difference between numbers that still counts as agreement, by numeric field."""
 
     def __bool__(self) -> bool:
         return self.majority or bool(self.tolerance)
@@ -36,13 +36,13 @@ class Policy:
 
 
 DRAWS = ("equal-parts", "least-sure", "ppi", "route")
-"""The values of --draw, which draw with unequal probabilities. Without --draw, all units have the same
+"""The values of --draw. All of them draw with unequal probabilities. Without --draw, all units have the same
 probability.
 """
 
 
 def plan_draw(draw: str | None, run: str | None) -> dict[str, Any]:
-    """Return the fields of the plan for a value of --draw and the run that it needs.
+    """Return the fields of a plan that follow from a value of --draw, and from the run that this value needs.
 
     Raises UsageError if the value is unknown, or a route is needed but not specified.
     """
@@ -64,7 +64,7 @@ def plan_draw(draw: str | None, run: str | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """The options of `annotate batches new`, and facts about the batch that were recorded later.
+    """The options that `annotate batches new` was called with, and facts about the batch that were recorded later.
 
     A packed batch has only its pass mark.
     """
@@ -81,47 +81,59 @@ class BatchPlan:
     attention: float = 0.0
     by_question: int | None = None
     equal_parts: bool = False
-    """Draw the same number of units from each stratum, whatever its size, to get examples of a rare label. No
-    verdict is based on such a draw.
+    """Whether to draw the same number of units from each stratum, whatever its size. This gives examples of a
+    rare label. No verdict is based on such a draw.
     """
     strata: Mapping[str, int] = field(default_factory=dict)
-    """The sampling frame: stratum -> its units, or its questions if whole questions are drawn."""
+    """The number of units in the sampling frame by stratum, or the number of questions if whole questions are
+    drawn.
+    """
     looks: int | None = None
-    """If 1, the verdict is computed once, at the end of this batch, and not at the scheduled looks."""
+    """If 1, the verdict is computed only once, at the end of this batch. If None, it is computed at the
+    scheduled looks.
+    """
     until: int | None = None
-    """Draw in blocks until the verdict is decided, with at most this many units."""
+    """If set, blocks are drawn until the verdict is decided, with at most this many units in all."""
     judges: Sequence[str] = ()
-    """Runs whose verdicts on this frame share one significance level: declared at the draw, or fixed by the first verdict."""
+    """Runs whose verdicts on this frame share one significance level. They are declared at the draw, or fixed
+    by the first verdict.
+    """
     queue: bool = False
     reveal: bool = False
     run: str | None = None
     where: str | None = None
     pass_mark: float = 0.8
     from_route: str | None = None
-    """A routed run. Only units that it left to people are drawn: `n` of them, or all if `n` is not set."""
+    """A routed run. Only units that this run left to people are drawn: `n` of them, or all of them if `n` is
+    not set.
+    """
     purpose: str | None = None
-    """`ppi`: sample by the judge's uncertainty, with known probabilities, for corrected numbers."""
+    """`ppi` if units are sampled by the judge's uncertainty, with known probabilities, for estimates corrected
+    by PPI. None for other draws.
+    """
     allow_exposed: bool = False
-    """Also assign units to people who were shown the gold label, or the judge's label, of these units."""
+    """Whether to assign units also to people who were shown the gold label or the judge's label for these units."""
     fresh: bool = False
-    """Draw only units on which none of the annotators has answered a question of the task."""
+    """Whether to draw only units for which none of the annotators has answered a question of the task."""
     left_out: Sequence[str] | None = None
-    """The units that `fresh` left out. None if the batch was drawn by 0.2.0, whose frames exclude units of
-    earlier batches.
+    """The units that `fresh` left out. None if the batch was drawn by adjudge 0.2.0, whose frames exclude the
+    units of earlier batches.
     """
     frame: int = 0
     """The number of units in the sampling frame."""
     frame_id: str | None = None
-    """A hash of the frame's units and of the units that earlier batches drew. None if the batch was drawn by
-    0.2.0.
+    """A hash of the frame's units, including the units that earlier batches drew. None if the batch was drawn
+    by adjudge 0.2.0.
     """
     shares: Sequence[str] = ()
-    """Earlier batches of other frames that share units with this one: their verdicts share one significance level."""
+    """Earlier batches from other frames that share units with this one. The verdicts on all of these frames
+    share one significance level.
+    """
     level: float = 1.0
-    """The share of the shared level that remained for this frame when its first batch was drawn."""
+    """The share of the significance level that remained for this frame when its first batch was drawn."""
     adjudication: Policy = Policy()
     assisted: str | None = None
-    """The Label Studio project in which people saw predictions."""
+    """The Label Studio project in which annotators saw predictions."""
 
     @property
     def people(self) -> list[str]:
@@ -139,7 +151,7 @@ class BatchPlan:
         return not (self.equal_parts or self.queue or self.from_route or self.purpose)
 
     def to_blocks(self) -> BatchPlan:
-        """Return the plan for a draw in blocks until the verdict is decided, where `n` is the maximum.
+        """Return the plan for a draw in blocks until the verdict is decided. `n` is the maximum number of units.
 
         The units of the first look come first.
         """
@@ -161,7 +173,7 @@ class BatchPlan:
             raise UsageError("-n and --by-question must be 1 or more")
         if self.by_question and self.by in ("label", "confidence"):
             raise UsageError(
-                f"--by-question keeps questions whole, but their units differ by {self.by}: use --by dataset"
+                f"--by-question keeps questions whole, but the units of one question can differ in {self.by}: use --by dataset"
             )
         if self.equal_parts and not self.by:
             raise UsageError(
@@ -197,14 +209,14 @@ class BatchPlan:
             raise UsageError(f"'{self.name}' cannot be the name of a batch")
 
     def to_stored(self) -> str:
-        """Return the JSON for the batch's row."""
+        """Return the plan as JSON for the batch's row."""
         later = {"adjudication": self.adjudication.to_stored(), "assisted": self.assisted}
         kept = {name: value for name, value in asdict(self).items() if name not in later}
         return dumps(kept | {name: value for name, value in later.items() if value})
 
     @classmethod
     def from_json(cls, text: str) -> BatchPlan:
-        """Parse the JSON from a batch's row. Options that an older study lacks have their defaults."""
+        """Parse the JSON from a batch's row. Options that are missing in an older study have their default values."""
         known = {f.name for f in fields(cls)}
         stored = json.loads(text)
         if "equal_parts" not in stored:

@@ -1,5 +1,6 @@
-"""Describe a task to annotators: the codebook that the judge also reads, the keys of the labels, and the
-guidelines.
+"""Describe a task to annotators.
+
+The description contains the codebook that the judge also reads, the keys for the labels, and the guidelines.
 """
 
 from string import ascii_lowercase, ascii_uppercase
@@ -10,11 +11,11 @@ from judge.prompts.render import instructions
 from judge.prompts.spec import Question
 
 SPARE = "123456789" + ascii_lowercase + ascii_uppercase
-"""Keys for labels without a key in the task."""
+"""The keys for labels to which the task gives no key."""
 
 
 def label_keys(task: Task) -> dict[str, dict[str, str]]:
-    """Return a map from each field to {key: label}. Labels without a key in the task have digits as keys.
+    """Return a map from each field to {key: label}. Labels to which the task gives no key get digits as keys.
 
     Raises UsageError if there are more labels than keys.
     """
@@ -37,7 +38,7 @@ def _keys(question: Question, spare: list[str]) -> dict[str, str]:
 def markdown(task: Task) -> str:
     """Return the title, instructions, questions with keys and meanings, guidelines and citation.
 
-    Except for the title, keys, guidelines and citation, this is the text that a judge reads, word for word.
+    Except for the title, keys, guidelines and citation, this is word for word the text that a judge reads.
     """
     parts = [f"# {task.spec.title}"]
     if text := instructions(task):

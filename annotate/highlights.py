@@ -1,4 +1,4 @@
-"""Find what to highlight in a text: words of the question or claim, and reference answers.
+"""Find what to highlight in a text: the words of the question or claim, and reference answers.
 
 Words begin and end at Unicode word boundaries (UAX 29). Evidence is marked with the same boundaries.
 """
@@ -10,13 +10,13 @@ from functools import lru_cache
 from unicode_segmentation_rs import graphemes, split_word_bounds
 
 _THAI = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f"
-"""Thai, Lao, Burmese and Khmer: a word has several letters."""
+"""Thai, Lao, Burmese and Khmer, in which a word has several letters."""
 _HAN = "\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
-"""Chinese and Japanese: two characters are a word."""
+"""Chinese and Japanese, in which two characters count as a word."""
 _UNSPACED = re.compile(f"(?P<long>[{_THAI}]+)|[{_HAN}]+")
-"""Runs of scripts without spaces between words."""
+"""Runs of characters in scripts without spaces between words."""
 _GRAMMAR = re.compile(r"[\u3041-\u309f]+")
-"""Runs of only hiragana, which are endings and particles, and are ignored like stop words."""
+"""Runs of hiragana only. They are endings and particles, and are ignored like stop words."""
 _KATAKANA = re.compile(r"[\u30a1-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
 # If these words were highlighted, they would hide the words that distinguish one passage from another.
 _COMMON = """
@@ -79,7 +79,7 @@ def _sequences(run: re.Match[str]) -> Iterator[tuple[int, str]]:
 
 
 def find_terms(text: str, terms: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Return the spans of the words in `terms`, ignoring case, in order."""
+    """Yield the spans of the words in `terms`, in order. Case is ignored."""
     wanted = set(terms)
     for start, end in words(text) if wanted else ():
         if text[start:end].casefold() in wanted:
@@ -98,7 +98,7 @@ def find_terms(text: str, terms: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def find_answers(text: str, answers: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Return the spans of an answer as whole words, ignoring case."""
+    """Yield the spans in which an answer occurs as whole words. Case is ignored."""
     for answer in answers:
         for start, end in find_text(text, answer.strip()):
             begins, ends = _edges(text)
@@ -108,7 +108,7 @@ def find_answers(text: str, answers: Iterable[str]) -> Iterator[tuple[int, int]]
 
 
 def find_text(text: str, searched: str) -> Iterator[tuple[int, int]]:
-    """Return the spans of a searched text, also within words, ignoring case."""
+    """Yield the spans in which a searched text occurs, even within words. Case is ignored."""
     # An empty text would match at every position.
     for match in re.finditer(re.escape(searched), text, re.IGNORECASE) if searched.strip() else ():
         yield match.span()

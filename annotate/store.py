@@ -8,16 +8,16 @@ from judge.store import Store
 
 ADJUDICATED = "adjudicated"
 RESERVED = ("gold", ADJUDICATED, "decided", "majority", "people", "all")
-"""Names that have another meaning wherever annotators are named."""
+"""The reserved names, which cannot be names of people."""
 
 
 def open_study(path: Path | str) -> Store:
-    """Open an existing study. Raises StudyError if that is not possible."""
+    """Open an existing study. Raises StudyError if it cannot be opened."""
     return Store.open(path, create=False)
 
 
 def check_name(name: str) -> None:
-    """Raise UsageError for a reserved or malformed name of a person."""
+    """Raise UsageError if a person's name is reserved or malformed."""
     # Options list several annotators in one word, separated by commas.
     if name in RESERVED or name != name.strip() or not name.isprintable() or not name or "," in name:
         raise UsageError(
@@ -26,7 +26,9 @@ def check_name(name: str) -> None:
 
 
 def ensure_human(conn: sqlite3.Connection, names: list[str]) -> None:
-    """Create annotators of kind human. Raises UsageError for an invalid name or the name of a judge."""
+    """Add people to the study as human annotators. Raises UsageError for an invalid name, and for the name of a
+    judge.
+    """
     for name in names:
         if not check_human(conn, name):
             conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [name])

@@ -1,4 +1,4 @@
-"""The `annotate` command. The module of a command is imported only when the command is used."""
+"""The `annotate` command. The module of a subcommand is imported only when the subcommand is used."""
 
 import click
 

@@ -17,7 +17,7 @@ LATENT = "dawid_skene"
 
 
 class Extras:
-    """The alt-test of each judge and the latent labels of one field, each only if requested."""
+    """The alt-test for each judge, and the latent labels for one field. Each is computed only if it is requested."""
 
     def __init__(self, panel: Panel, options: IntervalOptions, epsilon: float | None, latent: bool) -> None:
         """Compute the requested results. The alt-test is not computed if `epsilon` is None. Raises UsageError
@@ -48,14 +48,14 @@ class Extras:
             self.against = measures(pair, keys, level=panel.level, field=panel.field, **options)
 
     def texts(self) -> list[str]:
-        """Return one text for each result."""
+        """Return one text for each requested result."""
         parts = [_alt_test_text(test) for test in self.alt_tests]
         if self.latent is not None:
             parts.append(self._latent_text(self.latent))
         return parts
 
     def as_json(self) -> dict[str, Json]:
-        """Return `alt_tests` and `dawid_skene`, null if they were not requested."""
+        """Return the JSON values `alt_tests` and `dawid_skene`. A value is null if it was not requested."""
         return {
             "alt_tests": [_alt_test_json(test) for test in self.alt_tests],
             "dawid_skene": None if self.latent is None else self._latent_json(self.latent),

@@ -1,4 +1,6 @@
-"""The study, batch and person of a command. If one is missing, the error lists the available names and a command."""
+"""The study, batch and person that a command requires. If one of them is missing, the error lists the available
+names and an example command.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from judge.errors import UsageError
 
 
 def with_study(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Add the option -d FILE to a command. The command receives `store`, the open study, which is closed at its end."""
+    """Add the option -d FILE to a command. The command receives `store`, the open study, which is closed when
+    the command ends.
+    """
 
     @db_option
     @wraps(command)
@@ -28,7 +32,7 @@ def with_study(command: Callable[..., int | None]) -> Callable[..., int | None]:
 
 
 class BatchName(click.Argument):
-    """The name of a batch. If it is missing, raises UsageError with the batches of the study."""
+    """The name of a batch. If it is missing, a UsageError lists the batches in the study."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """Process the value as click does, but with a different error message."""
@@ -43,7 +47,7 @@ class BatchName(click.Argument):
 
 
 class Person(click.Option):
-    """The name of the annotator. If it is missing, raises UsageError with the annotators of the batch."""
+    """The name of the annotator. If it is missing, a UsageError lists the annotators of the batch."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """Process the value as click does, but with a different error message."""
@@ -75,7 +79,7 @@ def _batches(ctx: click.Context) -> list[dict[str, Any]]:
 
 
 def open_command(batch: str, person: str, study: Path) -> str:
-    """Return the command with which a person labels a batch, ready to be typed."""
+    """Return the command that a person types to label a batch."""
     # `command` splits its first text at spaces, so the names, which come from users, are passed apart.
     return command("annotate open", batch, "--as", person, study=study)
 

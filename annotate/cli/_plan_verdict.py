@@ -1,4 +1,6 @@
-"""annotate plan --verdict: the labels that a verdict on each judge still needs, and the probability of a decision."""
+"""annotate plan --verdict: compute the labels that a verdict on each judge still needs, and the probability
+that it is decided.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def verdict_plans(
     power: float,
     **rule: Any,
 ) -> list[VerdictPlan]:
-    """Return a plan for each judge of the field; `rule` contains the limits of the verdict.
+    """Return a plan for each judge that labelled the field. `rule` contains the limits of the verdict.
 
     Raises UsageError if there is no judge, and BadInput if the labels do not allow a verdict.
     """
@@ -43,7 +45,7 @@ def verdict_plans(
 
 
 def as_json(plan: VerdictPlan) -> dict[str, Json]:
-    """Return the JSON object of one judge."""
+    """Return one judge's plan as a JSON object."""
     return {
         **attributes(plan.verdict, "judge", "regime", "decision", "rule", "because"),
         "conditions": [asdict(condition) for condition in plan.verdict.conditions],
@@ -84,7 +86,9 @@ def text(plan: VerdictPlan) -> str:
 
 
 def describe_needs(plan: VerdictPlan) -> str:
-    """Return a sentence that says how many more units are needed, who must label them, and the range."""
+    """Return a sentence that says how many more units are needed, who must label them, and in which range this
+    number lies.
+    """
     if plan.decision != "undecided":
         return "Decided: no more labels are needed for a verdict."
     if plan.more_units is None or plan.more_clusters is None:

@@ -20,7 +20,9 @@ SUMMARY = ("min", "q25", "median", "q75", "max", "mean", "weighted_mean")
 
 
 def text(result: Agreement) -> str:
-    """Return the results of one field, section by section, with each note and reason once at the end."""
+    """Return the results for one field as text, section by section. Notes and reasons follow at the end, each
+    of them once.
+    """
     parts = [_head(result)]
     parts += [f"{_title(block)}\n{_group(block)}" for block in result.groups]
     for block in result.pairs:
@@ -157,7 +159,7 @@ def _shares(result: Agreement) -> str:
 
 
 def confusion_text(confusion: Confusion) -> str:
-    """Format a confusion matrix with its totals. The rows are the labels of the reference."""
+    """Format a confusion matrix with its totals. Each row is a label of the reference."""
     rows = [
         [label, *row.tolist(), int(row.sum())]
         for label, row in zip(confusion.labels, confusion.matrix, strict=True)
@@ -190,7 +192,9 @@ def _remarks(result: Agreement) -> Iterator[str]:
 
 
 def _once(notes: Iterable[str]) -> Iterator[str]:
-    """Return each note once. Of notes that differ only in their numbers, the one with the smallest numbers is kept."""
+    """Return each note once. If notes differ only in their numbers, only the note with the smallest numbers is
+    kept.
+    """
     alike: dict[str, dict[str, None]] = {}
     for note in notes:
         counted = isinstance(note, Note) and "n" in note.parameters

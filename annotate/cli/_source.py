@@ -1,4 +1,4 @@
-"""The source of the labels for every command that measures: a field of the study, or any table."""
+"""The source of the labels for every command that measures agreement: fields of the study, or any table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ STUDY = ("field", "task", "batch")
 
 
 class Scale(NamedTuple):
-    """The value of --level: the level of measurement, and the labels in order. None means the task's own."""
+    """The value of --level: the level of measurement, and the labels in order. None means that the task
+    determines them.
+    """
 
     level: str | None = None
     order: Sequence[str] | None = None
@@ -40,7 +42,7 @@ def _scale(context: click.Context, option: click.Parameter, text: str | None) ->
 
 @dataclass(frozen=True, slots=True)
 class LabelSource:
-    """The values of `source_options`: a TABLE, or a selection of labels from the study."""
+    """The values of the options that `source_options` adds: a TABLE, or a selection of labels from the study."""
 
     table: Path | None
     db: Path
@@ -56,7 +58,7 @@ class LabelSource:
         return str(self.table or self.db)
 
     def panels(self) -> list[Panel]:
-        """Return the selected labels, one panel for each field.
+        """Return the selected labels as one panel for each field.
 
         Raises UsageError for options that cannot be combined, and BadInput if there is nothing to compare.
         """
@@ -78,7 +80,7 @@ class LabelSource:
         return panels
 
     def check(self) -> None:
-        """Raise UsageError for options that do not fit the source of the labels, and for a table that is not a file."""
+        """Raise UsageError if an option does not apply to the source of the labels, or if the table is not a file."""
         table = self.table
         wrong = [name for name in (STUDY if table else ("cluster",)) if getattr(self, name)]
         if wrong:
@@ -112,7 +114,7 @@ class LabelSource:
 
 
 def as_one(kind: Callable[..., T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:
-    """Pass the options of a command as a single dataclass instance."""
+    """Pass the options to a command as a single dataclass instance."""
 
     def wrap(command: Callable[[T], None]) -> Callable[..., None]:
         @wraps(command)
@@ -125,7 +127,9 @@ def as_one(kind: Callable[..., T]) -> Callable[[Callable[[T], None]], Callable[.
 
 
 def source_options(function: F) -> F:
-    """Add TABLE and the options that select labels to a command. It receives them as `source`, a LabelSource."""
+    """Add TABLE and the options that select labels to a command. The command receives them as `source`, a
+    LabelSource.
+    """
     option_names = [f.name for f in fields(LabelSource)]
 
     @wraps(function)

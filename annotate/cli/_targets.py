@@ -1,4 +1,6 @@
-"""The files of a report. They are checked before anything is computed, and either all of them are written or none."""
+"""The output files of a report. They are checked before anything is computed, and either all of them are
+written or none.
+"""
 
 import os
 import secrets
@@ -15,9 +17,11 @@ ENDINGS = {**{f".{form}": form for form in FORMATS}, ".htm": "html", ".markdown"
 
 
 def check_targets(files: Files, source: Path) -> None:
-    """Raise UsageError for a path to which no report can be written, before anything is computed.
+    """Raise UsageError for a path to which no report can be written. The paths are checked before anything is
+    computed.
 
-    These are paths without write permission, files that are named twice, and the file that contains the labels.
+    These are paths without write permission, files that are named twice, and the file from which the labels are
+    read.
     """
     named: dict[Path, Path] = {}
     for path in (*files.pages, *files.junit, *files.summaries):
@@ -35,10 +39,10 @@ def check_targets(files: Files, source: Path) -> None:
 
 
 def write(texts: Mapping[Path, str]) -> None:
-    """Write every text to its path. The files appear only when all of them are on the disk.
+    """Write every text to its path. The files appear only when all of them have been written to disk.
 
-    Links are followed. An existing path that is not a regular file (a pipe, /dev/stdout) is written to, but never
-    replaced. Raises WriteFailed if a file cannot be written; in this case, no file was changed.
+    Links are followed. An existing path that is not a regular file (a pipe, /dev/stdout) is written to, but
+    never replaced. Raises WriteFailed if a file cannot be written. No file is changed then.
     """
     with ExitStack() as files:
         for path, text in texts.items():
@@ -53,7 +57,9 @@ def write(texts: Mapping[Path, str]) -> None:
 
 @contextmanager
 def _replace_at_end(path: Path, text: str) -> Iterator[None]:
-    """Write the text to a temporary file in the same folder, which replaces the file at the end unless an error occurs."""
+    """Write the text to a temporary file in the same folder. At the end, it replaces the file, unless an error
+    has occurred.
+    """
     target = path.resolve()
     # A random name, because two reports may be written into one folder at once.
     part = target.with_name(f".adjudge-{secrets.token_hex(6)}.part")

@@ -1,4 +1,4 @@
-"""--fail-under MEASURE[:A,B]=X: limits that a measure must not fall below."""
+"""--fail-under MEASURE[:A,B]=X: limits below which a measure must not fall."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,9 @@ NAMES = sorted({*METRICS, *SCORES, "krippendorff_alpha", "gwet_ac2"}, key=len, r
 
 @dataclass(frozen=True)
 class Limit:
-    """One --fail-under option. `who` is "A,B", "all", "people", or empty for the judge and the reference."""
+    """One --fail-under option. `who` is "A,B", "all" or "people". It is empty for a comparison of the judge
+    with the reference.
+    """
 
     typed: str
     measure: str
@@ -43,7 +45,7 @@ class LimitCheck:
     why: str
 
     def as_json(self) -> dict[str, Json]:
-        """Return the measure with its limit."""
+        """Return the measure and its limit as JSON."""
         return {
             "threshold": self.limit.typed,
             "on": self.on,
@@ -56,7 +58,7 @@ class LimitCheck:
 
 
 def parse(values: Sequence[str]) -> list[Limit]:
-    """Parse the requested limits. Raises UsageError for text that is not MEASURE[:A,B]=X."""
+    """Parse the requested limits. Raises UsageError for a text that does not have the form MEASURE[:A,B]=X."""
     limits = []
     for typed in values:
         left, least = parse_named_number(typed, "--fail-under", "MEASURE=0.6 or MEASURE:A,B=0.6")
@@ -76,13 +78,14 @@ def check(
     named: bool,
     **options: Unpack[IntervalOptions],
 ) -> tuple[list[LimitCheck], list[str]]:
-    """Compare each limit with the measures of the fields that it applies to: once, or for each judge if no pair is named.
+    """Compare each limit with the measures for the fields to which it applies. A limit that names annotators is
+    checked once per field, and any other limit once per judge.
 
     Judges without any label on the units that others labelled are skipped, unless the user `named` the judges
     or no judge has labels.
 
-    Also returns the reasons why fields were skipped, e.g. because A,B did not label them. Raises UsageError if a
-    limit applies to no field.
+    Returns the comparisons, and the reasons why fields were skipped, e.g. because A and B did not label them.
+    Raises UsageError if a limit applies to no field.
     """
     checked: list[LimitCheck] = []
     passed_over: list[str] = []
@@ -103,7 +106,7 @@ def check(
         passed_over += [str(e) for e in refused]
         if not (limit.who or named):
             passed_over += [
-                f"--fail-under {limit.typed}: {judge} is left out, because it has no label of '{panel.field}' on these units"
+                f"--fail-under {limit.typed}: {judge} is left out, because it has no label for '{panel.field}' on these units"
                 for panel, _ in of_judges
                 for judge in panel.judges
                 if panel.lacks_labels(judge) and not all(map(panel.lacks_labels, panel.judges))
@@ -134,7 +137,9 @@ def _find_annotators(
 
 
 def pair_of(panel: Panel, who: str, typed: str) -> list[str]:
-    """Return the two annotators that "A,B" names; a run may be named by the end of its id. Raises UsageError if not found."""
+    """Return the two annotators that "A,B" names. A run may be named by the end of its id. Raises UsageError if
+    there is no such annotator.
+    """
     names = list(panel.table.annotators)
     parts = who.split(",")
     # Names may contain commas, so each comma is tried as the one between the two.

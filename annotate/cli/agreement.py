@@ -24,14 +24,16 @@ COLUMNS = (
 
 
 EXTRAS = ("per_class", "dawid_skene", "alt_test")
-"""Values of --measure that are not coefficients. Each adds a table to the output."""
+"""The values of --measure that are not coefficients. Each of them adds a table to the output."""
 EPSILON = 0.2
-"""The epsilon of the alternative annotator test for experts. `annotate report` supports other values and the verdict."""
+"""The epsilon that the alternative annotator test uses for experts. `annotate report` supports other values,
+and computes the verdict.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementAsked:
-    """The options of the command."""
+    """The options of `annotate agreement`."""
 
     source: LabelSource
     measures: tuple[str, ...]

@@ -20,7 +20,7 @@ allow_option = click.option(
 
 
 class Share(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A share, written as 5% or 0.05."""
+    """A share of a whole, written as 5% or 0.05."""
 
     name = "share"
 
@@ -158,7 +158,7 @@ def print_strata(strata: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _weight(stratum: Mapping[str, Any]) -> Any:
-    """Return the weight of the units: one number, or the smallest and the largest."""
+    """Return the weight of the units as text: one number, or the smallest and the largest weight."""
     low, high = stratum["weight_low"], stratum["weight_high"]
     # Weights differ within a stratum if its units were drawn with unequal probabilities.
     return low if low == high else f"{low:.3f} … {high:.3f}"
@@ -251,15 +251,15 @@ def _list(store: Store, as_json: bool) -> None:
 
 def _for_the_lead(document: dict[str, Any]) -> None:
     waiting = document["for_the_lead"]
-    parts = [f"people differ on {waiting['differ']} units"] if waiting["differ"] else []
-    parts += [f"all skipped or flagged {waiting['stuck']} units"] if waiting["stuck"] else []
+    parts = [f"people disagree on {waiting['differ']} units"] if waiting["differ"] else []
+    parts += [f"everybody skipped or flagged {waiting['stuck']} units"] if waiting["stuck"] else []
     if parts:
         print_lines(
             f"\nfor the lead: {', '.join(parts)}; to decide them: {command('annotate adjudicate', document['batch'], '--as', 'NAME')}"
         )
     for flag in document["flags"]:
         more = f" ({flag['note']})" if flag["note"] else ""
-        print_lines(f"flag of {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}")
+        print_lines(f"flag by {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}")
 
 
 @batches.command("close")

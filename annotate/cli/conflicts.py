@@ -109,7 +109,7 @@ def resolve(
 
 
 def _nothing(conn: Connection, unit: str, field: str | None, annotator: str | None) -> UsageError:
-    """Return the error for a unit that has no conflict."""
+    """Return the error for a unit whose labels are not in conflict."""
     listed = f"; to list the conflicts: {command('annotate conflicts list')}"
     if conn.execute("SELECT 1 FROM units WHERE unit_id = ?", [unit]).fetchone() is None:
         return UsageError(

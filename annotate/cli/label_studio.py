@@ -102,7 +102,7 @@ def push(
 
 
 def _describe_destination(seen: Pushed) -> str:
-    """Return the destination of a push as text."""
+    """Describe the destination of a push in words."""
     if not seen.projects:
         return f"{'a new project' if seen.project is None else f'project {seen.project}'} of {seen.url}"
     each = [f"{who}: {f'project {n}' if n else 'a new project'}" for who, n in seen.projects.items()]

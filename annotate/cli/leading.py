@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from annotate.drawing.seats import Changed
 
 __all__ = ["batches"]
-"""The command line imports this module to get the group together with the commands that this module adds to it."""
+"""The group `annotate batches`, exported with the commands that this module adds to it."""
 
 reason_option = click.option("--note", "reason", help="Reason to store with the change.")
 
@@ -190,7 +190,7 @@ def policy(name: str, rule: str | None, tolerance: tuple[str, ...], reason: str 
     changes = rule is not None or bool(tolerance)
     if changes:
         if rule == "none" and tolerance:
-            raise UsageError("none cannot be used with --tolerance")
+            raise UsageError("the rule 'none' cannot be used with --tolerance")
         set_policy(store, name, Policy(rule == "majority", _tolerances(tolerance)), note=reason)
     info = batch_info(store, name)
     # Units that everybody has finished are decided at once.

@@ -1,4 +1,4 @@
-"""annotate plan: how many questions and units to label."""
+"""annotate plan: compute how many questions and units to label."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class PlanAsked:
-    """The options of the command."""
+    """The options of `annotate plan`."""
 
     source: LabelSource
     name: str | None
@@ -44,7 +44,7 @@ class PlanAsked:
 
     @property
     def measure(self) -> str:
-        """The measure for which the command plans."""
+        """The measure for which the command plans the labels."""
         return self.name or "cohen_kappa"
 
 
@@ -107,11 +107,11 @@ def plan(options: PlanAsked) -> None:
             raise UsageError(f"--icc {options.icc}: an intraclass correlation must be between 0 and 1")
         # A given correlation replaces the estimate from a small pilot.
         design = replace(design, icc=options.icc)
-        assumed.append(f"units of one question are correlated as specified: icc {options.icc:g}")
+        assumed.append(f"units of the same question are correlated as specified: icc {options.icc:g}")
     # Rounding can leave a spread that is not quite 0.
     if design.sd < 1e-9:
         raise BadInput(
-            f"the pilot shows no spread ({options.measure} {design.value:.3f} on {design.n_units} units), so nothing "
+            f"all labels in the pilot agree ({options.measure} {design.value:.3f} on {design.n_units} units), so nothing "
             "can be planned from it; specify the value that you expect (--expect)"
         )
     goals = _plans(design, options)
@@ -187,7 +187,7 @@ def _read_panel(options: PlanAsked) -> Panel:
 
 
 def _make_design(options: PlanAsked, value: float) -> tuple[Design, list[str] | None, list[str]]:
-    """Return the design from --expect and --shares, and its assumptions."""
+    """Return the design that follows from --expect and --shares, and the assumptions of this design."""
     from judge.stats.planning import expected_kappa, expected_rate
 
     source = options.source
@@ -200,7 +200,9 @@ def _make_design(options: PlanAsked, value: float) -> tuple[Design, list[str] | 
     assumed = [f"the value will be the expected value, {value:g}"]
     if options.icc is None:
         # Units of one question are usually alike, and then the plan is too small.
-        assumed.append("units of one question are independent (icc 0), but passages seldom are: see --icc")
+        assumed.append(
+            "units of the same question are independent (icc 0), which passages seldom are: see --icc"
+        )
     if name == "cohen_kappa" and weights in ("", "linear", "quadratic"):
         shares = _numbers(options.shares, "--shares")
         if not shares:
@@ -220,7 +222,9 @@ def _make_design(options: PlanAsked, value: float) -> tuple[Design, list[str] | 
 
 
 def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
-    """Return the design from existing labels, their annotators, and its assumptions."""
+    """Return the design that follows from existing labels, the annotators of these labels, and the assumptions
+    of the design.
+    """
     from judge.labels.reference import resolve
     from judge.stats import METRICS
     from judge.stats.planning import pilot
@@ -241,14 +245,14 @@ def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
     names_text = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
     of_questions = f" of {design.n_clusters:,} questions" if ratings.clustered else ""
     assumed = [
-        f"pilot: {options.measure} {design.value:.3f} of {names_text} on {design.n_units:,} units{of_questions}; "
+        f"pilot: {options.measure} {design.value:.3f} between {names_text} on {design.n_units:,} units{of_questions}; "
         "new units will be like these",
     ]
     if options.icc is None and ratings.clustered:
         # The design effect says how many such units count as a single one.
         worth = design.n_units / (design.effect or 1)
         assumed.append(
-            f"units of one question are as correlated as in the pilot: icc {design.icc:.3f}, so that the pilot's units "
+            f"units of the same question are as correlated as in the pilot: icc {design.icc:.3f}; the pilot's units "
             f"count as {worth:,.0f} independent units"
         )
     elif options.icc is None:
@@ -281,7 +285,7 @@ def _numbers(text: str | None, option: str) -> list[float]:
 
 @dataclass(frozen=True)
 class _Goal:
-    """Plans for one `width` or one `threshold`, for several numbers of units per question."""
+    """The plans for one goal, a `width` or a `threshold`, with several numbers of units per question."""
 
     title: str
     plans: list[SampleSize]

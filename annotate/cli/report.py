@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from annotate.report.model import Document
 
 VERDICTS = {"trust": ("trust",), "part": ("trust", "trust in part")}
-"""A mapping from the value of --fail-under verdict= to the verdicts that pass."""
+"""A map from each value of --fail-under verdict=VALUE to the verdicts that pass."""
 MEASURES = ("pooled_kappa", "pooled_kappa_difference", "cohen_kappa")
 
 
 @dataclass(frozen=True, slots=True)
 class ReportAsked:
-    """The options of the command."""
+    """The options of `annotate report`."""
 
     source: LabelSource
     reference: str | None
@@ -168,7 +168,9 @@ def report(arguments: ReportAsked) -> None:
 
 
 def _limits(typed: tuple[str, ...]) -> tuple[str, list[tuple[str, float]]]:
-    """Parse --fail-under into the minimum verdict (empty: any) and (measure, minimum) pairs. Raises UsageError if invalid."""
+    """Parse --fail-under into the minimum verdict and pairs (measure, minimum). An empty verdict means that any
+    verdict passes. Raises UsageError for an invalid value.
+    """
     verdict, limits = "", []
     for text in typed:
         name, _, number = text.partition("=")
@@ -183,7 +185,7 @@ def _limits(typed: tuple[str, ...]) -> tuple[str, list[tuple[str, float]]]:
 
 
 def _gates(document: Document, limits: list[tuple[str, float]], verdict: str, *, named: bool) -> list[Gate]:
-    """Return one gate for each judge and condition. `named`: the user named the judges."""
+    """Return one gate for each judge and condition. `named` is true if the user named the judges."""
     # A run without any label, such as a failed attempt, must not fail the build of another judge. If there is no other
     # judge, or the user named the run, the build depends on it.
     rulings = [r for r in document.rulings if named or not r.no_labels] or document.rulings

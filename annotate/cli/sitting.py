@@ -20,9 +20,11 @@ from judge.errors import StudyError, UsageError
 from judge.store import Store
 
 LOOK_SECONDS = 2.0
-"""Seconds between two reads of the file by `annotate watch`."""
+"""The seconds between two reads of the study's file by `annotate watch`."""
 BUSY_MS = 8
-"""Milliseconds for which a commit may block the screen. After that, it waits for another program without blocking."""
+"""The milliseconds for which a commit may block the screen. After this time, the commit waits for the other
+program without blocking.
+"""
 
 
 @click.command("open")
@@ -123,7 +125,7 @@ def _sit(
 
 
 def _annotators(store: Store, batch: str) -> int:
-    """Return the number of people who label a batch."""
+    """Return the number of people to whom units in a batch are assigned."""
     query = "SELECT count(DISTINCT annotator_id) FROM assignments WHERE batch = ?"
     return int(store.conn.execute(query, [batch]).fetchone()[0])
 

@@ -15,9 +15,9 @@ from judge.types import attributes
 
 PACK = "pack"
 PACKS = (".db", ".sqlite", ".sqlite3")
-"""File extensions of a packed study, which contains the units of one person (`annotate.packing`)."""
+"""The file extensions of packed studies, which contain one person's units (`annotate.packing`)."""
 PERSON = "annotator"
-"""In --map-label, this word means the annotator column. Any other word is the name of a field."""
+"""The word that stands for the annotator column in --map-label. Any other word there is the name of a field."""
 
 
 @click.command("import")
@@ -144,7 +144,7 @@ def import_(
 
 
 def _merge(store: Store, path: Path, as_json: bool) -> int:
-    """Import the labels of a packed study. Importing them again changes nothing."""
+    """Import the labels from a packed study. Importing them again changes nothing."""
     from annotate.packing.merge import merge
     from annotate.report.until_decided import move_on
 
@@ -169,7 +169,9 @@ def _merge(store: Store, path: Path, as_json: bool) -> int:
 
 
 def _maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Parse FIELD:OLD=NEW into field -> {old: new}; the field PERSON is the annotator. Raises UsageError if invalid."""
+    """Parse FIELD:OLD=NEW into a map from fields to {old: new}. The field PERSON stands for the annotator.
+    Raises UsageError for invalid text.
+    """
     out: dict[str, dict[str, str]] = {}
     for left, new in pairs(values, "--map-label").items():
         field, colon, old = left.partition(":")
@@ -254,7 +256,7 @@ def export(
         note(f"{out}: {done.units:,} units of batch '{batch}' as {name}{row_counts}")
         if done.adopted:
             note(
-                f"{done.adopted} units are left out, because labels from before the batch was drawn already finish them"
+                f"{done.adopted} units are left out, because they were already labelled before the batch was drawn"
             )
         if done.repeats and not labels:
             note(

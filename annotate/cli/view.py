@@ -82,7 +82,9 @@ def view(
 
 
 def _task(store: Store, name: str | None, batch: str | None) -> str:
-    """Return the requested task with its version. If it is not found, raises UsageError with the tasks in the study."""
+    """Return the name of the requested task, with its version. If the task is not found, a UsageError lists the
+    tasks in the study.
+    """
     known = [task for (task,) in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
     if batch is not None and name is None:
         row = store.conn.execute("SELECT task FROM batches WHERE batch = ?", [batch]).fetchone()

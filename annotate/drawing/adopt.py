@@ -1,4 +1,7 @@
-"""Adopt labels that a person gave before a batch was drawn, as events of its log with the same blindness."""
+"""Adopt labels that a person gave before a batch was drawn.
+
+They are stored as events in the batch's log, and stay blind, assisted or undeclared.
+"""
 
 import sqlite3
 from collections.abc import Collection
@@ -19,7 +22,7 @@ LAYERS = ("first", "assisted", "undeclared")
 
 
 def adopt(conn: sqlite3.Connection, task: Task, batch: str, person: str, units: Collection[str]) -> set[str]:
-    """Adopt a person's earlier labels on units that were drawn for them, and return the units that these
+    """Adopt a person's earlier labels for units that were drawn for this person. Return the units that these
     labels finish.
     """
     # Leaving such units out of the draw would make it unrepresentative, and a second answer would be influenced by the
@@ -64,7 +67,7 @@ def read_labelled_before(conn: sqlite3.Connection, task: Task, people: Collectio
 
 
 def _read_labels(conn: sqlite3.Connection, task: Task, person: str, field: str) -> dict[str, tuple[str, str]]:
-    """Return unit -> (label, layer) for the person's labels in the domain of the question."""
+    """Return a map from units to (label, layer), with the person's labels that the question allows."""
     domain = task.domain(field)
     return {
         unit: (value, layer)

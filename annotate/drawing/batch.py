@@ -44,7 +44,7 @@ class BatchMade:
 
 
 def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
-    """Draw a batch and assign its units, in one transaction. If it raises UsageError or BadInput, nothing is
+    """Draw a batch and assign its units, in one transaction. If UsageError or BadInput is raised, nothing is
     stored.
     """
     plan.check()
@@ -122,8 +122,9 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
 
 
 def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[str, list[str]]) -> list[str]:
-    """Adopt earlier labels of the annotators, remove the units that these labels finish from `units`, and
-    return notes.
+    """Adopt the annotators' earlier labels, and return notes for the user.
+
+    Units that these labels finish are removed from `units`.
     """
     notes = []
     if plan.left_out:
@@ -146,7 +147,7 @@ def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[st
 
 
 def _checks(store: Store, task: Task, frame: Frame, plan: BatchPlan) -> tuple[list[str], list[str]]:
-    """Return the training units and the attention units, drawn from those with a known answer."""
+    """Return the training units and the attention units. Both are drawn from the units with a known answer."""
     n_attention = round((plan.n or plan.by_question or 0) * plan.attention)
     known = with_gold(store, task, frame) if plan.training or plan.attention else []
     training = sample.shuffle(known, plan.seed, "training")[: plan.training]
@@ -175,7 +176,9 @@ def _keep(conn: sqlite3.Connection, task: Task, plan: BatchPlan) -> None:
 
 
 def redraw(candidates: Frame, plan: BatchPlan) -> list[DrawnUnit]:
-    """Draw the sample of a plan. With the same seed, a larger `n` gives a superset of the smaller sample."""
+    """Draw the sample that a plan describes. With the same seed, a larger `n` gives a sample that includes the
+    smaller one.
+    """
     by_confidence = "least-sure" if plan.queue else "ppi" if plan.purpose == "ppi" else None
     if by_confidence and not any(c.confidence is not None for c in candidates):
         raise UsageError(
@@ -199,8 +202,8 @@ def redraw(candidates: Frame, plan: BatchPlan) -> list[DrawnUnit]:
 
 
 def strata_sizes(candidates: Frame, plan: BatchPlan) -> dict[str, int]:
-    """Return the sizes of the strata, which determine the order of a stratified draw. The result is empty if
-    there are no strata.
+    """Return the size of each stratum. The sizes determine the order of a stratified draw. The result is empty
+    if there are no strata.
     """
     if not plan.by or not plan.is_even:
         return {}
@@ -210,7 +213,9 @@ def strata_sizes(candidates: Frame, plan: BatchPlan) -> dict[str, int]:
 
 
 def _verdict_notes(store: Store, task: Task, plan: BatchPlan) -> list[str]:
-    """Return notes on a draw that will support no verdict, or only a verdict at a smaller significance level."""
+    """Return notes for the user if a draw will support no verdict, or only a verdict at a smaller significance
+    level.
+    """
     field = task.spec.questions[0].field
     if not plan.is_even:
         return [NOT_EVEN]
@@ -241,8 +246,8 @@ def _verdict_notes(store: Store, task: Task, plan: BatchPlan) -> list[str]:
 
 
 def strata_of(drawn: Sequence[DrawnUnit], frame: Frame) -> dict[str, dict[str, Json]]:
-    """Return for each stratum the number of units in its frame, the number of units drawn, and their weight
-    (None if weights differ).
+    """For each stratum, return the number of its units in the frame, the number of units drawn, and their
+    weight (None if the weights differ).
     """
     sizes = frame.strata()
     strata: dict[str, dict[str, Json]] = {}

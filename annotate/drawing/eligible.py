@@ -1,5 +1,6 @@
-"""Select the units from which a batch can be drawn, with their strata: units that have all inputs and are not
-in an earlier batch.
+"""Select the units from which a batch can be drawn, with their strata.
+
+These units have all required inputs, and are not in an earlier batch.
 """
 
 import json
@@ -26,8 +27,8 @@ BINS = ((0.5, "below 0.5"), (0.8, "0.5 to 0.8"), (0.95, "0.8 to 0.95"), (math.in
 
 
 def run_of(store: Store, task: Task, plan: BatchPlan) -> str | None:
-    """Return the judge run that the strata, the draw or the reveal of a plan requires, or None if no run is
-    required.
+    """Return the judge run that a plan requires for its strata, its draw or its reveal. Return None if no run
+    is required.
     """
     if not (plan.by in ("label", "confidence") or plan.queue or plan.reveal or plan.run or plan.purpose):
         return None
@@ -38,7 +39,7 @@ def run_of(store: Store, task: Task, plan: BatchPlan) -> str | None:
 def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
     """Return the run called `name` or, without a name, the newest run of the task.
 
-    Raises UsageError if the run has other questions, or the task has no run. The message names `option`.
+    Raises UsageError if the run answers other questions, or if the task has no run. The message names `option`.
     """
     if name:
         run = find_run(store, name)
@@ -61,10 +62,12 @@ def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
 
 
 def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None) -> Frame:
-    """Return the frame of a draw, in study order: units that have all inputs and that no batch drew with
-    equal probabilities.
+    """Return the frame of a draw, in study order.
 
-    Only batches on the same questions count. If `of` names a stored batch, return the frame of its draw.
+    The frame contains the units that have all required inputs and that no batch drew with equal probabilities.
+
+    Only batches with the same questions count. If `of` names a stored batch, the result is the frame from which
+    that batch was drawn.
     """
     # Units that were labelled in another way (imported, from a queue, drawn by label) stay in the frame: without them
     # the draw would not be representative.
@@ -76,8 +79,8 @@ def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str
 def with_taken(
     store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None
 ) -> tuple[Frame, set[str]]:
-    """Return the frame of `eligible` including the units that earlier batches drew from it, and these units
-    separately.
+    """Return the frame of `eligible`, but including the units that earlier batches drew. Also return the set of
+    these units.
     """
     # Including the drawn units, two draws from the same units have the same frame, regardless of the options
     # that selected it.
@@ -133,7 +136,7 @@ def with_taken(
 
 
 def _is_equal(conn: sqlite3.Connection, batch: str) -> bool:
-    """Return whether all units of a batch's sample had the same probability."""
+    """Return whether all units in a batch's sample had the same probability of being drawn."""
     query = (
         "SELECT count(*) = count(probability) AND max(probability) - min(probability) < 1e-9 FROM batch_units "
         "WHERE batch = ? AND role = 'sample'"
@@ -159,9 +162,9 @@ def _candidates(store: Store, task: Task, plan: BatchPlan, rows: sqlite3.Cursor)
 
 
 def read_unaccepted(store: Store, task: Task, name: str) -> set[str]:
-    """Return the units that the judges of a routed run judged but the run did not accept.
+    """Return the units that the judges in a routed run judged, but whose labels the route did not accept.
 
-    Raises UsageError if the run is not a routed run, or has other questions.
+    Raises UsageError if the run is not a routed run, or answers other questions.
     """
     run = find_run(store, name)
     made = read_derivation(store.conn, run["run_id"])

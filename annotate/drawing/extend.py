@@ -1,4 +1,4 @@
-"""Draw more units for a batch. The larger sample is the same as if all of its units had been drawn at once."""
+"""Draw more units for a batch. The result is the same sample as if all units had been drawn at once."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,8 +27,8 @@ def extend_batch(
 ) -> Changed:
     """Draw more units until the batch has `to` units (or whole questions), from the same frame with the same seed.
 
-    A batch that already has this size stays unchanged, so the command can be repeated. Raises UsageError if
-    the frame has changed since the draw, or another batch has some of the next units.
+    A batch that already has this size stays unchanged, so the command can be repeated. Raises UsageError if the
+    frame has changed since the draw, or if another batch contains some of the units to add.
     """
     info = seats.open_batch(store, name)
     plan = info.plan
@@ -111,8 +111,8 @@ def extend_batch(
 
 
 def _larger(plan: BatchPlan, to: int) -> BatchPlan | None:
-    """Return the plan of the larger sample, or None if the batch already has that many units. Raises
-    UsageError if it has more.
+    """Return the plan for the larger sample, or None if the batch already has this many units. Raises
+    UsageError if the batch has more units.
     """
     has, noun = (plan.by_question, "questions") if plan.by_question else (plan.n or 0, "units")
     if to < has:
@@ -126,7 +126,7 @@ def _larger(plan: BatchPlan, to: int) -> BatchPlan | None:
 
 
 def _untaken(store: Store, info: BatchInfo, units: set[str]) -> None:
-    """Raise UsageError if a later batch on the same questions has any of the units."""
+    """Raise UsageError if a later batch with the same questions contains any of the units."""
     query = (
         "SELECT b.batch, count(*) FROM batch_units AS b WHERE b.unit_id IN (SELECT value FROM json_each(?)) AND b.batch <> ? "
         "AND EXISTS (SELECT 1 FROM batches AS o WHERE o.batch = b.batch AND o.task = ? "

@@ -1,4 +1,6 @@
-"""The sampling frame: the units from which a batch is drawn, on disk, because there can be millions."""
+"""The sampling frame: the units from which a batch is drawn. It is stored on disk, because there can be
+millions of units.
+"""
 
 import hashlib
 import itertools
@@ -20,8 +22,8 @@ ALL = "all"
 class Candidate:
     """A unit that may be drawn.
 
-    `confidence` is the judge's, for draws by uncertainty. `answer` is the answer to which the unit belongs,
-    and `place` the unit's position in the study.
+    `confidence` is the judge's confidence, for draws by uncertainty. `answer` is the answer to which the unit
+    belongs, and `place` is the unit's position in the study.
     """
 
     unit_id: str
@@ -60,7 +62,7 @@ class Frame(Collection[Candidate]):
         return isinstance(candidate, Candidate) and candidate.unit_id in self.among([candidate.unit_id])
 
     def among(self, units: Iterable[str]) -> set[str]:
-        """Return the given units that are in the frame."""
+        """Return those of the given units that are in the frame."""
         # This uses the index of the study, because the frame has no index on its units, and `place` is the
         # rowid of `units`.
         query = (
@@ -75,7 +77,9 @@ class Frame(Collection[Candidate]):
         self._conn.executemany(query, [(unit,) for unit in units])
 
     def fingerprint(self) -> str:
-        """Return a hash of the set of units. It depends neither on their order nor on the options that selected them."""
+        """Return a hash of the set of units. The hash depends neither on the order of the units nor on the
+        options that selected them.
+        """
         digest = hashlib.sha256()
         for (unit,) in self._conn.execute(f"SELECT unit_id FROM {self._table} ORDER BY unit_id"):
             digest.update(f"{unit}\n".encode())
@@ -87,7 +91,7 @@ class Frame(Collection[Candidate]):
         return Counter(dict(self._conn.execute(query).fetchall()))
 
     def questions(self) -> Iterator[tuple[str, str, int]]:
-        """Yield every question with the stratum of its first unit and its number of units, ordered by the
+        """Yield (question, stratum of its first unit, number of its units) for every question, ordered by the
         question's name.
         """
         self._index()
@@ -102,7 +106,9 @@ class Frame(Collection[Candidate]):
         return list(self._candidates("WHERE question_id = ? ORDER BY place", question))
 
     def iterate_by(self, key: Callable[[str], bytes]) -> Iterator[Candidate]:
-        """Yield all candidates, ordered by a key of their unit. SQLite sorts them, on disk if there are many."""
+        """Yield all candidates, ordered by a key that is computed from the unit's id. SQLite sorts the
+        candidates, and uses the disk if there are many.
+        """
         self._conn.create_function("frame_key", 1, key, deterministic=True)
         yield from self._candidates("ORDER BY frame_key(unit_id), unit_id")
 

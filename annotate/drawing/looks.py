@@ -1,5 +1,5 @@
-"""Find the units on which the verdict on each judge rests, the interim looks at these units, and the judges
-that share a significance level.
+"""Find the units on which the verdict on each judge rests, and the interim looks at these units. Also find the
+judges that share a significance level.
 """
 
 import json
@@ -27,17 +27,18 @@ from judge.store.study import dumps
 STAND_IN = "scripted/"
 """The prefix of models that replace a judge in tests and documentation."""
 FROM_FILE = "scripted/file"
-"""The exception to `STAND_IN`. The answers of this model come from a file, and may be those of a real judge."""
+"""The exception to `STAND_IN`. This model reads its answers from a file, and a real judge may have given them."""
 # A verdict also makes no statement on a label with fewer units.
 LEAST_UNITS = 10
-"""The minimum number of units with a label for which the share of missing labels is checked."""
+"""The share of missing labels is checked for each label that at least this many units have."""
 
 
 @dataclass(frozen=True, eq=False)
 class StudyDraws:
     """How the labelled units of a field were drawn.
 
-    `batch`: only labels of this batch are requested. `is_table`: the labels come from a table without a study.
+    If `batch` is given, only labels from this batch are used. If `is_table` is true, the labels come from a
+    table, and there is no study.
     """
 
     store: Store
@@ -47,13 +48,13 @@ class StudyDraws:
 
     @cached_property
     def batches(self) -> list[DrawnBatch]:
-        """The batches with the field, the oldest first."""
+        """The batches whose task has the field, the oldest first."""
         return [] if self.is_table else read_drawn_batches(self.store, self.panel.field)
 
     @cached_property
     def sequence(self) -> DrawnSequence | None:
-        """The sequence on which the verdict rests: the sequence of the requested batch or, if no batch was
-        requested, the sequence of the newest frame.
+        """The sequence on which the verdict rests. It is the sequence of the requested batch or, if no batch
+        was requested, of the newest frame.
         """
         candidates = sequences(self.store, self.panel.field) if self.batches else []
         if self.batch is not None:
@@ -62,7 +63,7 @@ class StudyDraws:
 
     @cached_property
     def _given(self) -> dict[str, set[str]]:
-        """The units that each annotator of the sequence labelled, excluding annotators whom a lead stopped."""
+        """The units in the sequence that each annotator labelled, without annotators whom a lead stopped."""
         given: dict[str, set[str]] = {}
         for batch in self.sequence.batches if self.sequence else ():
             for seat in seats_of(self.store, batch.name):
@@ -91,8 +92,8 @@ class StudyDraws:
         return name if of_batch else None
 
     def table(self, ratings: Ratings) -> Ratings:
-        """Return a judge's table for the verdict, which contains only human labels that were given in the
-        sequence.
+        """Return the table of labels for the verdict on a judge. Of the human labels, it contains only those
+        that were given in the sequence.
         """
         # The units of other labels may have been chosen, for example because the judge is right on them.
         codes = ratings.codes.copy()
@@ -111,7 +112,9 @@ class StudyDraws:
         return replace(ratings, codes=codes) if self._given else ratings
 
     def find_draw(self, judge: str, ratings: Ratings, people: Sequence[str]) -> Draw:
-        """Return how the units of a judge's table were drawn, and the looks at them. `people` are compared with the judge."""
+        """Return how the units in a judge's table were drawn, and the looks at these units. `people` are the
+        annotators with whom the judge is compared.
+        """
         draw = self._find_draw(judge, ratings)
         closed = self._read_closed(judge, self.run_of(judge))
         if closed:
@@ -140,13 +143,13 @@ class StudyDraws:
 
     @cached_property
     def _stopped(self) -> list[str]:
-        """The annotators whom a lead stopped in the sequence: their labels do not count."""
+        """The annotators whom a lead stopped in the sequence. Their labels do not count."""
         batches = self.sequence.batches if self.sequence else ()
         return sorted({seat.person for b in batches for seat in seats_of(self.store, b.name) if seat.stopped})
 
     def _explain_no_labels(self, judge: str) -> str:
-        """Return the reason, with the next step, if the judge has no label on any unit that others labelled;
-        otherwise "".
+        """If the judge has no label on any unit that others labelled, return the reason and the next step.
+        Otherwise, return "".
         """
         panel, run = self.panel, self.run_of(judge)
         if not panel.lacks_labels(judge):
@@ -155,7 +158,7 @@ class StudyDraws:
         # The judge has labels, but it was fitted on these questions, or their sealed test is closed for it.
         if run is not None and run in judges_of(self.store.conn, panel.field, units):
             return ""
-        reason = f"no labels of {judge} on the {len(units):,} units that others labelled"
+        reason = f"no labels from {judge} on the {len(units):,} units that others labelled"
         if run is None:
             return reason
         # Only a run that judged these units has stored a reason, such as unparsed replies.
@@ -219,8 +222,8 @@ class StudyDraws:
 
     @cached_property
     def _beside_imported(self) -> tuple[str, ...]:
-        """The judges that share the significance level on imported labels: all judges with labels on at least
-        half of these units.
+        """The judges that share the significance level if the human labels were imported. These are all judges
+        with labels on at least half of the units that others labelled.
         """
         table = self.panel.table
         labelled = np.zeros(len(table.units), dtype=np.bool_)
@@ -248,15 +251,15 @@ class StudyDraws:
         if not left:
             # A command that asks for more units than there are would fail as printed.
             command = "No unit is left to draw: import more items"
-        reason = f"labels of these units were compared with another judge before {judge} was added"
+        reason = f"labels for these units were compared with another judge before {judge} was added"
         return f"{reason}. {command}"
 
     def _warn_unlabelled(self, judge: str, drawn: Sequence[str] | None) -> str:
         """Return a warning with a command if the judge has no label on too many of the units that other
         annotators labelled.
 
-        `drawn` are the units of the sequence; if None, the units in the judge's run are used. The result is
-        empty if there is no warning.
+        `drawn` contains the units of the sequence. If it is None, the units in the judge's run are used. The
+        result is empty if there is no warning.
         """
         run = self.run_of(judge)
         made = read_derivation(self.store.conn, run) if run is not None else None
@@ -278,8 +281,8 @@ class StudyDraws:
         return f"the judge has no label on {missing}, which may be harder: {how}"
 
     def _read_closed(self, judge: str, run: str | None) -> set[str]:
-        """Return the units of a sealed test that was not opened for the judge, which therefore has no labels
-        there.
+        """Return the units of a sealed test that was not opened for the judge. The judge therefore has no
+        labels on these units.
         """
         if self.panel.task is None or run is None or judge in self.panel.looks:
             return set()
@@ -291,12 +294,14 @@ class StudyDraws:
         return str(row[0]) if row is not None else "MODEL"
 
     def run_of(self, judge: str) -> str | None:
-        """Return the id of the run with this name in the panel, or None for a judge in a table."""
+        """Return the id of the run that has this name in the panel, or None for a judge in a table."""
         return next((run for run, name in self.panel.shown.items() if name == judge), None)
 
     def _find_sealed_draw(self, judge: str, ratings: Ratings, sequence: DrawnSequence) -> Draw:
-        """Return the draw for a judge that was added late, but for which the sealed test was opened. It has a
-        single look at the level .05 / 2^k.
+        """Return the draw for a judge that was added after labels had been compared, but for which the sealed
+        test was opened.
+
+        The draw has a single look. For the k-th look at the test, its significance level is .05 / 2^k.
         """
         # The look counts only labels that existed when it was logged.
         words, look, task = (
@@ -315,7 +320,7 @@ class StudyDraws:
             when = f"opened before {judge} was" if started > opened else f"sealed after {judge} was"
             return Draw(
                 words,
-                refused=f"the test was {when} added, so labels of these units may have helped to choose the judge: draw more units",
+                refused=f"the test was {when} added, so labels for these units may have influenced the choice of the judge: draw more units",
             )
         query = "SELECT unit_id FROM units WHERE question_id IN (SELECT value FROM json_each(?))"
         sealed = {u for (u,) in self.store.conn.execute(query, [dumps(sorted(split.questions("test")))])}
@@ -332,7 +337,9 @@ class StudyDraws:
         return Draw(words, looks=Looks((used,), (n,), (), (look.level / 2,), n))
 
     def _looks(self, words: str, ratings: Ratings, sequence: DrawnSequence, first: int, judge: str) -> Draw:
-        """Return the draw, with the interim looks at its units from the batch with index `first` on."""
+        """Return the draw with its interim looks. They begin with the units of the batch that has the index
+        `first`.
+        """
         start = sequence.since(first)
         size = len(sequence.units) - start
         places = places_until(sequence.end - start)
@@ -364,8 +371,8 @@ class StudyDraws:
         )
 
     def _first_batch(self, judge: str, sequence: DrawnSequence) -> int | None:
-        """Return the index of the first batch whose labels cannot have helped to choose the judge, or None if
-        there is no such batch.
+        """Return the index of the first batch whose labels cannot have influenced the choice of the judge.
+        Return None if there is no such batch.
         """
         run = self.run_of(judge) or judge
         if self._is_stand_in(run):
@@ -376,7 +383,9 @@ class StudyDraws:
         return next((i for i, family in enumerate(families) if not family or run in family), None)
 
     def _is_stand_in(self, run: str) -> bool:
-        """Return whether the scripted provider made these labels. Imported labels never count as scripted."""
+        """Return whether the scripted provider gave the labels in this run. Imported labels never count as
+        scripted.
+        """
         query = (
             "SELECT coalesce(json_extract(options, '$.asked_as'), model), options FROM runs WHERE run_id = ?"
         )
@@ -396,7 +405,9 @@ def _has_unequal_import(store: Store, field: str) -> bool:
 
 
 def _read_lost_labels(store: Store, field: str, sequence: DrawnSequence | None) -> list[tuple[str, str, str]]:
-    """Return (person, unit, label) for labels of a sequence that lost a conflict with another source."""
+    """Return (person, unit, label) for the labels in a sequence that were overridden when a conflict with
+    another source was resolved.
+    """
     # The verdict keeps these labels. Otherwise, somebody who imports labels and resolves conflicts could make
     # people agree with the judge.
     query = (
@@ -409,7 +420,7 @@ def _read_lost_labels(store: Store, field: str, sequence: DrawnSequence | None) 
 
 
 def _missing_labels(panel: Panel, judge: str, judged: BoolArray) -> str:
-    """Describe how many of the `judged` units lack a label of the judge; return "" if their number is acceptable."""
+    """Describe how many of the `judged` units lack a label from the judge. Return "" if the number is acceptable."""
     table = panel.table
     missing = panel.labels_of(judge) == MISSING
     others = panel.people or [name for name in table.annotators if name not in panel.judges]
@@ -430,6 +441,6 @@ def _missing_labels(panel: Panel, judge: str, judged: BoolArray) -> str:
 
 
 def _among(ratings: Ratings, units: Sequence[str] | set[str]) -> BoolArray:
-    """Return a mask of the table's units that are among the given units."""
+    """Return a boolean mask over the table's units. It is true for those that are among the given units."""
     chosen = set(units)
     return np.array([unit in chosen for unit in ratings.units], dtype=np.bool_)

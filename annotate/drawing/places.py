@@ -1,4 +1,4 @@
-"""Assign the units of a draw to annotators, and order their queues: pure functions of a seed."""
+"""Assign the units of a draw to annotators, and order their queues. All functions are pure functions of a seed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from annotate.drawing.sample import DrawnUnit, rank, shuffle
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One position of an annotator's queue."""
+    """One position in an annotator's queue."""
 
     unit_id: str
     role: str
@@ -21,8 +21,8 @@ def assign(
     """Return the blocks of units for each annotator. Each block has `overlap` annotators, and the annotators
     have equal shares.
 
-    `together` keeps the units of a question in one block, which the same annotators label consecutively. The
-    parts of an answer are always in one block.
+    With `together`, the units of a question are in one block, which the same annotators label consecutively.
+    The parts of an answer are always in one block.
     """
     blocks: dict[str, list[str]] = {}
     for d in sorted(drawn, key=lambda d: d.place if d.answer else 0):
@@ -47,8 +47,8 @@ def sequence(
 ) -> list[Place]:
     """Return an annotator's queue: training first, then the blocks in an order that differs between annotators.
 
-    `answer_of` maps a part of an answer to the answer, whose parts stay adjacent. `repeats` is the share of
-    units that are shown twice. Attention units are inserted at random places.
+    `answer_of` maps each part of an answer to the answer. The parts of an answer stay adjacent. `repeats` is
+    the share of units that are shown twice. Attention units are inserted at random places.
     """
     # The order must not depend on the judge: an order by uncertainty would reveal where it is unsure.
     by_name = {block[0]: block for block in blocks}

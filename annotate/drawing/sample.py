@@ -1,4 +1,4 @@
-"""Draw the units of a batch in a fixed order, with pure functions of a seed."""
+"""Draw the units of a batch in a fixed order. All functions are pure functions of a seed."""
 
 import hashlib
 import heapq
@@ -16,7 +16,7 @@ from judge.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class DrawnUnit:
-    """A unit of the sample with its inclusion probability, which is None if the draw is not random."""
+    """A unit in the sample, with its inclusion probability. The probability is None if the draw is not random."""
 
     unit_id: str
     question_id: str
@@ -48,8 +48,8 @@ BLOCK = 50
 
 
 def equal_parts(sizes: Mapping[str, int], n: int) -> dict[str, int]:
-    """Return the number of units to draw from each stratum: equal numbers, except that other strata make up
-    for a stratum with too few units.
+    """Return the number of units to draw from each stratum. The numbers are equal, unless a stratum has too few
+    units. Other strata then make up for it.
     """
     remaining = min(n, sum(sizes.values()))
     order = sorted(sizes, key=lambda s: (sizes[s], s))
@@ -66,7 +66,7 @@ def equal_parts(sizes: Mapping[str, int], n: int) -> dict[str, int]:
 
 
 def allocate(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int]]:
-    """Yield the number of units from each stratum for each block of a stratified draw, until all units are drawn.
+    """For each block of a stratified draw, yield the number of units from each stratum, until all units are drawn.
 
     Each stratum's share of a block equals its share of the remaining units. Fractions of a unit are resolved
     by a systematic draw (Madow 1949).
@@ -89,10 +89,11 @@ def allocate(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int]]:
 
 
 def stratify(drawn: Mapping[str, Sequence[str]], sizes: Mapping[str, int], seed: int) -> list[str]:
-    """Return the order of a proportional stratified draw: block after block, each shuffled.
+    """Return the order of a proportional stratified draw. It consists of blocks, and the names in each block
+    are shuffled.
 
-    The first n are a sample with equal probabilities for every n. `drawn` has the first names from each
-    stratum in their order; `sizes` are the sizes of the whole strata.
+    For every n, the first n names are a sample with equal probabilities. `drawn` has the first names from each
+    stratum, in order. `sizes` has the size of each whole stratum.
     """
     if len(sizes) <= 1:
         return [name for names in drawn.values() for name in names]
@@ -154,8 +155,8 @@ def restore_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit
 
 
 class _First:
-    """The first n candidates in the order of their key and unit, as in `shuffled(...)[:n]`. Candidates are
-    added one by one, and only n of them are kept in memory.
+    """The first n candidates in the order of their key and unit, as in `shuffle(...)[:n]`. Candidates are added
+    one by one, and only a few more than 2n of them are kept in memory.
     """
 
     def __init__(self, n: int) -> None:
@@ -180,14 +181,17 @@ class _First:
 def draw_questions(
     frame: Frame, questions: int, seed: int, *, n: int | None = None, equal: bool = False
 ) -> list[DrawnUnit]:
-    """Return whole questions, drawn within their strata. With `n`, return n / questions units from each.
+    """Return the units of whole questions, which are drawn within their strata. With `n`, return n / questions
+    units from each question.
 
     Raises UsageError if there are not enough questions with that many units.
     """
     each = None
     if n is not None:
         if n % questions:
-            raise UsageError(f"-n {n} with --by-question {questions}: n must be a multiple of the questions")
+            raise UsageError(
+                f"-n {n} with --by-question {questions}: n must be a multiple of the number of questions"
+            )
         each = n // questions
     heads = [Candidate(q, q, stratum) for q, stratum, size in frame.questions() if size >= (each or 1)]
     if questions > len(heads):
@@ -204,7 +208,9 @@ def draw_questions(
 
 
 def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
-    """Return the n units of which the judge is least sure: an active-learning queue, not a random sample."""
+    """Return the n units about which the judge is least sure. They are a queue for active learning, not a
+    random sample.
+    """
     _check_enough(candidates, n)
     first = heapq.nsmallest(
         n,
@@ -216,7 +222,9 @@ def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
 
 
 def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[DrawnUnit]:
-    """Return n random units among those that a route left to people. Raises UsageError if there are fewer."""
+    """Return n random units among those that a route left to people. Raises UsageError if there are fewer than
+    n units.
+    """
     # The route chose these units by the judge's confidence, so they represent no other units and have no probability.
     _check_enough(candidates, n)
     first = heapq.nsmallest(n, candidates, key=lambda c: (rank(seed, "rest", c.unit_id), c.unit_id))
@@ -225,16 +233,16 @@ def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[Draw
 
 # Without this part, units on which the judge is sure but wrong would almost never be drawn.
 EVEN = 0.25
-"""The part of the probability in a draw for PPI that is equal for all units."""
+"""The part of a unit's probability in a draw for PPI that is equal for all units."""
 
 
 def chances(candidates: Collection[Candidate], n: int) -> Callable[[Candidate], float]:
-    """Return a function from a unit to its inclusion probability in a draw of n for PPI.
+    """Return a function from a unit to its inclusion probability in a draw of n units for PPI.
 
-    It is in proportion to EVEN + (1 - EVEN) s / mean(s), at most 1, where s = sqrt(c (1 - c)) is the standard deviation
-    of the judge's error at confidence c (active statistical inference: Zrnic & Candès 2024, arXiv 2403.03208, sections
-    3 and 5, with their mixing with uniform sampling). A missing confidence counts as .5. The function takes sixteen
-    bytes of memory a unit.
+    The probability is proportional to EVEN + (1 - EVEN) s / mean(s), and at most 1. Here, s = sqrt(c (1 - c))
+    is the standard deviation of the judge's error at confidence c (active statistical inference: Zrnic & Candès
+    2024, arXiv 2403.03208, sections 3 and 5, including their mixture with uniform sampling). A missing
+    confidence counts as .5. The function takes sixteen bytes of memory per unit.
     """
     spreads = array("d", map(_spread, candidates))
     mean = sum(spreads) / max(1, len(spreads))
@@ -260,10 +268,10 @@ def _spread(c: Candidate) -> float:
 
 
 def draw_uncertain(frame: Frame, n: int, seed: int) -> list[DrawnUnit]:
-    """Return n units, each drawn with exactly the probability of `chances`, for corrected numbers (PPI).
+    """Return n units, each drawn with exactly its probability in `chances`, for estimates corrected by PPI.
 
-    Systematic sampling along a seeded order: the units at which the running sum of probabilities passes u, u + 1, ...
-    (Madow 1949). Raises UsageError if there are fewer units.
+    The draw is systematic sampling along a seeded order (Madow 1949): it takes the units at which the running
+    sum of probabilities passes u, u + 1, ... Raises UsageError if there are fewer than n units.
     """
     _check_enough(frame, n)
     probability = chances(frame, n)

@@ -1,4 +1,4 @@
-"""The queues of a batch's annotators: appending units, and the log of a lead's changes."""
+"""The queues of a batch's annotators: append units to a queue, and log a lead's changes."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,9 @@ from judge.types import Json
 
 @dataclass(slots=True)
 class Changed:
-    """The result of a change. `positions` is the number of units that were added to each annotator's queue."""
+    """The result of a change to a batch. `positions` is the number of units that were added to each annotator's
+    queue.
+    """
 
     batch: str
     units: int = 0
@@ -46,7 +48,9 @@ def log(
 
 
 def open_batch(store: Store, name: str) -> BatchInfo:
-    """Return a batch that can be changed. Raises UsageError for a pack and for a closed batch."""
+    """Return the batch with this name, which must be open. Raises UsageError for a packed batch and for a
+    closed batch.
+    """
     info = batch_info(store, name)
     if info.packed_for:
         raise UsageError(f"batch '{name}' is a packed batch; change it in the study from which it was packed")
@@ -72,7 +76,7 @@ def sample_of(conn: sqlite3.Connection, name: str) -> list[str]:
 
 
 def blocks_of(conn: sqlite3.Connection, info: BatchInfo, units: Sequence[str]) -> list[list[str]]:
-    """Return the units in groups that stay together, as in `places.assign`, in study order."""
+    """Return the units in groups that stay together, in study order. `places.assign` forms the same groups."""
     query = "SELECT unit_id, question_id, answer_id FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
     blocks: dict[str, list[str]] = {}
     for unit, question, answer in conn.execute(query, [dumps(sorted(units))]):
@@ -85,7 +89,7 @@ def blocks_of(conn: sqlite3.Connection, info: BatchInfo, units: Sequence[str]) -
 def seat(
     conn: sqlite3.Connection, info: BatchInfo, person: str, blocks: Sequence[Sequence[str]], *, checks: bool
 ) -> list[str]:
-    """Append blocks to a person's queue, with the batch's checks for a new person. Return the units to label.
+    """Append blocks to a person's queue. A new person also gets the batch's checks. Return the units to label.
 
     Earlier labels of the person on these units are adopted.
     """
@@ -116,7 +120,7 @@ def seat(
 
 
 def _last_position(conn: sqlite3.Connection, name: str, person: str) -> int:
-    """Return the last position that a person has or had in a batch, or 0 if there is none."""
+    """Return the last position that a person has or had in a batch, or 0 if the person never had one."""
     # The position of a unit that was handed over is not used again: a pack that was made before may still return it.
     return max(
         int(conn.execute(f"SELECT coalesce(max(position), 0) FROM {t} WHERE batch = ? AND annotator_id = ?", [name, person]).fetchone()[0])
@@ -143,7 +147,9 @@ def add_places(conn: sqlite3.Connection, name: str, person: str, places: Sequenc
 
 
 def _position_before(conn: sqlite3.Connection, name: str, person: str, place: Place) -> int | None:
-    """Return the position that a person had for this unit before it was handed over, or None."""
+    """Return the position that a person had for this unit before it was handed over, or None if it was not
+    handed over.
+    """
     query = (
         "SELECT position FROM handed_over WHERE batch = ? AND annotator_id = ? AND unit_id = ? AND role = ? "
         "AND repeat = ? ORDER BY at DESC LIMIT 1"
@@ -163,7 +169,7 @@ def finish(
 def check_exposed(
     store: Store, task: Task, batch: str, units: Mapping[str, Sequence[str]], *, allow: bool
 ) -> list[str]:
-    """Return notes on annotators who were shown parts of their units (person -> units) elsewhere.
+    """Return notes on annotators who were shown some of their units elsewhere. `units` maps each person to units.
 
     Raises UsageError if annotators have seen, or will see, the answers, unless `allow` is true.
     """

@@ -1,7 +1,8 @@
-"""Sequences of units on which a verdict may rest: units of all batches that were drawn with equal probability
-from one frame.
+"""Sequences of units on which a verdict may rest.
 
-Units of batches with unequal probabilities (equal parts of strata, by uncertainty, queues, routes) do not
+A sequence has the units of all batches that were drawn with equal probability from one frame.
+
+Batches with unequal probabilities (equal parts of strata, draws by uncertainty, queues and routes) do not
 belong to a sequence.
 """
 
@@ -23,7 +24,7 @@ ALIKE = 1e-9
 
 @dataclass(frozen=True)
 class DrawnBatch:
-    """One batch, as it was drawn.
+    """One batch, in the form in which it was drawn.
 
     `decides` is true if all units had the same probability, so that a verdict may rest on them. Batches with
     equal `frame` were drawn from the same units.
@@ -43,12 +44,12 @@ class DrawnBatch:
 class DrawnSequence:
     """Units that were drawn with equal probability from one frame, in the order of the draw.
 
-    `frame` describes the frame in words. `ends` are the places where a block may end: every unit or, with
-    whole questions, the last unit of each question. `complete` is the number of consecutive units, from the
-    first, that all their annotators have labelled or skipped. `end` is the largest number of units that the
-    sequence can have. `covered` states for each unit whether it has two labels that count and were given
-    after the draw (one if it has one annotator). `closed` is the batch that was closed before the next unit
-    was complete. `later` is the first batch of a newer frame that shares units with this one.
+    `frame` describes the frame in words. `ends` are the places where a block may end: every unit or, with whole
+    questions, the last unit of each question. `complete` is the number of consecutive units, from the first,
+    that all their annotators have labelled or skipped. `end` is the largest number of units that the sequence
+    can have. `covered` states for each unit whether it has at least two labels that count and were given after
+    the draw. One label is enough if the unit has one annotator. `closed` is the batch that was closed before
+    the next unit was complete. `later` is the first batch of a newer frame that shares units with this one.
     """
 
     frame: str
@@ -64,7 +65,7 @@ class DrawnSequence:
     @property
     def level(self) -> float:
         """The share of the significance level for the looks at this sequence. It is less than 1 if there were
-        looks at another frame that shares units.
+        looks at another frame that shares units with this one.
         """
         return self.batches[0].plan.level
 
@@ -82,8 +83,8 @@ class DrawnSequence:
         return self.level * done[-1] / LEVEL if done else 0.0
 
     def is_complete(self, place: int) -> bool:
-        """Return whether the block that reaches this number of units exists, and all its annotators have
-        labelled or skipped it.
+        """Return whether the block that reaches this number of units exists, and its annotators have labelled
+        or skipped all of its units.
         """
         return place <= self.place(place) <= self.complete
 
@@ -104,7 +105,7 @@ class DrawnSequence:
 
 
 def read_drawn_batches(store: Store, field: str) -> list[DrawnBatch]:
-    """Return the batches with a field, the oldest first."""
+    """Return the batches whose task has a field, the oldest first."""
     rows = store.conn.execute(_BATCHES).fetchall()
     batches: list[DrawnBatch] = []
     for name, task, purpose, options, created, closed, imports in rows:
@@ -147,7 +148,7 @@ def _are_alike(units: Rows[DrawnUnit]) -> bool:
 
 
 def sequences(store: Store, field: str) -> list[DrawnSequence]:
-    """Return the sequences of a field, the newest frame last."""
+    """Return the sequences for a field, with the newest frame last."""
     groups: dict[tuple[object, ...], list[DrawnBatch]] = {}
     later: dict[str, str] = {}
     for batch in read_drawn_batches(store, field):
@@ -164,8 +165,10 @@ def sequences(store: Store, field: str) -> list[DrawnSequence]:
 
 
 def compute_shared_level(store: Store, field: str, frame: Frame) -> tuple[str, tuple[str, ...], float]:
-    """For a draw from this frame, return the frame's hash, the batches of other frames that share units, and
-    the unspent level.
+    """Return (hash, batches, share) for a draw from this frame.
+
+    `hash` identifies the frame, `batches` are the batches of other frames that share units with this one, and
+    `share` is the share of the significance level that is left.
 
     `frame` includes the units that earlier batches drew from it.
     """
@@ -230,7 +233,7 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
 
 
 def _words(batch: DrawnBatch) -> str:
-    """Describe the frame, as in "drawn with equal probability from 3,000 units"."""
+    """Describe the frame in words that complete "drawn with equal probability from", such as "3,000 units"."""
     n, where = batch.plan.frame, batch.plan.where
     words = f"{n:,} units" if n else "the units of the study"
     # These words are short, because the sentence of a verdict may contain all of them and is limited to 60
@@ -268,7 +271,7 @@ def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
 
 
 def split_into_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:
-    """Return the new units of a stored batch in blocks. A verdict will be computed at the end of each block.
+    """Return the new units of a stored batch in blocks. The verdict is computed at the end of each block.
 
     Units of a batch without a verdict form a single block.
     """

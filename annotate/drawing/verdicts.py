@@ -1,5 +1,5 @@
-"""Compute the verdict on each judge of a field, with Holm's procedure for judges that share one significance
-level.
+"""Compute the verdict on each judge for a field. Judges that share one significance level are tested with
+Holm's procedure.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,8 @@ from judge.types import AnnotatorKind
 def judge_verdicts(
     drawn: StudyDraws, resolved: Reference | None, *, power: float, confidence: float = 0.0, **rule: Any
 ) -> dict[str, Verdict]:
-    """Return the verdict on each judge of the panel. `rule` has the limits of `verdict`, `resolved` is the reference.
+    """Return the verdict on each judge in the panel. `rule` contains the limits that `verdict` uses, and
+    `resolved` is the reference.
 
     The m judges of a family share the significance level by Holm's steps. First, each judge is tested at 1/m
     of the level. Then the k judges that remain undecided are tested at 1/k of the level, and so on.
@@ -58,7 +59,7 @@ def judge_verdicts(
 
 @dataclass(frozen=True, eq=False)
 class _Compared:
-    """One judge, with the people and the reference with which its verdict compares it."""
+    """One judge, together with the people and the reference with which it is compared."""
 
     drawn: StudyDraws
     judge: str
@@ -84,7 +85,7 @@ class _Compared:
 
 
 def _replace_judges(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
-    """Return the same draws with these runs in place of the panel's judges, or None if there are no runs."""
+    """Return the same draws, but with these runs as the panel's judges. Return None if there are no runs."""
     if not runs:
         return None
     panel = drawn.panel

@@ -1,8 +1,8 @@
-"""Choose the size of a simple random draw for `judge start`: the number of units or of whole questions.
+"""Choose the size of a simple random draw for `judge start`: a number of units, or of whole questions.
 
-Units that were imported after a batch was drawn (another system, a longer export) are not in its frame. They
-form a frame with its own verdict, and get a batch of their own: a simple random draw with the same share of
-units.
+Units that were imported after a batch was drawn, such as the units of another system or of a longer export, are
+not in the batch's frame. They form a frame with its own verdict, and get a batch of their own. This batch is a
+simple random draw with the same share of units.
 """
 
 import math
@@ -19,7 +19,9 @@ from judge.prompts.load import Task
 from judge.store import Store
 
 LEAST_SD = 2
-"""The number of standard deviations by which the expected number of units in whole questions exceeds the requested number."""
+"""The number of standard deviations by which the expected number of units in the drawn questions exceeds the
+requested number.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,10 @@ class PlainDraw:
 
 
 def find_plain_draw(store: Store, task: Task, person: str, most: int, since: str | None) -> PlainDraw | None:
-    """Return the draw of about `most` units or, with `since`, of the units that were imported after this batch.
-    Return None if there are no units.
+    """Return the draw of about `most` units. With the batch `since`, draw only from the units that were
+    imported after this batch. Return None if there are no units.
 
-    Raises UsageError if that batch's frame has changed in any other way.
+    Raises UsageError if the frame of `since` has changed in any way other than by these imports.
     """
     where = None if since is None else f"n > {_end_of_frame(store, task, since)}"
     frame = eligible(store, task, BatchPlan("", [person], n=1, where=where), None)
@@ -60,8 +62,8 @@ def find_plain_draw(store: Store, task: Task, person: str, most: int, since: str
 
 
 def enough(sizes: Iterable[int], most: int) -> int:
-    """Return the number of questions to draw so that they almost surely have `most` units in all. If there
-    are too few questions, return the number of all questions.
+    """Return the number of questions to draw to get at least `most` units almost surely. If there are too few
+    questions, return the number of all questions.
     """
     # The number must not depend on the drawn questions: stopping at the question that completes the sample would prefer
     # large questions.
@@ -75,9 +77,9 @@ def enough(sizes: Iterable[int], most: int) -> int:
 
 
 def _end_of_frame(store: Store, task: Task, batch: str) -> int:
-    """Return the position in the study of the last unit of a batch's frame.
+    """Return the position in the study of the last unit in a batch's frame.
 
-    Raises UsageError if the units up to this position are not those of its frame.
+    Raises UsageError if the units up to this position are no longer the units of the frame.
     """
     # Units are only ever added to a study, so a frame consists of its first units, unless a condition now
     # selects other units.

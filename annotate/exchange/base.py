@@ -52,10 +52,9 @@ be skipped, records the row and returns.
 
 @dataclass(frozen=True)
 class Export:
-    """The content of an export. `units` and `responses` read the study again on each call.
+    """The content of an export. Each call to `units` or `responses` reads the study again.
 
-    `labels` is true if finished labels are exported, and false if units are exported to be annotated
-    elsewhere.
+    `labels` is true for an export of finished labels, and false for an export of units to annotate elsewhere.
     """
 
     batch: str
@@ -64,12 +63,12 @@ class Export:
     units: Callable[[], Iterator[ExchangeUnit]]
     responses: Callable[[], Iterator[Response]]
     absent: frozenset[str] = frozenset()
-    """The optional inputs of the task that no unit has."""
+    """The task's optional inputs that are empty in every unit."""
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The arguments of a reader other than the path.
+    """The arguments of a format's reader, except the path.
 
     `task` is the task of the batch or the requested task, or None if neither is known. `inputs` returns the
     inputs of a unit by name, or None for an unknown unit. `as_person` and `field` apply to rows without an
@@ -88,8 +87,8 @@ class ReadOptions:
     def read_each(
         self, path: Path, rows: Iterable[tuple[int, R]], read_row: Callable[[R, Where], Iterable[Response]]
     ) -> Iterator[Response]:
-        """Yield the responses in `rows`, which contains (line number, row). Unusable rows are reported with
-        their line number and skipped.
+        """Yield the response in each of `rows`, an iterable of (line number, row). An unusable row is reported
+        with its line number and skipped.
         """
         for line, row in rows:
             try:
@@ -102,8 +101,8 @@ class ReadOptions:
                 yield from responses
 
     def domain(self, name: str) -> list[str]:
-        """Return the labels of a field of the task. The result is empty if the field has no labels or there
-        is no task.
+        """Return the labels that a field allows. The result is empty if the field has no fixed labels, or if
+        there is no task.
         """
         return self.task.domain(name) if self.task and name in self.task.fields else []
 
@@ -150,7 +149,7 @@ class Format:
 
 
 def names(direction: Literal["write", "read"] | None = None) -> list[str]:
-    """Return every format, or only those that can be written or read."""
+    """Return every format, or only the formats that can be written (`write`) or read (`read`)."""
     formats = {name: get(name) for name in _modules()}
     # A plugin cannot replace a built-in format of the same name.
     formats |= {name: Format(module) for name, module in plugins.working("exchange") if name not in formats}

@@ -18,7 +18,7 @@ from judge.store import Store
 MOST_SECONDS = 7 * 24 * 3600
 # Programs write local times without their zone, which can be up to 14 hours ahead of UTC.
 ZONES = timedelta(days=1)
-"""How far in the future the time of an answer may be."""
+"""The maximum time by which an answer's time may lie in the future."""
 
 
 _PLAIN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", re.ASCII)
@@ -27,14 +27,14 @@ _PLAIN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", re.ASC
 class Checks:
     """Checks responses against a task and the units of the study. If the task is None, any field and label is valid.
 
-    `derived` is whether labels of derived fields are accepted. In a batch they are not accepted, because the
-    batch derives them.
+    If `derived` is true, labels of derived fields are accepted. They are not accepted in a batch, which derives
+    these labels itself.
     """
 
     def __init__(
         self, store: Store, task: Task | None, maps: Mapping[str, Mapping[str, str]], *, derived: bool
     ) -> None:
-        """Raise UsageError if a label is mapped to a value that is not a label of the task."""
+        """Raise UsageError if the options map a label to a value that is not a label of the task."""
         self._conn, self._task, self._maps, self._derived = store.conn, task, maps, derived
         for name, values in maps.items():
             if task is not None:
@@ -45,8 +45,8 @@ class Checks:
                         raise UsageError(f"--map-label {name}:...={new}: {e.reason}") from e
 
     def check(self, response: Response) -> Response:
-        """Return the response with mapped labels. Raises BadInput, naming the field, if the response does not
-        fit the study.
+        """Check a response and return it with its labels mapped. Raises BadInput, which names the field, if the
+        response does not fit the study.
         """
         query = "SELECT 1 FROM units WHERE unit_id = ?"
         if (
@@ -83,13 +83,16 @@ class Checks:
             return value
         answerable = [q.field for q in task.spec.questions]
         if name not in task.fields:
-            raise BadInput(f"task {task.name} has no field '{name}': {', '.join(task.fields)}", field=name)
+            raise BadInput(
+                f"task {task.name} has no field '{name}'; its fields are: {', '.join(task.fields)}",
+                field=name,
+            )
         if name not in answerable and not self._derived:
             source = task.spec.derive[name].source
             raise BadInput(f"'{name}' is derived from '{source}': import '{source}' instead", field=name)
         domain = task.domain(name)
         if domain and value not in domain:
-            raise BadInput(f"'{value}' is not a label: {', '.join(domain)}", field=name)
+            raise BadInput(f"'{value}' is not a label; the labels are: {', '.join(domain)}", field=name)
         # Only questions have rules beyond their labels, and derived fields have no question.
         if name not in answerable:
             return value
@@ -109,7 +112,8 @@ class Checks:
             if name not in names or name in LIST_INPUTS:
                 known = ", ".join(n for n in names if n not in LIST_INPUTS) or "none without a task"
                 raise BadInput(
-                    f"evidence in '{name}', which is not one of the unit's texts: {known}", field="spans"
+                    f"evidence in '{name}', which is not a text of the unit; its texts are: {known}",
+                    field="spans",
                 )
             # `name` is one of the task's inputs, as checked above: nothing from the file becomes SQL.
             query = f'SELECT "{name}" FROM unit_texts WHERE unit_id = ?'

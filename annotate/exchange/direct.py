@@ -42,10 +42,10 @@ class DirectImport:
         self._closed_batches: dict[str, list[tuple[str, list[str], str | None, set[str]]]] = {}
         self.sessions: list[str] = []
         self._in_file: dict[tuple[str, str, str, int], str] = {}
-        """(unit, field, annotator, repeat) -> the label in the file, even if the study already has it."""
+        """The label in the file by (unit, field, annotator, repeat), including labels that the study already has."""
 
     def store(self, response: Response) -> None:
-        """Store the labels of a response. Raises BadInput before any of them is stored."""
+        """Store the labels of a response. If BadInput is raised, none of them is stored."""
         done = self._done
         for kind, present in (("skips", response.skipped), ("spans", response.spans), ("notes", response.note),
                             ("flags", response.flag)):  # fmt: skip
@@ -76,11 +76,10 @@ class DirectImport:
             )
 
     def _sources_of_new(self, response: Response, name: str, value: str) -> list[SourceLabel] | None:
-        """If the new label must be stored in addition to the person's known labels, return the known labels
-        from all sources; otherwise return None.
+        """Return the person's known labels from all sources, or None if the new label does not have to be stored.
 
-        Raises BadInput if an earlier row of the file has a different label, unless the later label counts
-        (`latest`).
+        Raises BadInput if an earlier row of the file has a different label, unless the import option `latest`
+        is set.
         """
         key = (response.unit, name, response.annotator, response.repeat)
         known = label_sources.read_labels(self._conn, *key)
@@ -112,7 +111,7 @@ class DirectImport:
         return known
 
     def _store_label(self, response: Response, name: str, value: str, known: list[SourceLabel]) -> str:
-        """Store a label in addition to the known ones. Return whether it is blind, assisted or undeclared."""
+        """Store a label in addition to the known labels. Return "blind", "assisted" or "undeclared"."""
         who, unit, conn = response.annotator, response.unit, self._conn
         seen = exposure.is_exposed(conn, self._task, who, unit, response.at)
         kind = ASSISTED if seen else result.kind_of(response, name, self._how)
@@ -147,7 +146,7 @@ class DirectImport:
         return kind
 
     def _check_batches(self, response: Response, name: str) -> None:
-        """Raise BadInput if the label belongs to a batch that was closed, or in which the person was stopped."""
+        """Raise BadInput if the label belongs to a closed batch, or to a batch in which the person was stopped."""
         # Without this check, an import without --batch would bypass the lead's decision.
         who, unit = response.annotator, response.unit
         if who not in self._closed_batches:
@@ -166,7 +165,8 @@ class DirectImport:
 
     def _find_closed(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
         """Return the batches that accept no labels from a person, as tuples (name, fields, reason, units).
-        The reason says why the person was stopped; it is None if the batch is closed.
+
+        The reason says why the person was stopped, and is None if the batch is closed.
         """
         closed_batches = []
         batches = "SELECT batch, task, closed FROM batches"
@@ -186,7 +186,9 @@ class DirectImport:
         return closed_batches
 
     def _declare(self, key: tuple[str, str, str, int], kind: str, same: Sequence[SourceLabel]) -> None:
-        """Store whether known labels were blind. Raises BadInput for a label that belongs to a batch."""
+        """Store the declaration that known labels were blind or assisted. Raises BadInput for a label that
+        belongs to a batch.
+        """
         unit, name, who, repeat = key
         same = [s for s in same if s.layer == UNDECLARED]
         for source in same:
@@ -205,7 +207,7 @@ class DirectImport:
         self._done.blind[kind] += 1
 
     def retract(self, withdrawn: result.Retracted) -> int:
-        """Do nothing: without a log, the record that a label came from is unknown."""
+        """Do nothing: only a batch's log stores from which record a label came."""
         return 0
 
     def finish(self) -> None:
@@ -219,5 +221,5 @@ def _is_import(label: SourceLabel) -> bool:
 
 
 def _layer(kind: str) -> str:
-    """Return the layer of a label with this blindness."""
+    """Return the layer in which a label with this blindness is stored."""
     return kind if kind in (ASSISTED, UNDECLARED) else "first"

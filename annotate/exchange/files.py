@@ -1,5 +1,6 @@
-"""Write files for other tools either completely or not at all, and read such files with the line number in
-every error.
+"""Write files for other tools, either completely or not at all, and read files from other tools.
+
+Every error in a file that is read contains the line number.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ class Out:
 
     with Out(path, "folder") as out, out.open("tasks.jsonl") as file: ...
 
-    Until then, it has a temporary name next to `path`. Raises UsageError if something else exists at the
-    path, and WriteFailed if the disk is full. No partial output remains.
+    Until then, the output has a temporary name next to `path`. No partial output remains after an error.
+
+    Raises UsageError if something else exists at the path, and WriteFailed if the disk is full.
     """
 
     def __init__(self, path: Path, kind: str) -> None:
@@ -95,7 +97,7 @@ class Out:
             self._part.replace(self.path)
 
     def place(self, name: str = "") -> Path:
-        """Return the temporary path of a file in the folder, or of the file itself."""
+        """Return the temporary path of a file in the output folder, or of the output file itself."""
         if self.kind == "file":
             return self._part
         target = self._part / name
@@ -112,7 +114,9 @@ class Out:
 
     @contextmanager
     def open(self, name: str = "") -> Iterator[IO[str]]:
-        """Open a text file in the folder, or the file itself. The file is on disk when the block ends."""
+        """Open a text file in the output folder, or the output file itself. The file is on disk when the `with`
+        block ends.
+        """
         with self.convert_errors(), self.place(name).open("w", encoding="utf-8", newline="") as file:
             yield file
             file.flush()
@@ -142,10 +146,10 @@ class Out:
 def json_records(
     path: Path, bad: Callable[[BadInput], None], data: IO[bytes] | None = None
 ) -> Iterator[tuple[int, dict[str, Json]]]:
-    """Yield (line, object) from a JSON Lines file, or from a file with a single JSON array of objects.
+    """Yield (line number, object) from a JSON Lines file, or from a file with a single JSON array of objects.
 
-    `data` is an open file without a path, such as a member of an archive; `path` is then the name used in
-    errors.
+    If `data` is given, it is read instead of `path`, and `path` is only the name used in errors. `data` is an
+    open file without a path, such as a member of an archive.
 
     Calls `bad` for a line that is not a JSON object. Raises BadInput if the file cannot be read, is empty, or
     contains an unterminated array.

@@ -1,7 +1,7 @@
 """Check responses one by one, and store them in one transaction. Importing the same responses again changes nothing.
 
 With a batch, the responses become events of its log (`log`), as if the person had labelled in the terminal.
-Without a batch, only labels are stored (`direct`), without times, notes, evidence and skips.
+Without a batch, only labels are stored (`direct`), without times, notes, evidence or skips.
 """
 
 import sqlite3
@@ -42,15 +42,17 @@ def store_responses(
     decided: bool = False,
     retracted: Sequence[Retracted] = (),
 ) -> ImportResult:
-    """Store either all responses or none. `bad` is called for each unusable response; it either raises, or
-    returns to skip the response.
+    """Store either all responses or none.
 
-    Records that are skipped or lack proof are quarantined, as are the records in `unread`, which the reader
-    could not parse. The reader may append to `unread` while the responses are consumed. `decided` is true if
-    a lead has accepted the responses from the quarantine. `retracted` records were withdrawn at their source;
-    their events are undone before the responses are stored.
+    `bad` is called with the error for each unusable response. It either raises the error, or returns, and the
+    response is skipped.
 
-    Raises StudyError for a closed batch, or if one of these annotators has the batch open in a session.
+    Records that are skipped or lack proof are quarantined. The records in `unread`, which the reader could not
+    parse, are quarantined too. The reader may append to `unread` while the responses are consumed. `decided` is
+    true if a lead has accepted the responses from the quarantine. `retracted` records were withdrawn at their
+    source; their events are undone before the responses are stored.
+
+    Raises StudyError if the batch is closed, or if one of its annotators is currently labelling in it.
     """
     done = ImportResult()
     info = batch_info(store, batch) if batch else None
@@ -121,8 +123,8 @@ def accept(
 ) -> ImportResult:
     """Store quarantined records, either unchanged or with a different `person` or declared blindness.
 
-    Raises UsageError for a record that is not open or could not be parsed, and BadInput for a record that
-    does not fit the study. `merged` stores a record of a conflict between two packs.
+    Raises UsageError for a record that is not open or could not be parsed, and BadInput for a record that does
+    not fit the study. `merged` is called to store a record of a conflict between two packs.
     """
     done = ImportResult()
     for number in numbers:
@@ -163,7 +165,7 @@ def _add_place(error: BadInput, response: Response) -> BadInput:
 
 
 def _prove(response: Response) -> None:
-    """Raise Unproven if the record may refer to another text, or if its annotator may not have submitted it."""
+    """Raise Unproven if the record may refer to a different text, or if its annotator may not have submitted it."""
     if response.doubt is not None:
         raise Unproven(*response.doubt)
     if response.differs:
@@ -186,7 +188,7 @@ class AcceptedPeople:
         self.new: list[str] = []
 
     def check(self, who: str) -> None:
-        """Raise Unproven for an unknown person, unless new people are accepted, and for a person who was stopped."""
+        """Raise Unproven for a person who was stopped, and for an unknown person unless new people are accepted."""
         if self._batch and (reason := is_stopped(self._conn, self._batch, who)):
             raise Unproven("person", f"{who} was stopped in {self._where} ({reason})", field="annotator")
         if who in self._known or who in self.new:

@@ -33,7 +33,9 @@ class _Place:
     unit: tuple[str, int]
     events: list[Event]
     at: dict[str, str]
-    """The time of the last event by its subject: the name of a field, or `span`, `note`, `flag` or `skip`."""
+    """The time of the last event on each subject. A subject is the name of a field, or `span`, `note`, `flag`
+    or `skip`.
+    """
     state: State
     imported_ms: int
     changed: bool = False
@@ -64,7 +66,9 @@ class BatchLog:
         return list(self._sessions.values())
 
     def store(self, response: Response) -> None:
-        """Convert a response to its new events and store them. Raises BadInput before any event is stored."""
+        """Convert a response to events, and store the new ones. If BadInput is raised, no event of the response
+        is stored.
+        """
         place = self._place(response)
         kinds = {name: result.kind_of(response, name, self._how) for name in response.answers}
         kinds = self._correct_blindness(response, place, kinds)
@@ -92,7 +96,7 @@ class BatchLog:
             )
 
     def _correct_blindness(self, response: Response, place: _Place, kinds: dict[str, str]) -> dict[str, str]:
-        """Return whether each answer is blind, corrected with the table of exposures."""
+        """Return whether each answer is blind, assisted or undeclared, corrected by the table of exposures."""
         # An answer after its solution was shown is not blind, whatever was declared.
         fresh = [name for name, value in response.answers.items() if place.state.answers.get(name) != value]
         key = (self._info.task, response.annotator, response.unit, response.at)
@@ -109,8 +113,8 @@ class BatchLog:
         return self._undo(response, place, self._events_from(place, withdrawn.source))
 
     def _withdraw(self, response: Response, place: _Place) -> int:
-        """Undo the answers, the note and the skip that an earlier version of a record had, but that it no
-        longer has.
+        """Undo the answers, note and skip that were in an earlier version of a record but are not in the
+        current version.
         """
         if not response.source:
             return 0
@@ -124,7 +128,7 @@ class BatchLog:
         return self._undo(response, place, cleared)
 
     def _events_from(self, place: _Place, source: str) -> list[Event]:
-        """Return the valid events at a place that came from a record."""
+        """Return those events of a unit that came from a record and were not undone."""
         query = "SELECT event_id FROM event_sources WHERE source = ?"
         from_source = {e for (e,) in self._conn.execute(query, [source])}
         undone = {e.undoes for e in place.events}
@@ -150,7 +154,7 @@ class BatchLog:
     def _new_events(
         self, response: Response, place: _Place, kinds: Mapping[str, str]
     ) -> list[tuple[Kind, str | None, str | None, str]]:
-        """Return (kind, field, value, event id) for everything in the response that is not in the log yet.
+        """Return (kind, field, value, event id) for each part of the response that is not in the log yet.
 
         Raises BadInput for a response that contradicts the log, before anything is stored.
         """
@@ -256,7 +260,7 @@ class BatchLog:
         return self._sessions[who]
 
     def finish(self) -> None:
-        """Store the labels that result from the new events, and count labels that another source contradicts."""
+        """Update the labels from the new events, and count the labels that contradict another source."""
         for who, places in self._places.items():
             for place in places.values():
                 if isinstance(place, _Place) and place.changed:
@@ -271,7 +275,7 @@ class BatchLog:
 
 
 def _parts(response: Response, state: State) -> list[tuple[Kind, str | None, str, str | None]]:
-    """Return (kind, field, the response's value, the study's value or None) for everything in the response."""
+    """Return (kind, field, value in the response, value in the study or None) for each part of the response."""
     parts: list[tuple[Kind, str | None, str, str | None]] = []
     for name, value in response.answers.items():
         # A skip hides earlier answers, so an answer to a skipped unit is new.
@@ -302,8 +306,8 @@ def _declares(place: _Place, name: str, kind: str) -> bool:
 
 
 def _event_id(batch: str, response: Response, part: str, value: str, kind: str) -> str:
-    """Return the id of an event. The same answer by the same person always has the same id, so a second
-    import adds nothing.
+    """Return the id of an imported event. The same answer by the same person always has the same id, so a
+    second import adds nothing.
     """
     # Without a time or a record, an answer cannot be distinguished from its repetition. Its id is then random, and an
     # answer that is already valid is not stored again.

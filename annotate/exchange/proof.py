@@ -15,8 +15,8 @@ SHA_KEY = "text_sha256"
 class Unproven(BadInput):
     """A record that may refer to a different text, unit or person, and is therefore quarantined.
 
-    `code` is text, person, status, unit, time or conflict; `who` is the person named in the record, if the
-    study does not have that person.
+    `code` is text, person, status, unit, time or conflict. `who` is the person named in the record, if this
+    person is not in the study.
     """
 
     def __init__(
@@ -37,8 +37,9 @@ def text_sha(inputs: Mapping[str, Any]) -> str:
 
 
 def compare_hash(sha: str | None, inputs: Mapping[str, Any] | None) -> str | None:
-    """Describe how the hash of a record's text differs from the unit's. Return "" if they are equal, and None
-    if there is no hash to compare.
+    """Compare the hash in a record with the hash of the unit's text.
+
+    Return a description of the difference, "" if the hashes are equal, or None if the record has no hash.
     """
     if not sha:
         return None
@@ -47,8 +48,9 @@ def compare_hash(sha: str | None, inputs: Mapping[str, Any] | None) -> str | Non
 
 
 def compare_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
-    """Describe how a record's text differs from the unit's. Return "" if they are equal, and None if there is
-    no text to compare.
+    """Compare the text in a record with the unit's text.
+
+    Return a description of the difference, "" if the texts are equal, or None if there is no text to compare.
 
     The text may be all inputs in our format, or a single input unchanged.
     """
@@ -64,8 +66,10 @@ def compare_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
 
 
 def compare_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | None:
-    """Describe the first input of a record that differs from the unit's. Return "" if none differs, and None
-    if there are no inputs to compare.
+    """Compare the inputs in a record with the unit's inputs.
+
+    Return a description of the first input that differs, "" if none differs, or None if there are no inputs to
+    compare.
     """
     if not isinstance(given, Mapping) or inputs is None:
         return None
@@ -82,8 +86,9 @@ def compare_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | None:
 def _difference(
     inputs: Mapping[str, Any] | None, fits: Callable[[Mapping[str, Any]], bool], reason: str
 ) -> str | None:
-    """Return "" if the inputs under one of the possible tasks match, otherwise the reason. Return None if
-    there are no inputs.
+    """Return "" if the unit's inputs under at least one possible task match the record, otherwise `reason`.
+
+    Return None if the unit has no inputs.
     """
     difference = None
     for texts in (

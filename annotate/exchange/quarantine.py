@@ -1,4 +1,6 @@
-"""The quarantine: incoming labels without proof, with the reason, until a lead accepts or drops them.
+"""The quarantine: imported labels that lack proof of their text, unit or annotator.
+
+Each record has a reason, and waits until a lead accepts or drops it.
 
 Records in the quarantine are not used in any result.
 """
@@ -24,7 +26,7 @@ LASTING = ("text", "conflict")
 """The codes of problems that a later import of the same record cannot resolve."""
 KEPT = ("unit", "annotator", "answers", "spans", "skipped", "flag", "note", "seconds", "at", "blind", "repeat",
         "layers", "source")  # fmt: skip
-"""The attributes of a response that a record stores; the others come from the study."""
+"""The attributes of a response that a record stores. The other attributes come from the study."""
 
 
 def record_of(batch: str | None, form: str, response: Response) -> str:
@@ -67,7 +69,7 @@ def add_row(
     reason: str,
     payload: str | None,
 ) -> None:
-    """Add the row of a record unless it is already listed. `about` contains its place in the file, its
+    """Add the row of a record unless it is already listed. `about` contains the record's place in the file, its
     annotator and its unit.
     """
     # Names, units and reasons quote a foreign file, which may contain lone surrogates that SQLite rejects.
@@ -80,8 +82,8 @@ def add_row(
 
 
 def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> str | None:
-    """Return the status of a record that a lead has decided, or that only a lead can decide. Return None for
-    other records.
+    """Return the status of a response's record if a lead has decided it, or if only a lead can decide it.
+    Otherwise, return None.
     """
     # The id of a server's record (`source`) and its time also identify it, in case its content is now read
     # differently.
@@ -96,7 +98,7 @@ def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: 
 
 
 def close_proved(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> None:
-    """Close the record of a response that a later import has proved and stored."""
+    """Close the quarantined record of a response that a later import has proved and stored."""
     conn.execute(
         "UPDATE quarantine SET status = 'settled', decided_at = ? WHERE status = 'open' AND batch IS ? AND format = ? "
         "AND (record = ? OR (place = ? AND ? <> '') OR (json_extract(response, '$.source') = ? AND ? <> ''))",
@@ -106,7 +108,7 @@ def close_proved(conn: sqlite3.Connection, batch: str | None, form: str, respons
 
 
 def listing(store: Store, batch: str | None = None, status: str | None = "open") -> list[dict[str, Json]]:
-    """Return one row per record, oldest first, with this batch and status (None: any batch or status)."""
+    """Return one row per record with this batch and status, oldest first. None means any batch or status."""
     query = (
         "SELECT quarantine_id AS id, batch, format, place, annotator, unit, code, reason, status, found_at, decided_at, "
         "note, response IS NOT NULL AS readable FROM quarantine WHERE (? IS NULL OR batch = ?) AND (? IS NULL OR status = ?) "
@@ -155,7 +157,7 @@ def _payload(response: Response) -> dict[str, Json]:
 
 
 def response_of(payload: dict[str, Any]) -> Response:
-    """Return the response in a record."""
+    """Parse the response that a record stores."""
     spans = payload["spans"]
     return Response(**{**payload, "spans": None if spans is None else [(n, a, b) for n, a, b in spans]})
 

@@ -1,4 +1,4 @@
-"""Responses: one person's answers to one unit, in the form that all exchange formats share."""
+"""Responses: each contains one person's answers to one unit, in the form that all exchange formats share."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,8 @@ def text_of(value: Json, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One person's answers to one unit, or only some of the answers if other rows of the file contain the others.
+    """One person's answers to one unit. A response may have only some of these answers, if the file has one row
+    per question.
 
     `spans` are (input, start, end) in code points; None means that the file has no information on evidence,
     and an empty list means that nothing was marked. `seconds` is the total time spent on the unit, and `at`
@@ -62,23 +63,23 @@ class Response:
     layers: Mapping[str, str] = field(default_factory=dict)
     where: Where = NOWHERE
     differs: str | None = None
-    """How the text in the record differs from the unit's: "" if the texts are equal, None if the record has
-    neither a text nor a hash.
+    """How the text in the record differs from the unit's text. It is "" if the texts are equal, and None if the
+    record has neither a text nor a hash.
     """
     doubt: tuple[str, str] | None = None
     """Why the record must be quarantined, as (code, reason)."""
     source: str = ""
-    """The address of the record in another program, if that program can withdraw it."""
+    """The address of the record in another program, if that program can withdraw the record later."""
     role: str = "sample"
     question: str | None = None
     revised: Mapping[str, str] = field(default_factory=dict)
     stratum: str | None = None
     weight: float | None = None
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Every source of the same label by this person, by field: the batch, and each import.
+    """All sources of this person's label, by field. A source is the batch or an import.
 
-    Empty for a label that does not count, because it is in conflict, a lead decided against it, or the unit
-    is a check.
+    There is no source for a label that does not count. This is the case if the label is in conflict, if a lead
+    decided against it, or if the unit is a check.
     """
 
     def is_blind(self, name: str) -> bool | None:

@@ -18,18 +18,22 @@ Blindness = Literal["blind", "assisted"]
 COUNTED = {Kind.SKIP: "skips", Kind.SPAN: "spans", Kind.NOTE: "notes", Kind.FLAG: "flags"}
 """The attribute of ImportResult that counts each kind of event other than a label."""
 MOST_LISTED = 10
-"""The largest number of annotators that a message names. An import from a crowd platform can have hundreds."""
+"""The largest number of annotators that a message names. An import from a crowdsourcing platform can have
+hundreds of annotators.
+"""
 
 
 @dataclass(frozen=True)
 class ImportOptions:
     """The options of an import.
 
-    `blind` declares whether the annotators worked without suggestions by a judge or anybody else, because the
-    file cannot contain this. In a batch, only labels that are known to be blind count in headline numbers.
-    With `latest`, a later answer by the same person replaces the earlier answer, and the log keeps both;
-    otherwise, different answers are a conflict. `people` maps names in the file to annotators, `labels` maps
-    values by field.
+    `blind` declares whether the annotators worked without suggestions from a judge or anybody else, which the
+    file cannot state. In a batch, only labels that are known to be blind count in headline numbers.
+
+    With `latest`, a later answer by the same person replaces the earlier answer, and the log keeps both.
+    Without `latest`, different answers are a conflict.
+
+    `people` maps names in the file to annotators. `labels` maps, for each field, values in the file to labels.
     """
 
     format: str
@@ -39,7 +43,7 @@ class ImportOptions:
     people: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     new_people: bool = False
-    """Whether to accept people who are not annotators of the batch, or not in the study."""
+    """Whether to accept people who are not annotators of the batch, or who are not in the study."""
 
 
 class Retracted(NamedTuple):
@@ -56,9 +60,9 @@ class ImportResult:
     """The result of an import, in counts.
 
     `new` counts labels by annotator, and `replaced` counts the new labels that replaced an earlier one.
-    `declared` counts stored labels whose blindness is now known, `older` counts answers that a later answer
-    had already replaced, and `confirmed` counts labels that the same person also gave in another source.
-    `left_out` counts parts of responses that only a batch can store.
+    `declared` counts stored labels whose blindness is now known. `older` counts answers that a later answer had
+    already replaced. `confirmed` counts labels that were already stored for the same person from another
+    source. `left_out` counts parts of responses that only a batch can store.
     """
 
     new: Counter[str] = field(default_factory=Counter)
@@ -68,15 +72,15 @@ class ImportResult:
     replaced: int = 0
     older: int = 0
     conflicts: int = 0
-    """Labels that contradict another source of the same person. None of them counts until a lead resolves the
-    conflict.
+    """The number of labels that contradict the same person's label from another source. None of these labels
+    counts until a lead resolves the conflict.
     """
     retracted: int = 0
     """The number of labels that were undone because their record was withdrawn."""
     quarantined: int = 0
-    """The number of records that are in the quarantine because they lack proof."""
+    """The number of records that were quarantined because they lack proof of their text, unit or annotator."""
     unproven: int = 0
-    """Records with neither their text nor its hash."""
+    """The number of records that contain neither their text nor a hash of it."""
     people: list[str] = field(default_factory=list)
     """People who were unknown to the study."""
     units: set[str] = field(default_factory=set)
@@ -88,9 +92,9 @@ class ImportResult:
     """The number of units that each annotator labelled without an assignment. These units are now assigned."""
     left_out: Counter[str] = field(default_factory=Counter)
     blind: Counter[str] = field(default_factory=Counter)
-    """New and newly declared labels by blindness: blind, assisted, undeclared."""
+    """The number of new or newly declared labels by blindness: blind, assisted, undeclared."""
     weights: dict[str, set[float]] = field(default_factory=dict)
-    """The design weights in the file by field, if it is imported without a batch."""
+    """The design weights in the file, by field. They are collected only in an import without a batch."""
     remarks: Counter[str] = field(default_factory=Counter)
     """The number of valid records that the reader skipped, by kind of record."""
 
@@ -101,7 +105,9 @@ class ImportResult:
         return any((self.quarantined, self.retracted, self.new, self.confirmed, self.declared, *others))
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape, with the number of units in place of the units."""
+        """Return the result as the documented JSON object, with the number of units in place of the units
+        themselves.
+        """
         # Scripts read the key "held", so it must not change even if the attribute is renamed.
         counts = {
             "held" if name == "quarantined" else name: getattr(self, name)
@@ -171,8 +177,9 @@ def format_briefly(counts: Counter[str]) -> str:
 
 
 def kind_of(response: Response, name: str, how: ImportOptions) -> str:
-    """Return whether the answer to a field is blind, assisted or undeclared, according to the file or, if the
-    file does not say, to the declaration.
+    """Return whether the answer to a field is blind, assisted or undeclared.
+
+    The file decides or, if it does not contain this information, the declaration in the import's options.
     """
     blind_in_file = response.is_blind(name)
     # --blind only fills a gap: it cannot undo what the file itself says.
@@ -182,7 +189,7 @@ def kind_of(response: Response, name: str, how: ImportOptions) -> str:
 
 
 def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
-    """Return the error for a different answer of the same person in the same source."""
+    """Return the error for a person who gave two different answers in the same source."""
     message = (
         f"{response.annotator} labelled '{response.unit}' as '{there}' in the study and as '{here}' in the file; "
         "correct one of the two, or use the later label with --latest"
@@ -191,7 +198,7 @@ def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
 
 
 def check_person(conn: sqlite3.Connection, who: str, *, create: bool = False) -> None:
-    """Raise BadInput for a name that is not valid for a person. With `create`, add the person to the study."""
+    """Raise BadInput if a name is not valid for a person. With `create`, add the person to the study."""
     try:
         if create:
             ensure_human(conn, [who])

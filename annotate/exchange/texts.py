@@ -1,5 +1,6 @@
-"""Convert a unit to one plain text, for tools that show a single text, and map evidence marked there back to
-its input.
+"""Convert a unit to one plain text, for tools that show a single text.
+
+Evidence that is marked in this text is mapped back to the input that contains it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -13,9 +14,10 @@ EVIDENCE = "evidence"
 
 
 class InputsOfAnyTask(Mapping[str, Any]):
-    """The inputs of a unit whose task is unknown, under each task that labels units of this kind.
+    """The inputs of a unit whose task is unknown. The inputs are computed under each task that labels units of
+    this kind.
 
-    As a mapping, it contains the inputs of all these tasks; `iterate` yields the inputs task by task.
+    The mapping contains the inputs of all these tasks. `iterate` yields one task's inputs after the other.
     """
 
     def __init__(self, each: Callable[[], Iterator[Mapping[str, Any]]]) -> None:
@@ -23,7 +25,7 @@ class InputsOfAnyTask(Mapping[str, Any]):
         self._rest: Iterator[Mapping[str, Any]] | None = None
 
     def iterate(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the inputs under each task, beginning with the task that matched last."""
+        """Yield the inputs under each task, beginning with the task that matched most recently."""
         # Most files belong to one task, so the first comparison usually succeeds: the others are read only if it fails.
         yield from self._texts
         if self._rest is None:
@@ -46,7 +48,7 @@ class InputsOfAnyTask(Mapping[str, Any]):
 
 
 MARKABLE = ("passage", "answer")
-"""The inputs in which evidence can be marked, here and in the terminal."""
+"""The inputs in which annotators can mark evidence, in exported units and in the terminal."""
 
 
 def find_marked_input(names: Collection[str]) -> str | None:
@@ -55,12 +57,12 @@ def find_marked_input(names: Collection[str]) -> str | None:
 
 
 def option_text(label: Label) -> str:
-    """Return a label with its meaning, as an option to choose."""
+    """Return the text of an option to choose: a label with its meaning."""
     return f"{label.value}: {label.meaning}" if label.meaning else label.value
 
 
 class TextPart(NamedTuple):
-    """The place of an input in the composed text, in code points."""
+    """The position of an input in the composed text, in code points."""
 
     name: str
     start: int
@@ -73,7 +75,7 @@ def title(name: str) -> str:
 
 
 def compose(inputs: Mapping[str, Any]) -> tuple[str, list[TextPart]]:
-    """Return all inputs under their headings as one text, and the place of each text input in it."""
+    """Return all inputs as one text with headings, and the position of each text input in this text."""
     text, parts = "", []
     for name, value in inputs.items():
         text += f"{title(name)}:\n"
@@ -85,7 +87,9 @@ def compose(inputs: Mapping[str, Any]) -> tuple[str, list[TextPart]]:
 
 
 def flatten(value: Any) -> str:
-    """Return one input as text: passages with numbers, options with letters, and several answers on one line each."""
+    """Return one input as text. Passages have numbers, options have letters, and each of several answers has
+    its own line.
+    """
     if isinstance(value, Mapping):
         return "\n".join(f"{k}. {v}" for k, v in value.items())
     if isinstance(value, list) and value and all(isinstance(passage, Mapping) for passage in value):
@@ -102,7 +106,7 @@ def _passage(number: int, passage: Mapping[str, Any]) -> str:
 
 
 def outward(spans: Sequence[tuple[str, int, int]], parts: Sequence[TextPart]) -> Iterator[tuple[int, int]]:
-    """Convert evidence in inputs to (start, end) in the composed text, in code points, and yield it."""
+    """Yield (start, end) in the composed text, in code points, for each span of evidence in an input."""
     starts = {p.name: p.start for p in parts}
     for name, start, end in spans:
         if name in starts:
@@ -110,7 +114,8 @@ def outward(spans: Sequence[tuple[str, int, int]], parts: Sequence[TextPart]) ->
 
 
 def inward(spans: Sequence[tuple[Any, Any]], text: Any, inputs: Mapping[str, Any] | None) -> Spans:
-    """Convert (start, end) in `text` to evidence in the inputs. `text` is our composed text, or one input unchanged.
+    """Convert spans (start, end) in `text` to evidence in the unit's inputs. `text` is our composed text, or
+    one input unchanged.
 
     Raises BadInput for any other text, and for a span that is not within one input.
     """

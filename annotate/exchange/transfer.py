@@ -34,11 +34,12 @@ def import_file(
     options: Mapping[str, str],
     bad: Bad,
 ) -> ImportResult:
-    """Store either all labels in a file or none. `bad` is called for each unusable row, and either raises or
-    records it.
+    """Store either all labels in a file or none.
 
-    Raises BadInput with the file, line and field, and UsageError and StudyError under the same conditions as
-    `store_responses`.
+    `bad` is called with the error for each unusable row. It either raises the error or records the row.
+
+    Raises BadInput, which names the file, line and field. Raises UsageError and StudyError under the same
+    conditions as `store_responses`.
     """
     info = batch_info(store, batch) if batch else None
     with ExitStack() as stack:
@@ -68,8 +69,8 @@ def import_file(
 class Exported:
     """The result of an export.
 
-    `rows` counts rows by file, `repeats` hidden repeats that were left out, and `adopted` units that were left out
-    because they were labelled before the draw.
+    `rows` counts the rows of each file. `repeats` counts the hidden repeats that were left out. `adopted`
+    counts the units that were left out because they were labelled before the draw.
     """
 
     batch: str
@@ -83,7 +84,7 @@ class Exported:
     adopted: int = 0
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON shape."""
+        """Return the result as the documented JSON object."""
         files = [{"file": name, "rows": n} for name, n in self.rows.items()]
         return {
             **attributes(self, "batch", "task", "format", "path", "units"),

@@ -25,9 +25,9 @@ from judge.store.study import dumps
 class ExchangeUnit:
     """One unit to annotate elsewhere.
 
-    `inputs` maps each input that the unit has, in the task's order, to its value: text; a list of texts
-    (`reference_answers`); letter -> text (`options`); or, for several passages, a list of
-    {"title", "date", "source", "text"} without the keys that are empty.
+    `inputs` maps each input that the unit has, in the task's order, to its value. The value is text, a list of
+    texts (`reference_answers`), or a map from letters to texts (`options`). Several passages are a list of
+    {"title", "date", "source", "text"}, without empty keys.
     """
 
     unit_id: str
@@ -35,8 +35,8 @@ class ExchangeUnit:
 
 
 class ExchangeUnits:
-    """The units of a batch or of one person, without duplicates, in a seeded order that is independent of their
-    roles.
+    """The units of a batch, or of one person in a batch, without duplicates. Their order is seeded, and
+    independent of their roles.
 
     Hidden repeats are left out. Raises UsageError if the person is not an annotator of the batch.
     """
@@ -53,7 +53,7 @@ class ExchangeUnits:
         if person is not None and person not in people:
             raise refuse_person(info.batch, person, people)
         self.seats: dict[int, tuple[str, int]] = {}
-        """(Unit, repeat) by position in the queue of `person`, including hidden repeats."""
+        """(unit, repeat) by position in the queue of `person`, including hidden repeats."""
         self.repeats = 0
         self._places: dict[str, tuple[str, int]] = {}
         for who, position, unit, repeat in rows:
@@ -68,8 +68,8 @@ class ExchangeUnits:
         self.ids = shuffle(self._places, info.plan.seed, "export")
 
     def leave_out_adopted(self) -> int:
-        """Leave out the units that all annotators had finished before the draw, and return the number of these
-        units.
+        """Leave out the units that all annotators had finished before the draw. Return how many units were left
+        out.
         """
         query = """
             SELECT a.unit_id FROM assignments AS a WHERE a.batch = ? AND a.role = 'sample'
@@ -125,7 +125,7 @@ class ExchangeUnits:
 
 
 def absent(store: Store, info: BatchInfo) -> frozenset[str]:
-    """Return the optional inputs that no unit of a batch has."""
+    """Return the task's optional inputs that are empty in every unit of a batch."""
     names = info.task.spec.optional_inputs
     if not names:
         return frozenset()
@@ -136,10 +136,9 @@ def absent(store: Store, info: BatchInfo) -> frozenset[str]:
 
 
 def inputs_of_task(store: Store, task: Task) -> Callable[[str], dict[str, Any] | None]:
-    """Return a function that maps the id of any unit in the study to its inputs under a task.
+    """Return a function that maps the id of any unit in the study to the unit's inputs under a task.
 
-    The function returns None for a unit that does not exist, or whose kind differs from that of the task's
-    units.
+    The function returns None if the unit does not exist, or if the task labels units of a different kind.
     """
     names = task.input_names
     columns = ", ".join(f'{column(task, n)} AS "{n}"' for n in names)
@@ -167,7 +166,9 @@ def inputs_of_task(store: Store, task: Task) -> Callable[[str], dict[str, Any] |
 
 
 def inputs_of_any_task(store: Store) -> Callable[[str], InputsOfAnyTask]:
-    """Return a function that maps a unit's id to its inputs under each task of the study and each built-in task."""
+    """Return a function that maps a unit's id to the unit's inputs under each task in the study and each
+    built-in task.
+    """
     names = [name for (name,) in store.conn.execute("SELECT task FROM tasks ORDER BY task")]
     shown: list[Callable[[str], dict[str, Any] | None]] = []
     known: set[tuple[Any, ...]] = set()
@@ -192,7 +193,7 @@ def inputs_of_any_task(store: Store) -> Callable[[str], InputsOfAnyTask]:
 
 
 PASSAGE_KEYS = ("title", "date", "source", "text")
-"""The keys that a passage shows in a list of passages."""
+"""The keys of a passage in a list of passages."""
 
 
 def _format_input(name: str, value: Any) -> Any:

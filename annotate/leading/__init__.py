@@ -1,1 +1,3 @@
-"""Functions for the lead of a batch: annotators, progress, reading pace, and the units on which people disagree."""
+"""Functions for the lead of a batch. They manage annotators, report progress and reading pace, and decide units
+on which people disagree.
+"""

@@ -1,8 +1,7 @@
 """The lead's queue: units of a batch on which people disagree or that nobody could label, in a seeded order.
 
-The batch's policy decides some of these units without the lead: by the majority of the people or, for
-numbers, by the median of answers within a tolerance. Its decisions are logged in a session of the person
-`policy`.
+The batch's policy can decide some of these units without the lead. It uses the majority of the people or, for
+numbers, the median of answers within a tolerance. Its decisions are logged in a session of the person `policy`.
 """
 
 import json
@@ -28,7 +27,7 @@ from judge.store import Store
 from judge.store.study import dumps
 
 POLICY = "policy"
-"""The person recorded for sessions in which a policy decided."""
+"""The name that is recorded as the person in sessions in which a policy decided."""
 
 
 @dataclass(slots=True)
@@ -72,8 +71,9 @@ def _units(store: Store, batch: str) -> dict[str, _Unit]:
 
 
 def for_the_lead(store: Store, batch: str) -> dict[str, int]:
-    """Count the units that need a lead's decision: `differ` (people disagree) and `stuck` (everybody skipped
-    or flagged them).
+    """Count the units that need a lead's decision.
+
+    The keys are `differ` (people disagree) and `stuck` (everybody skipped or flagged the unit).
     """
     ruled = "SELECT unit_id FROM assignments WHERE batch = ? AND role = 'adjudication' AND status <> 'open'"
     done = {u for (u,) in store.conn.execute(ruled, [batch])}
@@ -84,9 +84,9 @@ def for_the_lead(store: Store, batch: str) -> dict[str, int]:
 def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) -> int:
     """Queue new disagreements and stuck units, and return how many queued units `lead` may decide.
 
-    A unit is a disagreement if two people who finished it differ in any answer, and stuck if everybody
-    skipped or flagged it. The batch's policy decides first. Units that the lead has labelled count only with
-    `allow_own`; the session hides them otherwise, because nobody may adjudicate their own label.
+    A unit is a disagreement if two people who finished it differ in any answer, and stuck if everybody skipped
+    or flagged it. The batch's policy decides first. Units that the lead has labelled count only with
+    `allow_own`. Without it, the session hides them, because nobody may adjudicate their own label.
     """
     info = batch_info(store, batch)
     # 0 would mean that nothing is left to decide. With this number, the session reports that the batch is closed.
@@ -109,7 +109,9 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
 
 
 def _queue(conn: sqlite3.Connection, info: BatchInfo, units: set[str]) -> set[str]:
-    """Assign the units that are not yet assigned for adjudication. Return the units that were assigned before."""
+    """Assign units for adjudication, except units that are already assigned. Return the units that were already
+    assigned.
+    """
     conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'adjudicated', ?)", [ADJUDICATED, "{}"])
     query = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
     queued = {u for (u,) in conn.execute(query, [info.batch, ADJUDICATED])}
@@ -119,9 +121,10 @@ def _queue(conn: sqlite3.Connection, info: BatchInfo, units: set[str]) -> set[st
 
 
 def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = None) -> None:
-    """Store the policy of a batch; an empty one removes it.
+    """Store the adjudication policy of a batch. An empty policy removes the stored one.
 
-    Raises UsageError if the batch cannot be changed, or if a tolerance is for a field without numbers.
+    Raises UsageError if the batch cannot be changed, or if a tolerance is given for a field that is not
+    numeric.
     """
     info = open_batch(store, name)
     numbers = [q.field for q in info.task.spec.questions if q.level == "interval"]
@@ -147,8 +150,8 @@ def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = No
 
 
 def _outcome(info: BatchInfo, policy: Policy, unit: _Unit) -> dict[str, str] | None:
-    """Return the policy's decision on a unit, or None if the policy does not decide every question and the
-    lead must decide.
+    """Return the policy's decision on a unit. Return None if the policy does not decide every question, so that
+    the lead must decide.
     """
     if unit.open or not unit.differs:
         return None
@@ -181,9 +184,10 @@ def _find_agreed_value(answers: Sequence[str], tolerance: float | None, majority
 
 
 def predecide(store: Store, batch: str) -> int:
-    """Apply the policy, withdraw its decisions that no longer hold, and return the number of decided units.
+    """Apply the policy, and return the number of units that it decides. Its earlier decisions that no longer
+    hold are withdrawn.
 
-    Units that a lead has touched are not changed.
+    Units for which a lead has logged an event are not changed.
     """
     info = batch_info(store, batch)
     policy = info.plan.adjudication
@@ -210,7 +214,7 @@ def predecide(store: Store, batch: str) -> int:
 
 
 def _read_decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> set[str]:
-    """Return the units for which the policy, or a lead, has logged an event."""
+    """Return the units for which an event was logged: by the policy with `by_policy`, by a lead without it."""
     query = (
         "SELECT DISTINCT a.unit_id FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
         "ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position "
@@ -222,7 +226,9 @@ def _read_decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> s
 def _log_outcome(
     conn: sqlite3.Connection, info: BatchInfo, session: str, seat: tuple[str, int], outcome: Mapping[str, str]
 ) -> None:
-    """Log the policy's current decisions, undo its earlier ones, and update what depends on them."""
+    """Undo the policy's earlier decisions on a unit, log its current decisions, and update the unit's state and
+    labels.
+    """
     unit, position = seat
     events = events_at(conn, info.batch, ADJUDICATED, position)
     undone = {e.undoes for e in events}
@@ -240,7 +246,7 @@ def _log_outcome(
 
 
 def _order_units(conn: sqlite3.Connection, units: set[str], seed: int) -> list[str]:
-    """Return the units in a seeded order in which the parts of an answer keep their order."""
+    """Return the units in a seeded order. The parts of an answer keep their original order."""
     query = "SELECT unit_id, coalesce(answer_id, unit_id) FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
     groups: dict[str, list[str]] = {}
     for unit, answer in conn.execute(query, [dumps(sorted(units))]):

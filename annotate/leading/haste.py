@@ -14,9 +14,11 @@ from judge.store import Store
 MS_A_WORD = 80
 MOST_WORDS = 50
 CHARACTERS = 6
-"""The characters per word, including the space after it."""
+"""The assumed number of characters per word, including the space after the word."""
 LEAST, SHARE = 5, 0.1
-"""A person is named if at least this many of their labels, and more than this share of them, are fast."""
+"""A person is named in the report if at least this many labels, and more than this share of their labels, are
+fast.
+"""
 
 # SQLite takes the other columns from the row with the minimum: the first label that was not undone.
 _FIRST = """
@@ -36,8 +38,8 @@ _FIRST = """
 
 
 class ReadingPace(NamedTuple):
-    """The number of units with a known time (`timed`), and of units among them that were labelled faster than
-    they can be read (`fast`).
+    """The number of units with a known time (`timed`), and how many of them were labelled faster than they can
+    be read (`fast`).
     """
 
     fast: int
@@ -45,7 +47,7 @@ class ReadingPace(NamedTuple):
 
     @property
     def too_fast(self) -> bool:
-        """Whether the person must be named in the report."""
+        """Whether the report must name the person."""
         return self.fast >= LEAST and self.fast > SHARE * self.timed
 
 
@@ -55,7 +57,7 @@ def reading_ms(characters: int) -> float:
 
 
 def paces(store: Store, batch: str | None = None) -> dict[str, ReadingPace]:
-    """Return the pace by annotator, without annotators who have no timed labels. Labels made elsewhere have no time."""
+    """Return the pace of each annotator who has timed labels. Labels from other tools have no time."""
     people: dict[str, ReadingPace] = {}
     # If a study was never opened for annotation, its tables lack the column.
     if not any(column[1] == "shown_ms" for column in store.conn.execute("PRAGMA table_info(events)")):
@@ -69,7 +71,7 @@ def paces(store: Store, batch: str | None = None) -> dict[str, ReadingPace]:
 
 
 def describe_haste(who: str, pace: ReadingPace) -> str:
-    """Return the sentence about a person who must be named."""
+    """Return the sentence about a person who labels too fast."""
     return (
         f"{who} labelled {pace.fast:,} of {pace.timed:,} units faster than they could be read "
         f"(less than {MS_A_WORD} ms per word, for at most {MOST_WORDS} words)"

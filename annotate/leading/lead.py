@@ -1,6 +1,6 @@
 """Change a running batch: add, replace and stop annotators. Every change is recorded in `batch_changes`.
 
-No function here changes an existing label. Only units without any event are handed over.
+No function in this module changes an existing label. Only units without any event are handed over.
 """
 
 import sqlite3
@@ -19,7 +19,7 @@ from judge.store.study import get_time
 
 
 def close_batch(store: Store, name: str, note: str | None = None) -> BatchInfo:
-    """Close a batch, so that it does not accept events. Raises UsageError if it is already closed."""
+    """Close a batch, which then accepts no more events. Raises UsageError if the batch is already closed."""
     info = batch_info(store, name)
     if info.closed:
         raise UsageError(f"batch '{name}' was already closed on {info.closed[:10]}")
@@ -48,7 +48,7 @@ def add_people(
     note: str | None = None,
     allow_exposed: bool = False,
 ) -> Changed:
-    """Assign units from the sample to new people: the `n` units with the fewest people, or all units if `n` is None.
+    """Assign the `n` units of the sample that have the fewest people to new people, or all units if `n` is None.
 
     The new people begin with the batch's training units and also get its attention units. Raises UsageError
     if a person is already in the batch, was stopped in it, or has seen the answers elsewhere.
@@ -93,10 +93,10 @@ def hand_over(
 ) -> Changed:
     """Assign the units of `person` that have no event to other people, who may be new to the batch.
 
-    Units that were drawn together stay together. Each unit goes to the person with the least work who does not
-    already have it. A unit stays with `person` if nobody else can label it. The person's hidden repeats and
-    checks are removed. Raises StudyError if the person is currently working, and UsageError under the same
-    conditions as `add_people`.
+    Units that were drawn together stay together. Each unit goes to the person with the least work among those
+    who do not already have the unit. If nobody else can label a unit, it stays with `person`. The person's
+    hidden repeats and checks are removed. Raises StudyError if the person is currently working, and UsageError
+    under the same conditions as `add_people`.
     """
     info = seats.open_batch(store, name)
     to = list(dict.fromkeys(to))
@@ -181,9 +181,11 @@ _UNTOUCHED = """
 
 
 def stop_person(store: Store, name: str, person: str, why: str) -> int:
-    """Stop a person in a batch: their new events are rejected, and their labels move to the layer `stopped`.
+    """Stop a person in a batch. The person's new events are rejected, and the person's labels move to the layer
+    `stopped`.
 
-    The log keeps everything, and `resume_person` restores the labels. Returns the number of the person's units.
+    The log keeps all events, and `resume_person` restores the labels. Returns the number of units that the
+    person has.
     """
     info = seats.open_batch(store, name)
     if person not in (known := people_of(store.conn, name)):
@@ -199,7 +201,9 @@ def stop_person(store: Store, name: str, person: str, why: str) -> int:
 
 
 def resume_person(store: Store, name: str, person: str, note: str | None = None) -> int:
-    """Withdraw a stop and restore the person's labels. Returns the number of the person's units."""
+    """Let a stopped person continue, and restore the person's labels. Returns the number of units that the
+    person has.
+    """
     info = seats.open_batch(store, name)
     with store.transaction() as conn:
         if not is_stopped(conn, name, person):
@@ -230,7 +234,7 @@ def _open_count(conn: sqlite3.Connection, name: str, person: str) -> int:
 
 
 def _load(conn: sqlite3.Connection, name: str) -> dict[str, int]:
-    """Return a map from each unit to the number of its people who were not stopped."""
+    """Return a map from each unit to the number of people who label it and were not stopped."""
     query = """
         SELECT a.unit_id, count(*) FROM assignments AS a WHERE a.batch = ? AND a.role = 'sample' AND NOT EXISTS
         (SELECT 1 FROM stopped AS s WHERE s.batch = a.batch AND s.annotator_id = a.annotator_id) GROUP BY a.unit_id

@@ -1,4 +1,4 @@
-"""Profiles of annotators: facts about each person, which are stored in the study and printed in reports."""
+"""Annotators' profiles: facts about each person that are stored in the study and printed in reports."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ PEOPLE = (AnnotatorKind.HUMAN, AnnotatorKind.ADJUDICATED)
 
 
 def set_profile(store: Store, name: str, values: Mapping[str, str]) -> dict[str, Json]:
-    """Change the given keys of a person's profile, and return the profile. An empty value removes a key.
+    """Set these keys in a person's profile, and return the whole profile. An empty value removes a key.
 
     A new name is added to the study as a person. Raises UsageError if the name is a judge, gold, or reserved.
     """
@@ -36,9 +36,10 @@ def set_profile(store: Store, name: str, values: Mapping[str, str]) -> dict[str,
 
 
 def list_annotators(store: Store) -> list[dict[str, Json]]:
-    """Return all annotators in the study, people first: kind, number of labels, labelled fields, profile.
+    """Return all annotators in the study, people first. Each row has the kind, the number of labels, the
+    labelled fields and the profile.
 
-    `shown` is a readable name for a judge run, and the name itself for everybody else.
+    In each row, `shown` is a readable name for a judge run, and the name itself for everybody else.
     """
     runs = store.conn.execute("SELECT run_id, model, task FROM runs").fetchall()
     shown = make_short_names(runs)

@@ -1,4 +1,4 @@
-"""The lead's view of a batch: progress, pace, checks, and current agreement. It contains no labels."""
+"""A batch as the lead sees it: progress, pace, checks, and current agreement. It contains no labels."""
 
 import json
 from collections import Counter
@@ -34,8 +34,9 @@ def list_batches(store: Store) -> list[dict[str, Json]]:
 
 
 def show_batch(store: Store, name: str) -> dict[str, Json]:
-    """Return the numbers for a batch: the progress, pace and checks of each annotator, the strata, and the
-    current agreement.
+    """Return the progress of a batch in numbers.
+
+    These are the progress, pace and checks of each annotator, the strata, and the current agreement.
     """
     info = batch_info(store, name)
     speeds = paces(store, name)
@@ -70,13 +71,16 @@ _FLAGS = """
 
 
 def changes(store: Store, name: str) -> list[dict[str, Json]]:
-    """Return the changes that leads made to the batch since it was drawn, the oldest first."""
+    """Return the changes that leads have made to the batch since it was drawn, the oldest first."""
     query = "SELECT what, annotator_id AS annotator, detail, note, at FROM batch_changes WHERE batch = ? ORDER BY seq"
     return [{**row, "detail": json.loads(row["detail"])} for row in dicts(store.conn, query, [name])]
 
 
 def _wordless(measure: Measure) -> dict[str, Json]:
-    """Return a measure without its texts, because they name labels, and the person who watches may also label in the batch."""
+    """Return a measure without its texts.
+
+    The texts name labels, and the person who watches the progress may also label in the batch.
+    """
     reason = "not defined on the existing labels" if measure.reason else None
     return {**measure.as_json(), "reason": reason, "notes": []}
 
@@ -127,7 +131,9 @@ def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None
 
 
 def _count_known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[int, int]:
-    """Return (correct, answered) for the units with a known answer. A unit is correct if every field is correct."""
+    """Return (correct, answered) for the units with a known answer. A unit counts as correct if every field is
+    correct.
+    """
     gold: dict[str, dict[str, str]] = {}
     fields = [q.field for q in info.task.spec.questions]
     rows = store.conn.execute(
@@ -149,7 +155,9 @@ def _count_known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[in
 
 
 def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
-    """Return how many units still need a decision to keep or revise, or None if the batch does not reveal a judge."""
+    """Return how many units still need a decision to keep or revise the label. Return None if the batch does
+    not reveal a judge.
+    """
     if not info.reveal:
         return None
     fields = [q.field for q in info.task.spec.questions]
@@ -164,7 +172,9 @@ def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
 
 
 def _repeats(store: Store, info: BatchInfo, who: str) -> tuple[int, int]:
-    """Return the number of hidden repeats with equal answers, and the number of units that were answered twice."""
+    """Return the number of units that were answered twice with the same answers, and the number of units that
+    were answered twice.
+    """
     rows = store.conn.execute(
         """
         SELECT a.answers, r.answers FROM assignments AS r JOIN assignments AS a
@@ -185,7 +195,9 @@ def _adjudication(store: Store, name: str) -> dict[str, Json]:
 
 
 def agreement(store: Store, info: BatchInfo) -> list[Measure]:
-    """Compute percent agreement and alpha over the units that at least two people of the batch have labelled."""
+    """Compute percent agreement and alpha over the units that at least two of the batch's annotators have
+    labelled.
+    """
     out: list[Measure] = []
     for question in info.task.spec.questions:
         if question.level in ("interval", "text"):

@@ -1,4 +1,4 @@
-"""Verify a study: recompute the state from every log, and compare it with the stored rows."""
+"""Verify a study: recompute its state from all logs, and compare the result with the stored rows."""
 
 import json
 import math
@@ -21,11 +21,15 @@ from judge.store.listing import dicts
 from judge.types import Json
 
 NEAR = 1e-6
-"""The accepted relative difference between a stored weight and the inverse of its probability."""
+"""The largest accepted relative difference between a unit's stored weight and the inverse of its inclusion
+probability.
+"""
 
 
 class Finding(NamedTuple):
-    """A difference in a row: the check, the place of the row, the recomputed value and the stored value."""
+    """A difference that a check found in a row: the kind of check, the place of the row, the recomputed value
+    and the stored value.
+    """
 
     kind: str
     where: str
@@ -34,7 +38,7 @@ class Finding(NamedTuple):
 
 
 def verify(store: Store) -> list[Finding]:
-    """Return every difference between the stored rows and the rows recomputed from logs and sources."""
+    """Return every difference between the stored rows and the rows that are recomputed from logs and sources."""
     conn = store.conn
     with store.reading_once():
         # All checks read one snapshot, because a label that is given between two queries would look like a difference.
@@ -55,7 +59,9 @@ def verify(store: Store) -> list[Finding]:
 
 
 def _logs(store: Store) -> Iterator[Finding]:
-    """Check the states of units and the labels in each batch against its log, from which they are recomputed."""
+    """Recompute the states of units and the labels in each batch from the batch's log, and compare them with
+    the stored ones.
+    """
     conn = store.conn
     for (batch,) in conn.execute("SELECT batch FROM batches ORDER BY rowid").fetchall():
         task = batch_info(store, batch).task
@@ -91,7 +97,7 @@ def _sources(
 
 
 def _imports(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Check the labels from imports and from items' votes against their log."""
+    """Check the labels that came from imports, or with items as votes, against the log of imported labels."""
     columns = "source, annotator_id, unit_id, field, repeat, layer, value, given"
     of_imports = "source NOT GLOB 'batch:*' AND source NOT GLOB 'adjudication:*'"
     logged: dict[tuple[Json, ...], dict[str, str]] = defaultdict(dict)
@@ -118,7 +124,7 @@ def _place(key: tuple[Json, ...]) -> str:
 
 
 def _judges(store: Store) -> Iterator[Finding]:
-    """Check each judge's labels against its stored replies."""
+    """Check each judge's labels against the judge's stored replies."""
     for (run,) in store.conn.execute("SELECT run_id FROM runs ORDER BY run_id").fetchall():
         for difference in unlike_replies(store, run):
             where = f"run {run}, unit '{difference.unit}', field '{difference.field}'"
@@ -126,7 +132,7 @@ def _judges(store: Store) -> Iterator[Finding]:
 
 
 def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Check for labels whose source is not in the study."""
+    """Find labels whose source is not in the study."""
     # Labels in a study of version 0.2.0 that are in no log have the source 'study:0.2.0', which is not in any table.
     query = """
         SELECT s.annotator_id, s.unit_id, s.field, s.source, s.value FROM label_sources AS s WHERE NOT CASE
@@ -165,7 +171,9 @@ def _labels(conn: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _weights(store: Store) -> Iterator[Finding]:
-    """Check that each unit's weight is the inverse of its probability, and that weights add up to the frame."""
+    """Check that each unit's weight is the inverse of its inclusion probability, and that the weights add up to
+    the size of the frame.
+    """
     conn = store.conn
     # A pack contains no probabilities: its units were drawn in another study.
     batches = "SELECT batch FROM batches WHERE packed_for IS NULL ORDER BY rowid"
@@ -188,12 +196,13 @@ def _weights(store: Store) -> Iterator[Finding]:
 
 
 Design = tuple[float | None, float | None]
-"""Inclusion probability and weight of a drawn unit."""
+"""The inclusion probability and the weight of a drawn unit."""
 
 
 def _expect_designs(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[str, Design]:
-    """Return the inclusion probability and weight that each unit should have, computed by repeating the draw
-    if possible, and otherwise from the stored plan.
+    """Return the inclusion probability and weight that each unit should have.
+
+    They are computed by repeating the draw. If this is not possible, they are computed from the stored plan.
     """
     plan = info.plan
     again = _repeat_draw(store, info, set(stored))
@@ -216,7 +225,9 @@ def _expect_designs(store: Store, info: BatchInfo, stored: dict[str, Design]) ->
 
 
 def _repeat_draw(store: Store, info: BatchInfo, units: set[str]) -> list[DrawnUnit] | None:
-    """Repeat the draw of a batch. Return None if the batch does not record the draw, or if different units are drawn now."""
+    """Repeat the draw of a batch. Return None if the batch does not record how it was drawn, or if the draw now
+    gives different units.
+    """
     plan, conn = info.plan, store.conn
     if not (plan.annotators and plan.frame):
         return None
@@ -249,7 +260,9 @@ def _weight(design: Design) -> str:
 
 
 def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Check that the questions in a split exist, and that the looks at its test are numbered without gaps."""
+    """Check that the questions in each split exist, and that the looks at the split's test are numbered without
+    gaps.
+    """
     query = "SELECT task_id, question_id FROM split_questions WHERE question_id NOT IN (SELECT question_id FROM units)"
     for task, question in conn.execute(query):
         yield Finding(
@@ -263,9 +276,9 @@ def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _exposures(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Check that the table of exposures contains every unit for each person who labelled it.
+    """Check that for every label, the table of exposures shows that the person saw the unit.
 
-    Adopted labels came with items or an import, and have no exposure.
+    Adopted labels have no exposure, because they came with items or from an import.
     """
     query = """
         SELECT DISTINCT 'batch ''' || e.batch || '''', s.person, a.unit_id FROM events AS e JOIN sessions AS s USING (session_id)

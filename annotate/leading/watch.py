@@ -1,4 +1,4 @@
-"""Describe a batch to its lead in words: progress, pace, checks, current agreement and flags.
+"""Describe the progress, pace, checks, current agreement and flags of a batch in words, for its lead.
 
 Nothing here reveals a label, because the person who watches a batch may also label in it.
 """
@@ -28,7 +28,7 @@ class WatchSection:
 
 
 def look(store: Store, name: str) -> dict[str, Any]:
-    """Read the batch's numbers from one snapshot of the file."""
+    """Read the progress of a batch from one snapshot of the file."""
     # Without a transaction, a label could arrive between two queries, so that only one of them counts it.
     store.conn.execute("BEGIN")
     try:
@@ -38,7 +38,7 @@ def look(store: Store, name: str) -> dict[str, Any]:
 
 
 def title(document: dict[str, Any], at: datetime) -> str:
-    """Return a line about the batch: progress, who is working, remaining time."""
+    """Return one line about the batch: its progress, the number of people at work, and the remaining time."""
     people = document["annotators"]
     done, units = (sum(p[key] for p in people) for key in ("done", "units"))
     busy = sum((ago := _ago(p, at)) is not None and ago < RECENT for p in people)
@@ -53,7 +53,9 @@ def title(document: dict[str, Any], at: datetime) -> str:
 
 
 def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
-    """Return the sections, the most urgent first. `at` is the current time. Flag texts are untrusted."""
+    """Return the sections of the screen, the most urgent first. `at` is the current time. The texts of flags
+    are untrusted.
+    """
     people = document["annotators"]
     shown = [WatchSection("To look at", list(_urgent(document)), warns=True)]
     progress = [["", "", "done", "per hour", "left", "last", "skip", "flag"]]
@@ -108,11 +110,11 @@ def _urgent(document: dict[str, Any]) -> Iterator[str]:
         if missed := p["attention_answered"] - p["attention_right"]:
             yield f"{who} missed {missed} of {p['attention_answered']} attention checks"
         if p["second_layer_open"]:
-            yield f"{who} has not kept or revised {p['second_layer_open']:,} units"
+            yield f"{who} must still keep or revise the labels of {p['second_layer_open']:,} units"
     yield from document["too_fast"]
     waiting = document["for_the_lead"]
     if waiting["differ"]:
-        yield f"people differ on {waiting['differ']:,} units: {command('annotate adjudicate', document['batch'], '--as', 'NAME')}"
+        yield f"people disagree on {waiting['differ']:,} units: {command('annotate adjudicate', document['batch'], '--as', 'NAME')}"
     if waiting["stuck"]:
         yield f"everybody skipped or flagged {waiting['stuck']:,} units"
     if assisted := document["options"].get("assisted"):
@@ -150,7 +152,7 @@ def _bar(done: int, units: int) -> str:
 
 
 def part(person: dict[str, Any], right: str, of: str) -> str:
-    """Format a part of a whole as 3/4; return an empty string if there is none."""
+    """Format two counts as a fraction, such as 3/4. Return an empty string if the second count is 0."""
     return f"{person[right]}/{person[of]}" if person[of] else ""
 
 
@@ -163,7 +165,7 @@ def _truncate(text: str, width: int) -> str:
 
 
 def _align(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows with aligned columns: the first column is left-aligned, the others right-aligned."""
+    """Return rows with aligned columns. The first column is left-aligned, and the others are right-aligned."""
     from tabulate import tabulate
 
     sides = ["left", *["right"] * (len(rows[0]) - 1)]

@@ -1,5 +1,6 @@
-"""Check the rows of a returned pack. If there is a row that an annotator cannot have produced, the whole file
-is rejected.
+"""Check the rows of a returned pack.
+
+If the pack has a row that an annotator cannot have produced, the whole file is rejected.
 """
 
 import json
@@ -16,11 +17,13 @@ from judge.prompts.load import Task
 
 COLUMNS = "seq, position, event_id, kind, field, value, reason, undoes, active_ms, idle_ms, session_id, at"
 CLOCKS = timedelta(minutes=10)
-"""The largest accepted difference between the clocks of two machines."""
+"""The largest difference between the clocks of two machines that is accepted."""
 _VERSION = re.compile(r"\d[0-9A-Za-z.+!-]{0,63}")
 MOST_MS = 7 * 24 * 3_600_000
 HERE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.SHOWN, Kind.UNDO)
-"""The events that are possible in a pack. A pack has no judge, so no label can be kept or revised."""
+"""The kinds of event that are possible in a pack. A pack has no judge's labels, so no label can be kept or
+revised.
+"""
 
 
 class LogRow(NamedTuple):
@@ -113,8 +116,9 @@ def check_rows(
 
 
 def check_time(row: LogRow, packed_at: str) -> str | None:
-    """Describe what is wrong with the time of an event in a pack, which is either before the pack was made or
-    in the future. Return None if the time is possible.
+    """Describe what is wrong with the time of an event in a pack. Return None if the time is possible.
+
+    A time is wrong if it is in the future, or before the pack was made.
     """
     at, earliest = _moment(row.at), _moment(packed_at)
     if at is not None and earliest is not None and at < earliest - CLOCKS:
@@ -133,7 +137,7 @@ def _moment(text: Any) -> datetime | None:
 
 
 def _unchangeable(row: LogRow) -> tuple[object, ...]:
-    """Return the parts of a row that must not change."""
+    """Return the columns of a row that must not change after packing."""
     # The blindness of a label is decided in the study, so it may differ.
     event = row.event._replace(reason=None) if row.event.kind == Kind.LABEL else row.event
     return event, row.position, row.at

@@ -1,4 +1,4 @@
-"""Find contradictions between a pack and the study, and settle them as a lead has decided."""
+"""Find contradictions between a pack and the study, and apply the lead's decisions on them."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> s
     """Describe the contradiction between a unit's events in the study (`mine`) and in the file (`events`).
     Return None if there is no contradiction.
 
-    A contradiction is a change on one side that the other side's events would reverse if they were appended.
+    A contradiction is a change on one side that would be reversed if the other side's events were appended.
     """
     differences = _contradicting(events, mine)
     if _ANSWER in differences or _undone(events) & _undone(mine) - {
@@ -41,7 +41,9 @@ def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> s
 
 
 def _contradicting(events: Sequence[Event], mine: Sequence[Event]) -> list[str]:
-    """Return the parts of a unit that one side has changed since packing and that the other side would reverse."""
+    """Return the parts of a unit's state that one side has changed since packing, and whose change the other
+    side's events would reverse.
+    """
     known = _select_known(events, mine)
     ids = {e.event_id for e in known}
     sides = fold(mine), fold(events)
@@ -67,8 +69,8 @@ def _describe_state(state: State) -> str:
 
 
 def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
-    """Store the file's version of a unit, and undo the changes in the study that contradict it. The log keeps
-    all events.
+    """Store the file's version of a unit, and undo those changes in the study that contradict the file. The log
+    keeps all events.
 
     A second call changes nothing. Raises StudyError if the batch is closed, or if the person is currently
     working.
@@ -120,9 +122,7 @@ def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event
 
 
 def give_back(conn: sqlite3.Connection, batch: str, person: str, positions: Sequence[int]) -> int:
-    """Assign units that were handed over to others to the first person again, because this person has
-    labelled them.
-    """
+    """Assign units that were handed over to others back to the first person, who has labelled them in the pack."""
     for position in positions:
         conn.execute(
             "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) "

@@ -40,11 +40,13 @@ class MergedLabels:
     events: int = 0
     units: int = 0
     back: int = 0
-    """Units that had been handed over to others but were labelled in the pack. Each of them now has one more
-    label.
+    """The number of units that had been handed over to others but were also labelled in the pack. Each of these
+    units has one more label than planned.
     """
     assisted: int = 0
-    """Labels given in the pack after this study had shown the person the unit's known answer or the judge's label."""
+    """The number of labels that were given in the pack after the person saw the unit's known answer or the
+    judge's label in this study.
+    """
     conflicts: list[str] = field(default_factory=list)
 
 
@@ -115,8 +117,8 @@ def _units_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, st
 def _check_positions(
     packed: sqlite3.Connection, ours: sqlite3.Connection, batch: str, person: str, path: Path
 ) -> list[int]:
-    """Raise BadInput unless the pack's units are the person's. Return the labelled positions that were handed
-    over after packing.
+    """Raise BadInput if the pack has units that were never assigned to the person. Return the labelled
+    positions that were handed over after packing.
     """
     query = "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
     theirs = set(packed.execute(query, [batch, person]))
@@ -136,14 +138,14 @@ _GONE = "SELECT position, unit_id FROM handed_over WHERE batch = ? AND annotator
 
 
 def _take_away(conn: sqlite3.Connection, batch: str, person: str, positions: Collection[int]) -> int:
-    """Reverse `give_back` for these positions, and return their number."""
+    """Undo `give_back` for these positions, and return their number."""
     query = "DELETE FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
     conn.executemany(query, [(batch, person, position) for position in positions])
     return len(positions)
 
 
 def _find_edited(packed: Store, theirs: BatchInfo, store: Store, ours: BatchInfo, person: str) -> set[str]:
-    """Return the units whose text in the file differs from the study's."""
+    """Return the units whose text in the file differs from their text in the study."""
     # A unit that was handed over and not labelled in the pack is not one of this person's units here.
     ids = set(ExchangeUnits(packed, theirs, person).ids) & set(ExchangeUnits(store, ours, person).ids)
     sides = []
@@ -162,7 +164,7 @@ def _quarantine(
     edited: set[str],
     done: MergedLabels,
 ) -> list[int]:
-    """Return the positions that are not merged, and add a record for each to the quarantine."""
+    """Quarantine the positions that cannot be merged, and return them. Each position gets its own record."""
     batch, person, path = of
     units = _units_of(packed, batch, person)
     packed_at = _read_pack_time(conn, batch, person)
@@ -199,11 +201,13 @@ def _quarantine(
 def _earlier_record(
     conn: sqlite3.Connection, batch: str, person: str, position: int, new: set[str]
 ) -> tuple[str | None, str | None]:
-    """Return the status of a quarantined record that contains all of these events, and the reason why a
-    record with some of them was dropped.
+    """Return (status, reason) for earlier quarantined records of a unit.
 
-    Open records with only some of the events are closed, because either a new record contains all of the
-    events, or the events no longer contradict the study.
+    `status` is the status of a record that contains all of these events. `reason` is the reason of a dropped
+    record that contains some of them. Each is None if there is no such record.
+
+    Open records with only some of the events are closed: either a new record will contain all of the events, or
+    the events no longer contradict the study.
     """
     # A lead decides on all events of a unit at once, so that the result does not depend on the order of the files.
     query = (
@@ -229,8 +233,8 @@ def _earlier_record(
 
 
 def _read_pack_time(conn: sqlite3.Connection, batch: str, person: str) -> str:
-    """Return the time at which the batch was first packed for the person or, if it is not recorded, the time
-    of the draw.
+    """Return the time at which the batch was first packed for the person. If this time is not recorded, return
+    the time of the draw.
     """
     # The time is taken from the exposures of this study, because the time in the file could have been edited.
     ledger = "SELECT min(at) FROM exposures WHERE batch = ? AND person = ? AND how = 'pack'"

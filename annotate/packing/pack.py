@@ -1,4 +1,6 @@
-"""Pack a batch for another machine: a small study with one person's blind units. `annotate.packing.merge` merges it.
+"""Pack a batch for another machine, as a small study with one person's blind units.
+
+`annotate.packing.merge` merges the pack into the first study when it comes back.
 
 A pack contains only what the task's screen shows: no judgements, no gold (except gold that is an input of the
 task), no `meta`, no labels by other people, and no indication of which units are repeats or have a known
@@ -26,7 +28,7 @@ from judge.types import GOLD
 
 
 def pack(store: Store, batch: str, person: str, path: Path) -> int:
-    """Write the study for one person, and return its number of units. Raises UsageError if the file exists."""
+    """Write the packed study for one person, and return its number of units. Raises UsageError if the file exists."""
     info = batch_info(store, batch)
     if info.packed_for:
         raise UsageError(f"batch '{batch}' is already a packed batch")
@@ -105,10 +107,10 @@ def copy_events(
     blindness: Callable[[int, str], str | None] = lambda position, at: None,
     without: Collection[int] = (),
 ) -> tuple[int, int]:
-    """Copy the sessions and events of one person that the target lacks, except at positions in `without`.
+    """Copy one person's sessions and events, unless the target has them or their position is in `without`.
 
-    `blindness` returns the layer of a new label from its position and time, or None for a blind label. Return
-    the number of new events, and how many of their labels are not blind.
+    `blindness` computes the layer of a new label from the label's position and time, and returns None for a
+    blind label. Return the number of new events, and the number of labels among them that are not blind.
     """
     for row in source.execute("SELECT * FROM sessions WHERE batch = ? AND annotator_id = ?", [batch, person]):
         target.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -137,7 +139,9 @@ _HIDDEN: dict[str, str | None] = {
 
 
 def copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Task, units: set[str]) -> None:
-    """Copy units with the items, answers and passages of their inputs, and gold that is an input of the task."""
+    """Copy units, the items, answers and passages that are their inputs, and gold labels that are an input of
+    the task.
+    """
     names = set(task.input_names)
     rows = _select(
         source, "units", "unit_id, item_id, passage_id, answer_id, json_extract(span, '$.counter')", units
@@ -190,8 +194,8 @@ def _copy(
     ids: Iterable[str],
     blank: Mapping[str, str | None],
 ) -> None:
-    """Copy rows by id, in their order. `blank` maps columns that annotators must not see to the values that
-    replace them.
+    """Copy the rows with these ids, in their stored order. `blank` maps each column that annotators must not
+    see to a replacement value.
     """
     key = f"{table[:-1]}_id"
     query = f"SELECT * FROM {table} WHERE {key} IN (SELECT value FROM json_each(?)) ORDER BY rowid"
@@ -203,7 +207,7 @@ def _copy(
 
 
 def _collect_passages(source: sqlite3.Connection, task: Task, units: set[str]) -> dict[str, set[str]]:
-    """Return, for each input that is a list of passages, all passages in it."""
+    """For each input that is a list of passages, return all passages in the list."""
     out = {}
     for name in task.input_names:
         if name in LIST_INPUTS:
@@ -213,8 +217,8 @@ def _collect_passages(source: sqlite3.Connection, task: Task, units: set[str]) -
 
 
 def _keep_contexts(source: sqlite3.Connection, target: sqlite3.Connection, units: set[str]) -> None:
-    """Store the ids of the passages that each answer was based on. The target contains only the passages that
-    are shown.
+    """Store in the target the ids of the passages on which each answer was based. The target contains only the
+    passages that are shown.
     """
     rows = _select(
         source, "unit_texts", "DISTINCT context, answer_id", units, where="AND context IS NOT NULL"
@@ -225,8 +229,8 @@ def _keep_contexts(source: sqlite3.Connection, target: sqlite3.Connection, units
 def _find_shown_gold(
     source: sqlite3.Connection, task: Task, units: set[str], listed: Mapping[str, set[str]]
 ) -> list[tuple[str, str, str]]:
-    """Return (unit, field, label) for gold that the task's inputs show, and for labels that mark a passage as
-    relevant.
+    """Return (unit, field, label) for the gold labels that the task shows as inputs, and for the labels that
+    mark a passage as relevant.
     """
     out: list[tuple[str, str, str]] = []
     for name in task.gold_inputs.values():

@@ -1,4 +1,4 @@
-"""The database connection of an annotator's session: SQLite itself refuses to read what the annotator must not see.
+"""The database connection of an annotator's session. SQLite itself refuses to read what the annotator must not see.
 
 `Blind(store, seat, task)` opens a separate, read-only connection. Its temporary views contain only the rows
 of one seat (a batch and an annotator), and its authorizer allows statements to read the study only through
@@ -36,7 +36,7 @@ from judge.store.label_rows import quote
 from judge.store.study import explain_errors
 
 BUSY_MS = 3000
-"""The default time that a statement waits for another program's lock, in milliseconds."""
+"""The default time for which a statement waits while another program has the lock, in milliseconds."""
 _SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 _AS = re.compile(r"\bAS\s+", re.IGNORECASE)
 _WITH = re.compile(r"\bWITH\b", re.IGNORECASE)
@@ -49,7 +49,7 @@ _HARMLESS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """The queue of one annotator in a batch. `person` is the user, who differs from `annotator` when adjudicating."""
+    """The queue of one annotator in a batch. `person` is the user, who differs from `annotator` in adjudication."""
 
     batch: str
     annotator: str
@@ -68,7 +68,7 @@ class Busy(StudyError):
 
 
 class Blind:
-    """The part of a study that a screen can read. `rows` queries the views above."""
+    """The part of a study that a screen can read. `rows` queries the views that the module's docstring lists."""
 
     __slots__ = ("__conn", "__path", "is_deciding")
 
@@ -126,7 +126,10 @@ def explain_to_person(path: Path) -> Iterator[None]:
 
 
 def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]) -> Any:
-    """Return the callback that decides what each compiled statement may read, by table, column and innermost view."""
+    """Return SQLite's authorizer callback.
+
+    It decides what each compiled statement may read, by table, column and innermost view.
+    """
     ok, deny, null = sqlite3.SQLITE_OK, sqlite3.SQLITE_DENY, sqlite3.SQLITE_IGNORE
 
     def allow(action: int, a: str | None, b: str | None, db: str | None, source: str | None) -> int:
@@ -153,7 +156,7 @@ def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]
 
 
 def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[str], set[str], str]:
-    """Create the views.
+    """Create the temporary views.
 
     Returns the names of the views that may read the tables, the names of the views that statements may use,
     and the name of the view with the units' texts.
@@ -245,7 +248,7 @@ def _texts(task: Task, mine: str) -> str:
 def _passages(task: Task, mine: str) -> str:
     """Return the SQL query that selects the passages in the task's lists, in order.
 
-    `place` is a passage's index in the context that the answer was given.
+    `place` is a passage's index in the context that the system had for the answer.
     """
     shown = (
         "p.passage_id, p.item_id, p.title, p.date, p.source, p.text, "
@@ -263,7 +266,9 @@ def _passages(task: Task, mine: str) -> str:
 
 
 def _parts(mine: str) -> str:
-    """Return the SQL query that selects the annotator's units that are parts of answers, without hidden repeats and checks."""
+    """Return the SQL query that selects those of the annotator's units that are parts of answers, without
+    hidden repeats or checks.
+    """
     kinds = ", ".join(map(quote, PARTS))
     return (
         "SELECT a.position, u.unit_id, u.answer_id, u.rowid AS n, json_extract(u.span, '$.start') AS start, "
@@ -274,5 +279,5 @@ def _parts(mine: str) -> str:
 
 
 def _rank(text: str) -> bytes:
-    """Return a hash by which the sources of a unit are ordered for adjudication."""
+    """Return a hash that determines the order in which adjudication shows the sources of a unit."""
     return hashlib.sha256(text.encode()).digest()[:8]

@@ -1,4 +1,4 @@
-"""One person's work in one batch: load a unit, commit an event, undo, find the next unit.
+"""One person's work in one batch: loading a unit, committing an event, undoing an event, and finding the next unit.
 
 desk = Desk.open(store, "pilot", "alice")     one per batch and annotator on this machine
 desk.load(position)                           returns the content of a screen
@@ -39,7 +39,8 @@ class Desk(Queue):
     """One annotator's queue in a batch. Every method that changes something commits the change before it returns.
 
     Screens read through the blind connection, which cannot write. Commits use a second connection, and only
-    append events that the log of the unit allows. All other tables are computed from the events.
+    append events that are possible after the unit's earlier events. All other tables are computed from the
+    events.
     """
 
     def __init__(
@@ -49,8 +50,8 @@ class Desk(Queue):
         self.seat, self._study, self._busy_ms, self._lock = seat, study, busy_ms, lock
         self._seen: set[int] = set()
         self._drafts: dict[tuple[int, str], str] = {}
-        """Text that was typed in this session and not stored as an answer, by (position, kind). The text is
-        empty if it was stored.
+        """Text that was typed in this session but not committed as an answer, by (position, kind). The text is
+        empty if it was committed.
         """
         self._unnoted: list[int] = []
         """Positions that were shown but are not in the table of exposures yet."""
@@ -67,10 +68,14 @@ class Desk(Queue):
         busy_ms: int = BUSY_MS,
         returning: bool = False,
     ) -> Desk:
-        """Begin a session. `busy_ms` is how long a commit waits for another program before it raises Busy.
+        """Begin a session. `busy_ms` is the time in milliseconds for which a commit waits for another program
+        before it raises Busy.
 
-        `returning` allows a person whose units were handed over, which is needed to merge their pack. Raises UsageError if
-        the batch or person is unknown, and StudyError if the batch is closed or the person works in another terminal.
+        With `returning`, the session can begin even if all of the person's units were handed over. This is
+        needed to merge the person's pack.
+
+        Raises UsageError if the batch or person is unknown, and StudyError if the batch is closed or the person
+        is working in another terminal.
         """
         info = _open_batch(store, batch)
         annotator = ADJUDICATED if adjudicate else person
@@ -146,7 +151,7 @@ class Desk(Queue):
         self.close()
 
     def label(self, position: int, field: str, value: str, spent: TimeSpent = NO_TIME) -> State:
-        """Answer one question. Raises StudyError if the unit's first labels are locked."""
+        """Store the answer to one question. Raises StudyError if the unit's first labels are locked."""
         return self._commit(position, spent, Kind.LABEL, field, value)
 
     def skip(self, position: int, spent: TimeSpent = NO_TIME) -> State:
@@ -164,11 +169,13 @@ class Desk(Queue):
     def spans(
         self, position: int, spans: Sequence[tuple[str, int, int]], spent: TimeSpent = NO_TIME
     ) -> State:
-        """Store the evidence: (input, start, end) in code points."""
+        """Store the evidence for a unit as (input, start, end), in code points."""
         return self._commit(position, spent, Kind.SPAN, value=dumps([list(s) for s in spans]))
 
     def draft(self, position: int, kind: str) -> str | None:
-        """Return text that was typed for a unit and not stored, in this or an earlier session, or None if there is none."""
+        """Return the text that was typed for a unit but not committed, in this or an earlier session. Return
+        None if there is no such text.
+        """
         if (text := self._drafts.get((position, kind))) is not None:
             return text or None
         query = "SELECT text FROM drafts WHERE batch = ? AND annotator_id = ? AND position = ? AND what = ?"
@@ -199,20 +206,24 @@ class Desk(Queue):
                 )
 
     def lock(self, position: int, shown: str) -> State:
-        """Lock the first labels of a finished unit, so that `judge` or `key` returns the labels to show."""
+        """Lock the first labels of a finished unit. After this, `judge` or `key` returns the labels to show."""
         state = self.state(position)
         return state if state.locked else self._commit(position, NO_TIME, Kind.SHOWN, value=shown)
 
     def revise(
         self, position: int, field: str, value: str, reason: str | None, spent: TimeSpent = NO_TIME
     ) -> State:
-        """Keep or revise a label after the judge was shown: the same label keeps it, and another label revises it."""
+        """Keep or revise a label after the judge's label was shown. The same label as before keeps it, and
+        another label revises it.
+        """
         first = self.state(position).answers.get(field)
         kind = Kind.KEEP if value == first else Kind.REVISE
         return self._commit(position, spent, kind, field, value, reason or None)
 
     def undo(self) -> int | None:
-        """Undo the latest event that can be undone. Return its position, or None if there is no such event."""
+        """Undo the latest event that can be undone. Return the position of its unit, or None if there is no
+        such event.
+        """
         # A first label is final once the judge or the key was shown. Undo skips it, and undoes the event before it.
         kinds = ",".join(f"'{k}'" for k in UNDOABLE)
         first = ",".join(f"'{k}'" for k in FIRST_LAYER)
@@ -240,7 +251,9 @@ class Desk(Queue):
         reason: str | None = None,
         undoes: str | None = None,
     ) -> State:
-        """Append one event, and update the assignment and labels. Raises StudyError if the log does not allow the event."""
+        """Append one event, and update the unit's assignment and labels. Raises StudyError if the event is not
+        possible after the unit's earlier events.
+        """
         if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE):
             self._check(field, value)
         seat, place = self.seat, (self.seat.batch, self.seat.annotator, position)
@@ -286,10 +299,11 @@ class Desk(Queue):
 
     @contextmanager
     def _transaction(self, wait_ms: int | None = None) -> Iterator[Connection]:
-        """Yield a connection whose changes are committed at the end, all or none. Raises Busy, WriteFailed or StudyError.
+        """Yield a connection. At the end, either all of its changes are committed or none. Raises Busy,
+        WriteFailed or StudyError.
 
-        `wait_ms` is how long to wait for another program that is writing; the default is the `busy_ms` of
-        `open`.
+        `wait_ms` is how long to wait for another program that is writing. By default, it is the `busy_ms` that
+        was passed to `open`.
         """
         tally, conn = self._tally.copy(), self._study.conn
         try:
@@ -311,7 +325,7 @@ class Desk(Queue):
 
 
 def check_available(store: Store, batch: str, person: str) -> None:
-    """Raise the error that `Desk.open` would raise now for this person, without beginning a session."""
+    """Raise the error that `Desk.open` would raise for this person at the moment. No session is begun."""
     _open_batch(store, batch)
     _check_assigned(store, batch, person, returning=False)
     if store.is_running(_lock_name(batch, person)):
@@ -348,7 +362,7 @@ def _check_assigned(store: Store, batch: str, person: str, returning: bool) -> N
 
 
 def end_session(path: Path, session: str) -> None:
-    """Store the end time of a session. A session that was killed has no end time."""
+    """Store the end time of a session. A session whose process was killed has no end time."""
     from annotate.store import open_study
 
     with suppress(StudyError), open_study(path) as store, store.transaction() as conn:

@@ -1,7 +1,7 @@
 """The events of one unit, and the state that is computed from them.
 
 Only the event log is stored as entered. Everything else about a unit is computed from the log, and can be
-recomputed. An undo is also an event, which names the event that no longer counts.
+recomputed. An undo is also an event. It names the event that no longer counts.
 """
 
 import json
@@ -24,7 +24,7 @@ class Kind(StrEnum):
     NOTE = "note"
     SPAN = "span"
     SHOWN = "shown"
-    """The judge or the training key was shown. After this event, the first labels cannot change."""
+    """The judge's label or the training key was shown. After this event, the first labels cannot change."""
     KEEP = "keep"
     REVISE = "revise"
     UNDO = "undo"
@@ -40,10 +40,10 @@ class UnitStatus(StrEnum):
 
 FIRST_LAYER = (Kind.LABEL, Kind.SKIP)
 STOPPED = "stopped"
-"""The layer for labels by a person whom a lead has stopped in the batch. These labels are not used in any result."""
+"""The layer for labels by a person whom a lead has stopped in the batch. No result uses these labels."""
 BLIND, ASSISTED, UNDECLARED = "blind", "assisted", "undeclared"
-"""The reasons of label events from imports, which state whether suggestions were visible. The last two are
-also layers.
+"""The values of `reason` in label events from imports, which state whether suggestions were visible. The last
+two are also layers.
 """
 # SHOWN cannot be undone, because undo cannot make somebody forget what they have seen.
 UNDOABLE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.KEEP, Kind.REVISE)
@@ -63,7 +63,7 @@ class Event(NamedTuple):
 
 
 class Revision(NamedTuple):
-    """A label given after the judge was shown. `kept` is whether it equals the first label."""
+    """A label given after the judge's label was shown. `kept` is true if it equals the first label."""
 
     value: str
     reason: str | None
@@ -84,7 +84,7 @@ class State:
     active_ms: int = 0
     idle_ms: int = 0
     layers: dict[str, str] = field(default_factory=dict)
-    """Fields whose first labels are not known to be blind, each mapped to `assisted` or `undeclared`."""
+    """A map from each field whose first label is not known to be blind to `assisted` or `undeclared`."""
 
     def status(self, fields: Sequence[str]) -> UnitStatus:
         """Return the unit's status: skipped, done (every field has an answer) or open."""
@@ -98,7 +98,7 @@ class State:
 
 
 def fold(events: Iterable[Event]) -> State:
-    """Return the state of a unit after its events, in their order."""
+    """Compute the state of a unit from its events, in their order."""
     rows = list(events)
     undone = {e.undoes for e in rows if e.kind == Kind.UNDO}
     state = State()
@@ -112,8 +112,10 @@ def fold(events: Iterable[Event]) -> State:
 
 
 def explain_refusal(events: Sequence[Event], new: Event, fields: Sequence[str]) -> str | None:
-    """Return the reason why a unit's log does not allow a new event, or None if it allows the event. `fields`
-    are the task's questions.
+    """Return the reason why a new event is not possible after a unit's earlier events, or None if it is
+    possible.
+
+    `fields` are the fields of the task's questions.
     """
     state = fold(events)
     stands = "the answer has been shown: your first label for this unit is final"
@@ -160,7 +162,7 @@ def _apply(state: State, e: Event) -> None:
 
 
 def standing(state: State, fields: Sequence[str]) -> dict[str, Json]:
-    """Return the columns of `assignments` that follow from the events of a unit."""
+    """Return the columns of a unit's row in `assignments` that follow from its state."""
     return {
         "status": str(state.status(fields)),
         "answers": dumps(state.answers),
@@ -187,7 +189,7 @@ def _layer(state: State, name: str, reason: str | None) -> None:
 
 
 class NewLabel(NamedTuple):
-    """One row for the study's `labels`."""
+    """A label to store in the study's table of labels."""
 
     field: str
     layer: str
@@ -197,7 +199,9 @@ class NewLabel(NamedTuple):
 
 
 def label_rows(state: State, task: Task) -> list[NewLabel]:
-    """Return the labels that follow from a state, and the labels that are derived from them without gold."""
+    """Return the labels that follow from a unit's state, including derived labels. Labels whose derivation
+    needs gold are left out.
+    """
     # A skip overrides earlier answers, because the person decided that the unit cannot be judged.
     if state.skipped:
         return []

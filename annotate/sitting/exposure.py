@@ -1,6 +1,6 @@
-"""The exposures: what each person was shown about a unit, and when, in one append-only table.
+"""The exposures: one append-only table of what each person was shown about a unit, and when.
 
-It covers batches, packs, pushes, imports and pages.
+The table covers batches, packs, pushes, imports and pages.
 
     text     the unit itself               gold    its known answer: a training key, gold that a task shows, passages
     judge    a judge's label for it        labels  other people's labels for it            chosen by gold
@@ -25,7 +25,7 @@ from judge.types import GOLD
 
 # The text alone is not an answer. Other people's labels make a label assisted, but a draw only prints a note on them.
 REFUSED = ("gold", "judge")
-"""The exposures that exclude a person from a batch, unless they are allowed."""
+"""The kinds of exposure that exclude a person from a batch, unless --allow-exposed is given."""
 WORDS = {
     "gold": "the known answer",
     "judge": "the judge's label",
@@ -35,7 +35,7 @@ WORDS = {
 
 
 class Exposure(NamedTuple):
-    """The number of units that a person was, or will be, shown in a batch."""
+    """The number of units in a batch for which a person was, or will be, shown one kind of content."""
 
     person: str
     content: str
@@ -57,8 +57,9 @@ def _lists_relevant(task: Task) -> bool:
 
 
 def rows_shown(task: Task, where: str) -> str:
-    """Return a query for (unit_id, what, field) of everything that the screen shows before an answer, for the
-    assignments `a` that satisfy `where`.
+    """Return a query for everything that the screen shows before an answer, as (unit_id, what, field).
+
+    `where` is an SQL condition on the assignments, which have the alias `a`.
     """
     parts = [f"SELECT a.unit_id AS unit_id, 'text' AS what, '' AS field FROM assignments AS a WHERE {where}"]
     gold = f"l.annotator_id = '{GOLD}' AND l.layer = 'first' AND l.repeat = 0"
@@ -79,8 +80,8 @@ def rows_shown(task: Task, where: str) -> str:
 
 
 def rows_after(task: Task, where: str) -> str:
-    """Return a query like `rows_shown` for everything that is shown after an answer is committed: training
-    keys and the judge's labels.
+    """Return a query, like that of `rows_shown`, for everything that is shown after an answer is committed:
+    training keys and the judge's labels.
     """
     fields = ", ".join(quote(q.field) for q in task.spec.questions)
     return (
@@ -102,10 +103,11 @@ def is_exposed(
     *,
     deciding: bool = False,
 ) -> bool:
-    """Return whether the person was shown an answer for the unit, or for its item, before a time (None means until now).
+    """Return whether the person was shown an answer for the unit, or for its item, before the time `before`
+    (None means now).
 
-    Gold that the task shows as its input does not count. For a lead who is `deciding` between other people's labels, these
-    labels do not count either. If the table has no exposure, the label counts as blind.
+    Gold that the task shows as an input does not count. For a lead who is `deciding` between other people's
+    labels, these labels do not count either. If the table has no exposure, the result is false.
     """
     # A lead decides between people's labels, so seeing them does not make the decision assisted.
     seen = "'judge'" if deciding else "'judge', 'labels'"
@@ -121,7 +123,9 @@ def is_exposed(
 def note_rows(
     conn: sqlite3.Connection, person: str, rows: str, batch: str, how: str, **values: str | int
 ) -> None:
-    """Record that the person was shown the (unit_id, what, field) rows of a query; `values` are its parameters."""
+    """Record that the person was shown the rows (unit_id, what, field) of a query. `values` are the parameters
+    of the query.
+    """
     # Only the first exposure counts: labels given after it are not blind, and the table is append-only.
     conn.execute(
         "INSERT OR IGNORE INTO exposures (person, unit_id, what, field, batch, how, at) "
@@ -138,8 +142,9 @@ def note_batch(
     how: str,
     judge: Iterable[str] = (),
 ) -> None:
-    """Record the exposures of a whole batch that left the study: the content of each person's units, and the
-    judge's labels on the units `judge`.
+    """Record the exposures that a whole batch causes when it leaves the study.
+
+    Each person sees the content of their units, and the judge's labels on the units `judge`.
     """
     judged = quote(dumps(sorted(judge)))
     for person in people:
@@ -164,10 +169,10 @@ def note_unit(
 
 
 def against(store: Store, task: Task, person: str, units: Sequence[str], name: str) -> list[Exposure]:
-    """Return what the person was, or will be, shown about these units in other batches, by batch.
+    """Return what other batches have shown, or will show, the person about these units.
 
-    The reverse also counts: if the new batch would show the gold of open units in another batch, these units
-    are counted under that batch.
+    The reverse also counts. If the new batch would show the gold label of open units in another batch, these
+    units are counted under the other batch.
     """
     conn = store.conn
     counts: Counter[tuple[str, str]] = Counter()
@@ -205,9 +210,7 @@ def _open_batches(store: Store, person: str, name: str) -> list[tuple[str, Task]
 
 
 def _read_planned(store: Store, person: str, name: str) -> list[tuple[str, str, str, str]]:
-    """Return the exposures that the person's open batches will cause, including exposures that have already
-    happened.
-    """
+    """Return the exposures that the person's open batches will cause, including those that have already happened."""
     rows = []
     for batch, task in _open_batches(store, person, name):
         where = f"a.batch = {quote(batch)} AND a.annotator_id = {quote(person)}"
@@ -240,7 +243,7 @@ def _count_exposing(store: Store, task: Task, person: str, name: str) -> Counter
 
 
 def refusal(exposures: Sequence[Exposure]) -> str | None:
-    """Return why people cannot be assigned to a batch, or None if nobody was shown an answer."""
+    """Return the reason why people cannot be assigned to a batch, or None if none of them is shown an answer."""
     worst = [e for e in exposures if e.content in REFUSED]
     if not worst:
         return None
@@ -255,7 +258,7 @@ def refusal(exposures: Sequence[Exposure]) -> str | None:
 
 
 def warnings(exposures: Sequence[Exposure]) -> list[str]:
-    """Return the other exposures of people to these units, one per line."""
+    """Return a warning for each of the other exposures of people to these units."""
     return [
         f"{e.person} has seen, or will see, {WORDS[e.content]} for {e.units:,} of these units in batch '{e.batch}'"
         for e in exposures
@@ -264,7 +267,7 @@ def warnings(exposures: Sequence[Exposure]) -> list[str]:
 
 
 def unknown_batches(conn: sqlite3.Connection) -> list[str]:
-    """Return the batches that have labels and were drawn by a version that did not record exposures."""
+    """Return the batches that have labels and were drawn by a version of adjudge that did not record exposures."""
     query = (
         "SELECT b.batch FROM batches AS b WHERE b.exposure = 'unknown' AND EXISTS "
         "(SELECT 1 FROM events AS e WHERE e.batch = b.batch) ORDER BY b.created"
@@ -273,10 +276,11 @@ def unknown_batches(conn: sqlite3.Connection) -> list[str]:
 
 
 def waiting(conn: sqlite3.Connection) -> set[str]:
-    """Return the units, and their items, that somebody must still label blind. Pages do not show the labels
-    of these units.
+    """Return the units that somebody must still label blind, and the items of these units. Pages do not show
+    their labels.
 
-    These are the open and skipped units in open batches of any task, including units that a lead has still to decide.
+    These are the open and skipped units in open batches of any task. They include units that a lead must still
+    decide.
     """
     # A skip can be undone, so skipped units are included. Gold of an item answers all its units, so items are included.
     query = (
@@ -288,7 +292,7 @@ def waiting(conn: sqlite3.Connection) -> set[str]:
 
 
 def note_view(conn: sqlite3.Connection, person: str) -> None:
-    """Record that the person reads a page with all labels of the selected units (`judge.store.selection`)."""
+    """Record that the person reads a page that shows all labels of the selected units (`judge.store.selection`)."""
     # A person's own label is not an exposure.
     rows = (
         "SELECT l.unit_id, CASE a.kind WHEN 'judge' THEN 'judge' WHEN 'gold' THEN 'gold' ELSE 'labels' END AS what, "

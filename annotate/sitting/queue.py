@@ -1,6 +1,7 @@
-"""A person's queue, limited to what that person may see: units, their status, what was shown, and the next unit.
+"""A person's queue, limited to what that person may see: the units, their status, what was shown, and which
+unit comes next.
 
-It is read through the blind connection. `Desk` adds the methods that commit.
+The queue is read through the blind connection. `Desk` adds the methods that commit.
 """
 
 import json
@@ -22,8 +23,8 @@ from judge.store.inputs import get_citable_name
 from judge.store.study import dumps
 
 SHORT, LONG = 40, 200
-"""The maximum numbers of characters of the claim and of its text in a row of the list, so that both are
-visible in 80 columns.
+"""The maximum number of characters of the claim, and of the text that it is about, in a row of the list. With
+these limits, both are visible in 80 columns.
 """
 STUCK = "nobody could say"
 DIFFERENT = "different answers"
@@ -32,7 +33,7 @@ LISTS = {"reference_answers", "options", *LIST_INPUTS}
 
 
 class BatchInfo(NamedTuple):
-    """The facts about a batch, from its row in `batches`."""
+    """The facts about a batch, read from its row in the table `batches`."""
 
     batch: str
     task: Task
@@ -43,7 +44,7 @@ class BatchInfo(NamedTuple):
 
 
 def batch_info(store: Store, name: str) -> BatchInfo:
-    """Return the batch with this name. Raises UsageError, which lists the existing batches, if there is none."""
+    """Return the batch with this name. If it does not exist, raises UsageError, which lists the existing batches."""
     query = "SELECT task, options, reveal_run, closed, packed_for FROM batches WHERE batch = ?"
     row = store.conn.execute(query, [name]).fetchone()
     if row is None:
@@ -65,10 +66,10 @@ class Queue:
         self._blind = blind
         self._kinds: dict[str, list[int]] | None = None
         self._unjudged: set[int] = set()
-        """Locked units that do not need a decision to keep or revise, because the judge has no label for them."""
+        """Locked units for which there is nothing to keep or revise, because the judge has no label for them."""
         self._tally: Counter[str] = Counter()
         self._last = 0
-        """The last counted position. Units that a lead or an import adds later have higher positions."""
+        """The last position that was counted. Units that a lead or an import adds later have higher positions."""
         self.total = 0
         self._count_new()
 
@@ -97,7 +98,7 @@ class Queue:
         return {n: inputs[n] for n in self.task.input_names if n in inputs}
 
     def _passages(self, position: int) -> dict[str, list[ShownPassage]]:
-        """Return the passages for each input that is a list, without empty lists."""
+        """Return the passages for each input that is a list of passages, without empty lists."""
         names = [n for n in self.task.input_names if n in LIST_INPUTS]
         out: dict[str, list[ShownPassage]] = {}
         if not names:
@@ -183,8 +184,10 @@ class Queue:
         return None
 
     def first(self) -> int:
-        """Return the unit to begin with: a unit that still needs a decision to keep or revise, otherwise an
-        open unit, otherwise the first unit.
+        """Return the unit with which the session begins.
+
+        This is a unit that still needs a decision to keep or revise, if there is one; otherwise the first open
+        unit; otherwise the first unit.
         """
         return self.second_open() or self.next_open() or self.neighbour(0, 1) or 1
 
@@ -206,7 +209,9 @@ class Queue:
     def listing(
         self, only: str = "all", search: str = "", *, offset: int = 0, limit: int = 100
     ) -> list[ReviewLine]:
-        """Return a page of the queue; `only` is all, open, done, skipped, flagged, noted, or one of `kinds`."""
+        """Return a page of the queue. `only` is all, open, done, skipped, flagged, noted, or one of the keys of
+        `kinds`.
+        """
         where, values = self._build_condition(only, search)
         text = self._line()
         query = (
@@ -219,7 +224,7 @@ class Queue:
         return [ReviewLine(p, s, json.loads(a), f, n, said.get(p, "") + t) for p, s, a, f, n, t in rows]
 
     def count(self, only: str = "all", search: str = "") -> int:
-        """Return the total number of units that `listing` pages through."""
+        """Return the total number of units on all pages of `listing`."""
         where, values = self._build_condition(only, search)
         joined = " JOIN my_texts AS t ON t.position = u.position" if search else ""
         return int(
@@ -245,7 +250,9 @@ class Queue:
         return where, values
 
     def _line(self) -> str:
-        """Return the SQL expression for a row of the list: the claim or question, then the text that it is about."""
+        """Return the SQL expression for the text of a row in the list: the claim or question, and then the text
+        that it is about.
+        """
         names = self._text_columns()
         # Several passages of one claim differ by the passage, and several claims by the claim, so a row needs both.
         about = next((n for n in ("claim", "question") if n in names), None)
@@ -267,7 +274,7 @@ class Queue:
         return dict(self._blind.rows("SELECT field, value FROM my_key WHERE position = ?", [position]))
 
     def judge(self, position: int) -> dict[str, dict[str, Any]]:
-        """Return the judge's label by field. The result is empty until the person's labels are committed and
+        """Return the judge's labels by field. The result is empty until the person's labels are committed and
         locked.
         """
         query = "SELECT field, value, distribution, rationale FROM my_judge WHERE position = ?"
@@ -277,15 +284,15 @@ class Queue:
         }
 
     def reasons(self, position: int) -> dict[str, str]:
-        """Return the reasons for the right answers to a training unit, if the gold labels have reasons. The
-        result is empty until the unit is locked.
+        """Return the reasons for the right answers to a training unit. The result is empty until the unit is
+        locked, and if the gold labels have no reasons.
         """
         query = "SELECT field, rationale FROM my_key WHERE position = ? AND rationale IS NOT NULL"
         return dict(self._blind.rows(query, [position]))
 
     def second_open(self) -> int | None:
-        """Return the first unit that still needs a decision to keep or revise, whether or not the judge was
-        shown. Return None if there is no such unit.
+        """Return the first unit that still needs a decision to keep or revise, whether or not the judge's label
+        was already shown. Return None if there is no such unit.
         """
         if not self.info.reveal:
             return None
@@ -304,7 +311,7 @@ class Queue:
         return None
 
     def sources(self, position: int) -> list[Source]:
-        """Return the labels by the unit's annotators, named A, B, C, for adjudication."""
+        """Return the labels from the unit's annotators, for adjudication. The annotators are named A, B, C."""
         query = "SELECT number, answers, note, flag, spans FROM my_sources WHERE position = ? ORDER BY number"
         return [
             Source(chr(64 + n), json.loads(answers), note, flag, spans_of(spans))
@@ -312,10 +319,12 @@ class Queue:
         ]
 
     def kinds(self) -> dict[str, list[int]]:
-        """Return, when adjudicating, a map from conflicting labels, such as "refute / support", to positions.
+        """Return a map from each set of conflicting labels, such as "refute / support", to positions. It is
+        empty unless the user adjudicates.
 
-        A unit with conflicts on several questions counts once per question, and each key then names its question. All
-        conflicts between numbers or between texts have the same key.
+        A unit with conflicts on several questions is listed once per question. If the task has several
+        questions, each key names its question. All conflicts between numbers or between texts have the same
+        key.
         """
         if self._kinds is None:
             given: dict[int, list[dict[str, str]]] = {}
@@ -335,7 +344,11 @@ class Queue:
         return f"{field}: {difference}" if len(self.fields) > 1 else difference
 
     def _describe_answers(self, positions: Sequence[int]) -> dict[int, str]:
-        """Return who gave which answers, by the letters of `sources`, for a row of a lead's list."""
+        """Return a text for each position that says which source gave which answers, for the rows of a lead's
+        list.
+
+        Sources are named by the letters of `sources`.
+        """
         if not positions or not self._blind.is_deciding:
             return {}
         return {
@@ -352,8 +365,8 @@ class Queue:
                 yield position, json.loads(answers)
 
     def training(self) -> tuple[int, int, int]:
-        """Return the number of training units, the number of answered training units, and the number with only
-        right answers.
+        """Return the number of training units, how many of them are answered, and how many have only right
+        answers.
         """
         rows = self._blind.rows("SELECT position, answers, locked FROM my_units WHERE role = 'training'")
         keys: dict[int, dict[str, str]] = {}

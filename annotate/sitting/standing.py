@@ -1,4 +1,5 @@
-"""Append events to the log, and update the data computed from them: a unit's row in `assignments`, and its labels.
+"""Append events to the log, and update the data that are computed from them: a unit's row in `assignments`, and
+its labels.
 
 Desks, imports, merges and leads all append events through this module.
 """
@@ -20,10 +21,10 @@ from judge.types import GOLD, Json
 
 _EVENT = "event_id, kind, field, value, reason, undoes, active_ms, idle_ms"
 WHOLE = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
-"""The columns of an event, without its number."""
+"""The columns of an event, except its number."""
 INSERT = f"INSERT INTO events ({WHOLE}) VALUES ({', '.join('?' * 14)})"
 KEPT = ("sample", "repeat", "adjudication")
-"""Roles whose answers are labels of the study; training and attention units are checks."""
+"""The roles whose answers become labels in the study. Training and attention units are only checks."""
 
 
 def write_state(
@@ -36,7 +37,7 @@ def write_state(
 ) -> None:
     """Write the state of a unit: its assignment and its labels.
 
-    `seat` is (batch, annotator, position), `unit` is (id, repeat).
+    `seat` is (batch, annotator, position), and `unit` is (id, repeat).
     """
     values, rows = follow(conn, task, seat, role, unit, state)
     values["updated"] = get_time()
@@ -88,12 +89,12 @@ def follow(
 
 
 def source_of(batch: str, annotator: str) -> str:
-    """Return the source, in `label_sources`, for labels from the log of a batch."""
+    """Return the value of `source` in `label_sources` for labels from the log of a batch."""
     return f"{'adjudication' if annotator == ADJUDICATED else 'batch'}:{batch}"
 
 
 def _read_times(conn: sqlite3.Connection, seat: tuple[str, str, int]) -> dict[tuple[str, bool], str]:
-    """Return a map from (field, whether it is revised) to the time of the current label."""
+    """Return a map from (field, is_revised) to the time of the current label."""
     query = (
         "SELECT e.field, e.kind <> 'label', e.at FROM events AS e WHERE e.batch = ? AND e.annotator_id = ? "
         "AND e.position = ? AND e.kind IN ('label', 'keep', 'revise') "
@@ -120,8 +121,8 @@ def events_at(conn: sqlite3.Connection, batch: str, person: str, position: int) 
 def replay_log(
     conn: sqlite3.Connection, task: Task, batch: str, person: str, only: Collection[int] | None = None
 ) -> int:
-    """Update one person's units from the log, either all units or the units at the positions `only`. Return the
-    number of units.
+    """Update one person's units from the log: the units at the positions `only`, or all units. Return the
+    number of updated units.
     """
     events = events_of(conn, batch, person)
     seats = "SELECT position, unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ?"
@@ -141,7 +142,7 @@ def append(
     at: str | None = None,
     shown_ms: int | None = None,
 ) -> None:
-    """Append one event to the log. `at` is its time (default: now); `shown_ms` is defined in `TimeSpent`."""
+    """Append one event to the log. `at` is the time of the event (default: now). `TimeSpent` describes `shown_ms`."""
     conn.execute(
         INSERT,
         [e.event_id, batch, person, position, str(e.kind), *e[2:], shown_ms, session, at or get_time()],
@@ -149,7 +150,9 @@ def append(
 
 
 def make_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, opened_by: str) -> str:
-    """Create a session in which the program writes on behalf of somebody: an import, a merge, a policy. Return its id."""
+    """Create a session in which the program writes on a person's behalf, such as an import, a merge or a
+    policy. Return its id.
+    """
     session, at = str(ULID()), get_time()
     program = f"{version('adjudge')} {opened_by}"
     conn.execute(
@@ -169,7 +172,7 @@ def people_of(conn: sqlite3.Connection, batch: str) -> list[str]:
 
 def refuse_person(batch: str, person: str, people: Iterable[str]) -> UsageError:
     """Return the error for a person who is not an annotator of a batch."""
-    return UsageError(f"batch '{batch}' is not for '{person}'; its annotators are: {', '.join(people)}")
+    return UsageError(f"batch '{batch}' has no annotator '{person}'; its annotators are: {', '.join(people)}")
 
 
 def is_stopped(conn: sqlite3.Connection, batch: str, person: str) -> str | None:
@@ -180,8 +183,8 @@ def is_stopped(conn: sqlite3.Connection, batch: str, person: str) -> str | None:
 
 
 def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[NewLabel]) -> list[NewLabel]:
-    """Return the labels derived from an answer and the gold label of the unit or of its item. The result is
-    empty if neither has a gold label.
+    """Return the labels that are derived from an answer together with the gold label of the unit or its item.
+    The result is empty if neither has a gold label.
     """
     derived: list[NewLabel] = []
     for name, rule in task.spec.derive.items():

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 from annotate.sitting.events import State
 
 PARTS = ("sentence", "citation", "claim", "nugget")
-"""The kinds of units that are parts of an answer and stay together in a queue."""
+"""The kinds of unit that are parts of an answer and stay together in a queue."""
 
 
 class TimeSpent(NamedTuple):
-    """Milliseconds of work and of absence since the previous event.
+    """The milliseconds of work, and of absence, since the previous event.
 
-    `shown_ms` is the time since the unit was painted: 0 for a key that was pressed before the unit was
-    painted, and None if there is no screen.
+    `shown_ms` is the time since the unit appeared on the screen. It is 0 if the key was pressed before the unit
+    appeared, and None if there is no screen.
     """
 
     # The report uses `shown_ms` to name people who label faster than people can read.
@@ -27,8 +27,8 @@ class TimeSpent(NamedTuple):
 class ShownPassage(NamedTuple):
     """A passage in an input that is a list of passages.
 
-    `marker` is the id by which answers can cite it, or None if it has none. `place` is its number in the context of
-    the answer, from 1.
+    `marker` is the id by which answers can cite the passage, or None if it has no such id. `place` is the
+    number of the passage in the context of the answer, from 1.
     """
 
     passage_id: str

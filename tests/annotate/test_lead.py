@@ -279,8 +279,8 @@ def test_units_that_all_skipped_or_flagged_reach_the_lead(tmp_path: Path) -> Non
             if person == "alice":
                 desk.skip(where[units[3]])  # bob has not seen it yet
     shown = annotate("batches", "show", "pilot", "-d", path).stdout
-    assert "for the lead: all skipped or flagged 2 units" in shown
-    assert f"flag of bob on {units[1]}: broken, says bob" in shown
+    assert "for the lead: everybody skipped or flagged 2 units" in shown
+    assert f"flag by bob on {units[1]}: broken, says bob" in shown
     with open_study(path) as store:
         assert fill_queue(store, "pilot", "lead") == 2
         with Desk.open(store, "pilot", "lead", adjudicate=True) as desk:
@@ -366,13 +366,13 @@ def test_closing_and_reopening(tmp_path: Path) -> None:
         ("assign pilot --to gold", "'gold' is a gold in this study"),
         ("assign nope --to bob", "no batch 'nope'"),
         ("assign pilot --to bob -n 9", "-n 9: batch 'pilot' has 2 units"),
-        ("assign pilot --from eve --to bob", "is not for 'eve'"),
+        ("assign pilot --from eve --to bob", "has no annotator 'eve'"),
         ("assign pilot --from alice --to alice", "must not include alice"),
         ("extend pilot --to 99", "only 6 units can be drawn"),
         ("extend pilot --to 99 --annotators eve", "eve is not in batch 'pilot'"),
         ("close pilot --undo", "batch 'pilot' is already open"),
         ("stop pilot --annotator alice", "--why requires a reason"),
-        ("stop pilot --annotator eve --why x", "is not for 'eve'"),
+        ("stop pilot --annotator eve --why x", "has no annotator 'eve'"),
         ("stop pilot --annotator alice --undo", "alice is not stopped"),
         ("policy pilot --tolerance stance=1", "not a numeric question of stance.v2"),
         ("policy pilot --tolerance stance", "FIELD=NUMBER"),

@@ -27,7 +27,7 @@ from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, labelled, r
 from tests.annotate.report_helpers import U, add_run, study
 
 TABLES = ("prevalence", "latent_agreement")
-LATE = "labels of these units were compared with another judge before m/late was added"
+LATE = "labels for these units were compared with another judge before m/late was added"
 
 
 def test_where_the_frame_ends_first_the_sentence_says_so(tmp_path: Path) -> None:
@@ -563,7 +563,7 @@ def test_a_run_without_labels_is_last_and_fails_no_build_of_another_judge(tmp_pa
         add_run(store, load_task("stance"), "m/elsewhere", {"study:255/p": "support"})
     assert [r.judge for r in rulings] == ["m/one", "a/none"] and rulings[0].decision == "trust"
     for ruling in (rulings[1], alone):
-        assert ruling.no_labels and "no labels of a/none on the 100 units" in ruling.sentence
+        assert ruling.no_labels and "no labels from a/none on the 100 units" in ruling.sentence
         assert f"judge runs show {unparsed}" in ruling.sentence and "compared with" not in ruling.sentence
         assert ruling.more_units is None and ruling.decision == "undecided"
     page = tmp_path / "gates.xml"
@@ -593,4 +593,4 @@ def test_a_judge_of_a_table_without_labels_takes_no_share_of_the_level(tmp_path:
     table = tmp_path / "votes.csv"
     table.write_text("\n".join(lines) + "\n")
     text = annotate("report", table, "--judge", "j", "--judge", "k").stdout
-    assert "no labels of k on the 60 units" in text and "one of 2 judges" not in text
+    assert "no labels from k on the 60 units" in text and "one of 2 judges" not in text

@@ -121,7 +121,7 @@ def test_no_spread_plans_nothing(tmp_path: Path) -> None:
     rows = [("unit", "a", "b"), *((str(i), "xy"[i % 2], "xy"[i % 2]) for i in range(20))]
     table = (write_csv(tmp_path / "t.csv", rows), *PILOT)
     failed = annotate("plan", *table, "--width", "0.1", code=1)
-    assert "the pilot shows no spread (cohen_kappa 1.000 on 20 units)" in failed.stderr
+    assert "all labels in the pilot agree (cohen_kappa 1.000 on 20 units)" in failed.stderr
     write_csv(tmp_path / "t.csv", [("unit", "a", "b"), ("1", "x", "x"), ("2", "x", "x")])
     assert "undefined" in annotate("plan", *table, "--width", "0.1", code=1).stderr
 

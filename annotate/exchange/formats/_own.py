@@ -13,14 +13,15 @@ from judge.types import Where
 
 COLUMNS = ("unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
            "flag", "note", "spans", "at", "stratum", "weight", "sources", SHA_KEY)  # fmt: skip
-"""The columns of the labels, with evidence, time and sources."""
+"""The columns of an export of labels, including evidence, time and sources."""
 # CSV contains text, but JSON and Parquet contain booleans.
 BLIND = {"true": True, "false": False, "1": True, "0": False, True: True, False: False}
 
 
 def label_rows(export: Export) -> Iterator[dict[str, Any]]:
-    """Yield one row per label. A unit that was skipped, or that has only a note, a flag or evidence, has a
-    row without a label.
+    """Yield one row per label.
+
+    A unit that was skipped, or that has only a note, a flag or evidence, gets one row without a label.
     """
     shas = {unit.unit_id: text_sha(unit.inputs) for unit in export.units()}
     for r in export.responses():
@@ -57,7 +58,7 @@ def responses(
 ) -> Iterator[Response]:
     """Yield the responses in rows of our own format. The function `spans` parses the evidence column.
 
-    If a row has no `field`, each column that is named after a question of the task contains an answer.
+    If a row has no `field`, each column that is named after a question contains the answer to that question.
     """
     fields = [q.field for q in reading.task.spec.questions] if reading.task else []
 
@@ -121,15 +122,15 @@ def _number(value: Any, name: str) -> float | None:
 
 
 def parse_whole(value: float | None, name: str) -> int:
-    """Return a number as an integer, with 0 for None. Raises BadInput for a fraction."""
+    """Return a number as an integer, or 0 for None. Raises BadInput if the number is not whole."""
     if value is not None and value != value // 1:
         raise BadInput("must be a whole number", field=name)
     return int(value or 0)
 
 
 def check_spans(value: Any) -> list[tuple[str, int, int]] | None:
-    """Return the evidence [[input, start, end], ...] of a row, or None if there is none. Raises BadInput if
-    it is malformed.
+    """Return the evidence in a row as [[input, start, end], ...], or None if the row has no evidence. Raises
+    BadInput if the evidence is malformed.
     """
     if value in (None, "", []):
         return None

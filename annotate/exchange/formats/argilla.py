@@ -42,7 +42,7 @@ NO_STATUS = (
 NOTE, SPANS = "adjudge-note", "adjudge-evidence"
 # Argilla names users by UUID. An id that is made from the name is the same in every export.
 _PEOPLE = uuid.UUID("8f2c7f0e-6f0b-5b3e-9d59-6a1d5f1f0c11")
-"""The UUID namespace for people's ids, which are derived from their names."""
+"""The UUID namespace for the user ids that are derived from annotators' names."""
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
@@ -122,7 +122,7 @@ def _user(name: str) -> str:
 
 
 def fields(unit: ExchangeUnit) -> dict[str, str]:
-    """Return the inputs as text fields."""
+    """Return a unit's inputs as text fields of a record."""
     return {name: flatten(value) for name, value in unit.inputs.items()}
 
 
@@ -220,7 +220,7 @@ def _responses(
 
 
 def _has_suggestion(row: Mapping[str, Any]) -> bool:
-    """Return whether the record has a suggestion. Argilla shows suggestions to the annotator."""
+    """Return whether the record has a suggestion, which Argilla shows to the annotator."""
     return bool(row.get("suggestions")) or any(
         key.endswith(".suggestion") and row[key] is not None for key in row
     )

@@ -1,5 +1,7 @@
-"""Our own CSV format, for export and import. It contains either units with an empty column for each answer
-(to fill in a spreadsheet), or one label per row.
+"""Our own CSV format, for export and import.
+
+A file contains either one label per row, or a sheet to fill in: one unit per row, with an empty column for each
+question.
 """
 
 import csv

@@ -6,8 +6,8 @@ such files), or the `all.jsonl` of a collaborative project, which does not name 
 
     {"id": 1, "text": "...", "label": ["support"], "Comments": [], "adjudge_unit_id": "..."}
 
-If a task has several questions, its labels have the form `FIELD=LABEL`. Sequence labels (`entities`, or
-[start, end, name] in `label`) are evidence.
+If a task has several questions, its labels have the form `FIELD=LABEL`. Sequence labels, which are in
+`entities` or in `label` as [start, end, name], are imported as evidence.
 """
 
 import json
@@ -30,12 +30,12 @@ NAME = "doccano"
 HELP = "doccano's JSONL for text classification: exports project files, imports one file per annotator"
 WRITES = "folder"
 NOBODY = ("all", "unknown", "examples")
-"""File names that are not the name of an annotator."""
+"""File names that are not annotators' names."""
 LABELS = ("label", "labels", "cats")
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """Write `examples.jsonl` or, to export labels, one `ANNOTATOR.jsonl` for each person."""
+    """Write `examples.jsonl` or, in an export of labels, one `ANNOTATOR.jsonl` for each person."""
     task = export.task
     out.write_json(
         "labels.json", [{"text": _label(task, f, v.value), **_key(v.key)} for f, v in _labels(task)]

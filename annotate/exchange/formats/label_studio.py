@@ -1,4 +1,7 @@
-"""Label Studio's files: a project to set up by hand, and its JSON export. The vendor's SDK is not required."""
+"""Label Studio's files: export a project to set up by hand, and import its JSON export.
+
+The vendor's SDK is not required.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -111,8 +114,8 @@ def _get_time(annotation: Any) -> str:
 
 
 def _blind(path: Path) -> bool | None:
-    """Return False if annotators saw predictions, True if the file says that there were none, and None if it
-    is unknown.
+    """Return whether the labels in a file are blind: False if annotators saw predictions, True if the file says
+    that there were none, and None if this is unknown.
     """
     is_stated = False
     # The second pass reports bad rows.
@@ -135,8 +138,10 @@ def _users(text: str) -> dict[str, str]:
 
 
 def _author(value: Any, users: Mapping[str, str]) -> str:
-    """Return the annotator that the option gives for the user or, without the option, the part of the e-mail
-    address before the @.
+    """Return the annotator for a user of Label Studio.
+
+    The option `users` gives the annotator. Without it, the annotator is the part of the user's e-mail address
+    before the @.
     """
     candidates = (
         [value]

@@ -35,8 +35,8 @@ FIELD_KEY, INPUT = "adjudge_field", "user_input"
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """Write tasks to annotate or, for an export of labels, the same tasks with answers and one row for each
-    person.
+    """Write tasks to annotate. In an export of labels, write the same tasks with their answers, one row for
+    each person.
     """
     with out.lines() as put:
         if not export.labels:
@@ -88,9 +88,9 @@ def _write_answer(unit: ExchangeUnit, question: Question, response: Response, fi
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield the responses in a file that `prodigy db-out` wrote.
 
-    `accept` is an answer, `ignore` a skip, `reject` a skip with a flag. In a binary task (`label` without
-    options), `reject` means the other label if the question has two labels; if it has more, the row has no
-    answer.
+    `accept` is an answer, `ignore` is a skip, and `reject` is a skip with a flag. In a binary task (`label`
+    without options), `reject` means the other label if the question has two labels. If the question has more
+    than two labels, the row has no answer.
     """
     records = json_records(path, reading.bad)
     return reading.read_each(path, records, lambda row, where: _responses(row, where, reading))
@@ -176,7 +176,7 @@ def _read_accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> s
 
 
 def _read_option(options: Any, chosen: str, name: str, reading: ReadOptions) -> str:
-    """Return the id of the chosen option, or its text if only the text is a label."""
+    """Return the id of the chosen option, or the option's text if the text is a label and the id is not."""
     # Prodigy's own recipes often number the options.
     domain = reading.domain(name)
     if chosen in domain or not isinstance(options, list):

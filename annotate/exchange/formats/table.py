@@ -26,7 +26,7 @@ OPTIONS = {
 
 
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """Yield the labels, row by row. A row with an empty label is skipped."""
+    """Yield the response in each row. Rows with an empty label are skipped."""
     present = columns_of(path)
     columns = {key: reading.options.get(key) or _usual(key, present) for key in OPTIONS}
     if reading.as_person:
@@ -57,8 +57,10 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
 
 
 def _usual(role: str, present: Sequence[str]) -> str:
-    """Return the column with this role, which is recognised by common names. If the table has none of these
-    names, return our own name for the column.
+    """Return the name of the column with this role.
+
+    The column is recognised by common names. If the table has none of these names, return our own name for the
+    column.
     """
     return role if role in present or role not in NAMES else find_column(present, role) or role
 

@@ -1,4 +1,4 @@
-"""Label Studio: exchange a batch's units, questions and labels, as files or with a server.
+"""Label Studio: exchange a batch's units, questions and labels with it, as files or through its server.
 
 config   the labelling configuration of a task            tasks        units and predictions as tasks
 sdk      the vendor's package, its check, its errors      annotations  annotations as responses

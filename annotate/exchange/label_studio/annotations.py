@@ -38,7 +38,7 @@ class Marked:
 
 
 def read_result(layout: ConfigLayout, result: Any, text: str) -> Marked:
-    """Parse the regions of one annotation; `text` is the main input as it was shown.
+    """Parse the regions of one annotation. `text` is the main input as Label Studio showed it.
 
     Raises BadInput, naming the control, if a control, type, label or number does not belong to the task, or
     if one question has two answers.
@@ -99,7 +99,7 @@ def _add_answer(question: Question, region: Mapping[str, Any], value: Mapping[st
         answer = choices[0]
         domain = [label.value for label in question.labels]
         if answer not in domain:
-            raise BadInput(f"'{answer}' is not a label: {', '.join(domain)}", field=name)
+            raise BadInput(f"'{answer}' is not a label; the labels are: {', '.join(domain)}", field=name)
     if name in out.answers:
         raise BadInput("there are two answers to this question", field=name)
     out.answers[name] = answer
@@ -140,7 +140,7 @@ def _offset(value: Any) -> int | None:
 
 
 def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, int] | None:
-    """Return the span in code points, or None if the text `said` is not at that place."""
+    """Return the span in code points, or None if `text` does not contain `said` at this place."""
     if said is None:
         return (start, end) if 0 <= start < end <= len(text) else None
     wanted = said.split()
@@ -161,18 +161,20 @@ def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, i
 
 
 Inputs = Callable[[str], Mapping[str, Any] | None]
-"""Returns the inputs that a unit shows, or None if the unit is not in the batch."""
+"""A function that returns the inputs of a unit, or None if the unit is not in the batch."""
 
 
 @dataclass(slots=True)
 class Reader:
-    """Reads annotations of one task file. `check` is the vendor's own check, None without the SDK."""
+    """Converts the annotations for one task file to responses. `check` is the vendor's own check, or None
+    without the SDK.
+    """
 
     layout: ConfigLayout
     check: Check | None
     inputs: Inputs
     author: Callable[[Any], str]
-    """Return the annotator for a value of `completed_by`. Raises BadInput if there is none."""
+    """Return the annotator for a value of `completed_by`. Raises BadInput if the value has no annotator."""
 
     def response(
         self,
@@ -184,8 +186,9 @@ class Reader:
         data: Mapping[str, Any] | None = None,
         source: str = "",
     ) -> tuple[Response, list[str]]:
-        """Return the response, and the problems with regions that are left out. Raises BadInput, naming the
-        field, if the annotation is unusable.
+        """Return the response, and descriptions of the regions that are left out.
+
+        Raises BadInput, which names the field, if the annotation is unusable.
         """
         if not isinstance(annotation, Mapping):
             raise BadInput("must be an object", field="annotations")
@@ -224,7 +227,9 @@ class Reader:
         return response, marked.problems
 
     def _describe_difference(self, data: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
-        """Describe the first input in a task's data that differs from the unit's; return "" if all are equal."""
+        """Describe the first input in a task's data that differs from the unit's input. Return "" if all inputs
+        are equal.
+        """
         # Anybody with access to the server can edit the data of a task.
         for name in self.layout.inputs:
             text = data.get(name, "")
@@ -253,9 +258,9 @@ def _time(value: Any) -> str | None:
 class Authors:
     """Maps the users of a server to annotators.
 
-    `given` maps users by e-mail, user name or id. Any other user is mapped to the annotator of the batch with
-    the same e-mail, user name, or name before the @ of the e-mail, unless a second user matches that
-    annotator.
+    `given` maps users by e-mail, user name or id. Any other user is mapped to the annotator of the batch whose
+    name is the user's e-mail, the user name, or the part of the e-mail before the @. If two users match the
+    same annotator, neither is mapped.
     """
 
     def __init__(

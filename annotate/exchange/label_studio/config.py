@@ -31,21 +31,20 @@ _ASKED = (
     "position: sticky; bottom: -8px; z-index: 10; max-height: 50vh; overflow-y: auto; padding: 0.5em 1em calc(0.5em + 8px); "
     "background: var(--color-neutral-background, #fff); border-top: 1px solid #8888"
 )
-"""The style of the questions, which keeps them visible at the foot of the page, however long the texts above
-them are.
+"""The style of the questions. It keeps them visible at the foot of the page, however long the texts above them are.
 
-The style covers the 8 pixels between the questions and the page's own bar, where the text would otherwise be
-visible below the questions.
+It also covers the 8 pixels between the questions and the page's own bar. Without this, text would be visible
+below the questions.
 """
 _SPARE = "123456789" + "qwertyuiopasdfghjklzxcvbnm"
 
 
 @dataclass(frozen=True)
 class ConfigLayout:
-    """The names that a task's inputs and questions have in the labelling configuration.
+    """The names of a task's inputs and questions in the labelling configuration.
 
-    Inputs that are `absent` from every unit get no heading; each task's data contains all of them, including
-    empty ones.
+    Inputs that are `absent` from every unit get no heading. The data of every task still contains all inputs,
+    with empty text for the absent inputs.
     """
 
     task: Task
@@ -70,17 +69,17 @@ class ConfigLayout:
         return self.main in MARKABLE
 
     def object_name(self, name: str) -> str:
-        """Return the name of the tag that shows an input; it differs from every question's name."""
+        """Return the name of the tag that shows an input. The name differs from the names of all questions."""
         return f"text_{name}" if name in self.fields else name
 
     @cached_property
     def fields(self) -> dict[str, Question]:
-        """Questions by the name of their control."""
+        """The questions by the name of their control."""
         return {q.field: q for q in self.task.spec.questions}
 
     @cached_property
     def keys(self) -> dict[tuple[str, str], str]:
-        """Keys by (field, label)."""
+        """The keyboard keys by (field, label)."""
         # All questions are on one page, and Label Studio assigns each key to only one label.
         of_task = {label.key for q in self.task.spec.questions for label in q.labels if label.key}
         out: dict[tuple[str, str], str] = {}
@@ -163,7 +162,9 @@ class ConfigLayout:
                     ET.SubElement(view, "Header", value=meaning, size="6", style=_MEANING)
 
     def region(self, field: str, value: str) -> dict[str, Json]:
-        """Return an answer as Label Studio stores it. Raises ValueError for an invalid number or list."""
+        """Convert an answer to the form in which Label Studio stores it. Raises ValueError for an invalid
+        number or list.
+        """
         question = self.fields[field]
         region: dict[str, Json] = {
             "id": f"adjudge-{field}",
@@ -223,7 +224,7 @@ def _format_key(key: str | None) -> str:
 
 
 def _literal(text: str) -> str:
-    """Return text escaped for an attribute of a tag."""
+    """Escape text for use in an attribute of a tag."""
     flat = " ".join(text.split())
     # Label Studio reads an attribute that begins with $ as the name of a variable in the task's data.
     return f"\u200a{flat}" if flat.startswith("$") else flat

@@ -14,13 +14,16 @@ from judge.store import Store
 from judge.store.study import dumps, get_time
 
 Key = tuple[str, int]
-"""A unit's id, with 1 for its hidden repeat and 0 otherwise. Only a project for one person has hidden repeats."""
+"""A unit's id, and 1 for its hidden repeat or 0 for the unit itself. Only projects for one person have hidden
+repeats.
+"""
 
 
 class Link(NamedTuple):
-    """A batch's project on one server: for one `person`, or shared if `person` is empty.
+    """A batch's project on one server. The project is for one `person`, or shared by all annotators if `person`
+    is empty.
 
-    `assisted` is true if annotators see predictions. `run` is the run whose predictions we sent.
+    `assisted` is true if annotators see predictions in the project. `run` is the run whose predictions we sent.
     """
 
     url: str
@@ -36,7 +39,7 @@ class Link(NamedTuple):
 
 
 def mark_of(store: Store, info: BatchInfo, person: str = "") -> str:
-    """Return the mark in a project's description, which identifies the batch (and the person)."""
+    """Return the mark that identifies the batch, and the person if there is one, in a project's description."""
     # A push that is killed after the server created the project, but before the study stored it, finds the
     # project by this mark.
     row = store.conn.execute("SELECT created, seed FROM batches WHERE batch = ?", [info.batch]).fetchone()
@@ -58,7 +61,7 @@ def _run_in(store: Store, text: str) -> str | None:
 
 
 def read_links(store: Store, batch: str, url: str) -> dict[str, Link]:
-    """Return the stored links by person. The key "" is the project that everybody shares."""
+    """Return the stored links by person. The key "" stands for the shared project."""
     query = "SELECT project, assisted, run, person FROM label_studio_projects WHERE batch = ? AND url = ?"
     rows = store.conn.execute(query, [batch, url])
     return {who: Link(url, project, bool(assisted), run, who) for project, assisted, run, who in rows}
@@ -77,7 +80,9 @@ def keep(store: Store, batch: str, link: Link) -> None:
 
 
 def mark_assisted(store: Store, batch: str, link: Link) -> Link:
-    """Mark a project, so that its labels count as assisted from now on, and return the changed link."""
+    """Mark a project as assisted, and return the changed link. From now on, labels from the project count as
+    assisted.
+    """
     link = link._replace(assisted=True)
     with store.transaction() as conn:
         query = "UPDATE label_studio_projects SET assisted = 1 WHERE batch = ? AND url = ? AND person = ?"
@@ -113,7 +118,7 @@ def forget(store: Store, batch: str, url: str, person: str = "") -> None:
 def find(
     store: Store, info: BatchInfo, server: Server, hint: str, person: str = ""
 ) -> tuple[Link, Project] | None:
-    """Return the project of the batch or of one person, or None if it was never pushed.
+    """Return the shared project of the batch, or one person's project. Return None if the project was never pushed.
 
     A project that an interrupted push created is also found. Raises Rejected with `hint` as the next step if
     the stored project was deleted or replaced on the server.
@@ -150,7 +155,7 @@ class KnownTask(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """The unit, and whether the task is its hidden repeat."""
+        """The unit of the task, and whether the task is the unit's hidden repeat."""
         return self.unit, self.repeat
 
 
@@ -166,13 +171,13 @@ def tasks_of(store: Store, batch: str, link: Link) -> dict[int, KnownTask]:
 
 
 def add_tasks(store: Store, batch: str, link: Link, tasks: Mapping[int, Key]) -> None:
-    """Store the unit of each task, replacing the records of tasks with the same numbers."""
+    """Store the unit of each task. The records of earlier tasks with the same numbers are replaced."""
     with store.transaction() as conn:
         note_tasks(conn, batch, link, {task: KnownTask(*key, None, None) for task, key in tasks.items()})
 
 
 def note_tasks(conn: sqlite3.Connection, batch: str, link: Link, tasks: Mapping[int, KnownTask]) -> None:
-    """Store tasks with the times at which they were read, inside the caller's transaction."""
+    """Store tasks with the times at which they were read, in the caller's transaction."""
     conn.executemany(
         "INSERT INTO label_studio_tasks (batch, url, person, task, unit_id, repeat, pulled, created) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (batch, url, person, task) DO UPDATE SET "
@@ -195,7 +200,7 @@ def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> No
 
 
 class Survey(NamedTuple):
-    """A comparison of a project's tasks on the server with the stored ones."""
+    """A comparison of a project's tasks on the server with the tasks stored in the study."""
 
     known: dict[int, KnownTask]
     there: dict[int, TaskTimes]
@@ -207,7 +212,7 @@ class Survey(NamedTuple):
 
     @property
     def unread(self) -> set[int]:
-        """Tasks that are new, or that changed since they were read."""
+        """Tasks that are new, or that have changed since they were last read."""
         return {
             t
             for t, listed in self.there.items()
@@ -227,7 +232,7 @@ class Survey(NamedTuple):
 
 
 def survey(store: Store, info: BatchInfo, server: Server, link: Link) -> Survey:
-    """Compare the tasks on the server with the stored ones."""
+    """Compare a project's tasks on the server with the tasks stored in the study."""
     # All tasks are listed, because an equal number of tasks proves nothing: tasks may be deleted, and created
     # again under old or new numbers.
     return Survey(tasks_of(store, info.batch, link), server.listing(link.project))
@@ -239,7 +244,9 @@ def is_same_time(first: str, second: str | None) -> bool:
 
 
 def seats_of(store: Store, batch: str, person: str) -> dict[int, Key]:
-    """Return the units that a person has or had in a batch, by position. The result is empty for a shared project."""
+    """Return the units that are or were assigned to a person in a batch, by position. The result is empty for a
+    shared project.
+    """
     # A unit that was handed over stays in the first person's project, and may still be labelled there.
     query = (
         "SELECT position, unit_id, repeat FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication' "
@@ -250,8 +257,9 @@ def seats_of(store: Store, batch: str, person: str) -> dict[int, Key]:
 
 
 def key_of(task: Mapping[str, Any], seats: Mapping[int, Key]) -> Key | None:
-    """Return the unit that a task names, and whether the task is its repeat. Return None if the task does not
-    name a unit or contradicts itself.
+    """Return the unit that a task names, and whether the task is the unit's hidden repeat.
+
+    Return None if the task does not name a unit, or if its position in the queue belongs to a different unit.
     """
     data = task.get("data")
     if not isinstance(data, Mapping) or not isinstance(unit := data.get(UNIT_KEY), str):
@@ -264,8 +272,9 @@ def key_of(task: Mapping[str, Any], seats: Mapping[int, Key]) -> Key | None:
 
 
 def units_there(store: Store, info: BatchInfo, server: Server, link: Link) -> tuple[dict[int, Key], set[Key]]:
-    """Return the unit of each task on the server that names its unit, by task id, and the units whose task was
-    deleted.
+    """Return the unit of each task on the server, and the units whose task was deleted.
+
+    The first result is a map from task ids to units, without the tasks that do not name their unit.
 
     Tasks that an interrupted push sent, and tasks that somebody imported again, are recognised by their unit id.
     """

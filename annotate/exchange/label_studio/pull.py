@@ -1,4 +1,6 @@
-"""Fetch a batch's annotations from a Label Studio server, as events: annotators, times, edits, skips."""
+"""Fetch a batch's annotations from a Label Studio server, and store them as events with annotators, times,
+edits and skips.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,7 +53,7 @@ class Pulled:
     changed_tasks: int = 0
     """Tasks that changed since the last pull."""
     annotations: int = 0
-    """Annotations of the changed tasks."""
+    """The annotations in the changed tasks."""
     new: Counter[str] = field(default_factory=Counter)
     replaced: int = 0
     older: int = 0
@@ -67,7 +69,7 @@ class Pulled:
     deleted_annotations: int = 0
     strange_tasks: int = 0
     quarantined: int = 0
-    """Answers that were quarantined because they lack proof."""
+    """Answers that were quarantined because they lack proof of their text or annotator."""
     retracted: int = 0
     """Labels that were undone because their annotation was deleted on the server."""
     problems: list[str] = field(default_factory=list)
@@ -82,10 +84,11 @@ def pull(
     people: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Pulled:
-    """Store new annotations. A second call adds nothing. `people` maps an e-mail, user name or id to an annotator.
+    """Store the new annotations of a batch. A second call adds nothing. `people` maps a user's e-mail, user
+    name or id to an annotator.
 
-    Unusable annotations are skipped and named in `problems`, and the next pull reads them again. Raises
-    UsageError if the batch was never pushed to the server, and ProviderError if the server fails.
+    Unusable annotations are skipped and named in `problems`. The next pull reads them again. Raises UsageError
+    if the batch was never pushed to the server, and ProviderError if the server fails.
     """
     info = batch_info(store, batch)
     layout = ConfigLayout(info.task)
@@ -124,7 +127,8 @@ def pull(
 
 
 def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dict[Link, Project]:
-    """Return the batch's projects. If each person has a project, deleted projects are left out and named.
+    """Return the batch's projects. If each person has a project, deleted projects are left out and reported in
+    `problems`.
 
     Raises UsageError if there is no project, and Rejected if the shared project was deleted.
     """
@@ -150,7 +154,9 @@ def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dic
 
 
 def _author(link: Link, authors: Authors, completed_by: Any) -> str:
-    """Return the annotator. Raises Unproven for an unknown user, and for a user in the project of another person."""
+    """Return the annotator for a user. Raises Unproven for an unknown user, and for a user who annotated in
+    another person's project.
+    """
     who = authors.find_author(completed_by)
     # Annotators of one project see each other's annotations, so such a label may not be blind.
     if link.person and who != link.person:
@@ -165,7 +171,7 @@ def _author(link: Link, authors: Authors, completed_by: Any) -> str:
 
 @dataclass(slots=True)
 class _Page:
-    """Stores the answers of some tasks in one transaction, and then marks the tasks as read."""
+    """Stores the answers to some tasks in one transaction, and then marks the tasks as read."""
 
     store: Store
     info: BatchInfo
@@ -174,10 +180,10 @@ class _Page:
     out: Pulled
     survey: Survey
     seats: Mapping[int, Key]
-    """Units by position, in a project for one person."""
+    """The units by position in the person's queue. Empty for a shared project."""
 
     def take(self, tasks: Sequence[Mapping[str, Any]]) -> None:
-        """Store the answers of some tasks."""
+        """Store the answers to these tasks, and then mark the tasks as read."""
         # The tasks are marked as read afterwards: a process that is killed in between reads them again, and adds nothing.
         left_out: set[str] = set()
         unread: list[BadInput] = []
@@ -257,7 +263,7 @@ class _Page:
         return f"{self.link.address}#{annotation}"
 
     def _find_retracted(self, tasks: Sequence[Mapping[str, Any]]) -> list[Retracted]:
-        """Return imported annotations that were deleted from their task or assigned to another user.
+        """Return the imported annotations that have since been deleted from their task, or assigned to another user.
 
         The labels from a deleted task are kept.
         """

@@ -21,8 +21,9 @@ from judge.store import Store
 
 @dataclass(slots=True)
 class Pushed:
-    """The result of a push. `there` counts units that already had a task, and `deleted` counts units whose
-    task was deleted.
+    """The result of a push.
+
+    `there` counts units that already had a task, and `deleted` counts units whose task was deleted.
     """
 
     batch: str
@@ -37,7 +38,7 @@ class Pushed:
     there: int = 0
     deleted: int = 0
     repeats: int = 0
-    """Hidden repeats that are not sent to a shared project."""
+    """The number of hidden repeats that are not sent, because the project is shared."""
     assisted: bool = False
     run: str | None = None
     without_prediction: int = 0
@@ -54,15 +55,15 @@ def push(
     separate: bool = False,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Pushed:
-    """Create or complete the batch's project. A second call adds only missing tasks.
+    """Create the batch's project, or add the missing tasks to it.
 
-    `separate` gives each person a project with that person's queue; later pushes of the batch must do the
-    same. `run` sends the labels of that judge run as predictions, and marks the batch as assisted. `new`
-    abandons the projects that were deleted on the server. `restore` sends units again if their task was
-    deleted.
+    With `separate`, each person gets a project with their own queue. Later pushes of the batch must do the
+    same. With `run`, the labels of this judge run are sent as predictions, and the batch is marked as assisted.
+    With `new`, projects that were deleted on the server are abandoned, and new ones are created. With
+    `restore`, units are sent again if their task was deleted.
 
-    Raises UsageError if the batch can no longer be assisted, or was pushed with the other value of
-    `separate`. Raises ProviderError if the server fails; repeating the call then continues where it stopped.
+    Raises UsageError if the batch can no longer be assisted, or was pushed with the other value of `separate`.
+    Raises ProviderError if the server fails. Another call then continues where this one stopped.
     """
     info = _open(store, batch)
     with store.run_lock(f"label studio {batch}"):
@@ -93,8 +94,9 @@ def preview(
     separate: bool = False,
     new: bool = False,
 ) -> Pushed:
-    """Return the result that a push would have. It is computed from the study alone: no server is contacted
-    and nothing is written.
+    """Return the result that a push would have.
+
+    The result is computed from the study alone: no server is contacted, and nothing is written.
 
     Raises UsageError under the same conditions as `push`, and for a unit that the configuration cannot show.
     """
@@ -134,8 +136,9 @@ def _layout(store: Store, info: BatchInfo) -> ConfigLayout:
 
 
 def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: bool, new: bool) -> list[str]:
-    """Return the people whose projects receive units; "" is the shared project. Raises UsageError for
-    --separate with a shared project.
+    """Return the people whose projects receive units, or [""] for the shared project.
+
+    Raises UsageError for --separate if the batch already has a shared project.
     """
     if "" in known and separate and not new:
         raise UsageError(
@@ -167,7 +170,7 @@ def _check_predictions(link: Link, run: str | None) -> None:
 
 @dataclass(slots=True)
 class _Job:
-    """One push, which processes the projects one after the other."""
+    """One push of a batch, to one project after the other."""
 
     store: Store
     info: BatchInfo
@@ -181,7 +184,7 @@ class _Job:
     def send(
         self, person: str, units: ExchangeUnits, run: str | None, *, new: bool, restore: bool, shown: bool
     ) -> None:
-        """Create or complete one project."""
+        """Create one project, or add the missing tasks to it."""
         out, batch = self.out, self.info.batch
         existing = self._existing(person, new)
         sent: set[Key] = set()
@@ -245,8 +248,10 @@ class _Job:
             return None
 
     def _create(self, person: str, run: str | None, shown: bool) -> Link:
-        """Create a project. If `shown` is true, the batch has shown predictions from the start, so a new
-        person also sees them.
+        """Create a project.
+
+        `shown` is true if the batch has shown predictions from the start. People who join later then also see
+        predictions.
         """
         info = self.info
         labelled = "SELECT 1 FROM events WHERE batch = ? AND kind = 'label' LIMIT 1"
@@ -285,8 +290,8 @@ class _Job:
         return True
 
     def _read_known(self, link: Link, restore: bool) -> tuple[set[Key], set[Key]]:
-        """Return the units that have a task on the server, and the units whose task was deleted and is not
-        sent again.
+        """Return the units that have a task on the server, and the units that are not sent again although their
+        task was deleted.
         """
         live, lost = links.units_there(self.store, self.info, self.server, link)
         if restore:

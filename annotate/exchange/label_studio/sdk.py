@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KEY = "LABEL_STUDIO_API_KEY"
 SECONDS = 300.0
-"""The time limit of one call. Importing a few hundred tasks on a busy server can take minutes."""
+"""The time limit for one call to the server. On a busy server, importing a few hundred tasks can take minutes."""
 
 
 def load() -> Any:
@@ -50,7 +50,9 @@ def _interface(xml: str) -> Any:
 
 
 def address(url: str) -> str:
-    """Return the server's address as stored, without a slash at the end. Raises UsageError for an invalid address."""
+    """Return the server's address in the form that the study stores, without a slash at the end. Raises
+    UsageError for an invalid address.
+    """
     parts = urlsplit(url.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"--url {url}: write it as http://localhost:8080")
@@ -60,8 +62,8 @@ def address(url: str) -> str:
 
 
 def connect(url: str) -> tuple[Any, httpx.Client]:
-    """Return a client and its connections, which the caller must close. Raises KeyProblem for a missing or
-    expired key.
+    """Return a client of the SDK, and its HTTP connections, which the caller must close. Raises KeyProblem for
+    a missing or expired key.
     """
     sdk = load()
     key = os.environ.get(KEY, "").strip()
@@ -96,7 +98,7 @@ def connect(url: str) -> tuple[Any, httpx.Client]:
 
 @contextmanager
 def explain_errors(url: str, missing: str = "") -> Iterator[None]:
-    """Convert exceptions of the SDK to errors of adjudge. `missing` is the explanation of a 404."""
+    """Convert exceptions from the SDK to errors of adjudge. `missing` is the message for a 404."""
     import httpx
     from label_studio_sdk.core.api_error import ApiError
 
@@ -132,7 +134,7 @@ def _error_of(url: str, status: int, detail: str, missing: str) -> Exception:
 
 
 def _detail(body: Any) -> str:
-    """Return the server's explanation as one short line, without anything that looks like a key."""
+    """Return the server's explanation of an error as one short line. Anything that looks like a key is removed."""
     if isinstance(body, dict):
         errors = body.get("validation_errors") or {}
         parts = (
@@ -149,11 +151,15 @@ def _detail(body: Any) -> str:
 
 
 _REGION_PREFIX = "Region 0: "
-"""The beginning of the vendor's messages. Regions are checked one by one, so the number is always 0."""
+"""The prefix of the vendor's messages about a region. Regions are checked one by one, so the region's number is
+always 0.
+"""
 
 
 class Check:
-    """A check of tasks and regions against a configuration, with the SDK's LabelInterface, on this machine."""
+    """A check of tasks and regions against a configuration. It runs on this machine, with the SDK's
+    LabelInterface.
+    """
 
     def __init__(self, xml: str) -> None:
         """Raise MissingExtra if the SDK is not installed."""

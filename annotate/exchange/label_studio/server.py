@@ -1,4 +1,4 @@
-"""A Label Studio server: the few calls that we make, with errors that name the next step."""
+"""A client for the few calls that we make to a Label Studio server. Its errors name the next step."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from judge.types import Json
 
 PAGE = 1000
 IDS = 200
-"""The largest number of task ids in one URL, because proxies reject longer URLs."""
+"""The largest number of task ids in one URL. Proxies reject longer URLs."""
 # The SDK retries calls that read. A call that writes is not retried, because a server may have written before
 # it failed.
 _ONCE = {"max_retries": 0}
 
 
 class Project(NamedTuple):
-    """The attributes of a project that we use."""
+    """The attributes of a Label Studio project that we use."""
 
     id: int
     description: str
@@ -105,7 +105,9 @@ class Server:
         return ids
 
     def listing(self, number: int) -> dict[int, TaskTimes]:
-        """Return the times of every task of a project, by id. This takes about ten seconds for 10,000 tasks."""
+        """Return the creation and change times of every task in a project, by task id. This takes about ten
+        seconds for 10,000 tasks.
+        """
         # An annotation that is added, edited or deleted changes the time of its task.
         with sdk.explain_errors(self.url, "the project was deleted"):
             tasks = self._client.tasks.list(
@@ -114,7 +116,7 @@ class Server:
             return {int(t.id): TaskTimes(t.created_at.isoformat(), t.updated_at.isoformat()) for t in tasks}
 
     def users(self) -> dict[int, User]:
-        """Return all users of the server, by id."""
+        """Return all users on the server, by id."""
         with sdk.explain_errors(self.url):
             return {
                 int(u.id): User(int(u.id), u.email or "", u.username or "") for u in self._client.users.list()

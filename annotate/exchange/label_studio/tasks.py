@@ -15,17 +15,20 @@ from judge.store.study import dumps
 from judge.types import Json
 
 Judged = Mapping[str, Mapping[str, tuple[str, float | None]]]
-"""(Label, its probability) by unit and field."""
+"""(label, probability) by unit and field."""
 
 
 def data_of(layout: ConfigLayout, unit: ExchangeUnit, place: int | None = None) -> dict[str, Json]:
-    """Return the `data` of a unit's task: every input as text, empty for an input that the unit lacks."""
+    """Return the `data` of a unit's task, which contains every input as text. The text is empty for an input
+    that the unit lacks.
+    """
     texts = {name: input_text(unit.inputs.get(name)) for name in layout.inputs}
     return {UNIT_KEY: unit.unit_id, **({} if place is None else {PLACE_KEY: place}), **texts}
 
 
 def input_text(value: Any) -> str:
-    """Return an input as the text to send: options with their letters, passages with number, title, date and source.
+    """Return an input as the text to send. Options have their letters, and passages have their number, title,
+    date and source.
 
     This text must not change, because a pull compares it character by character with the task on the server.
     """
@@ -45,7 +48,9 @@ def _passage(number: int, passage: Mapping[str, str]) -> str:
 
 
 def _as_sent(text: str) -> str:
-    """Return the text to send. It has as many code points as the original, because evidence refers to code points."""
+    """Replace characters that the server cannot store. The number of code points stays the same, because
+    evidence refers to code points.
+    """
     # Browsers join \r\n to one character, which would move every later offset of evidence. Databases reject
     # NUL.
     return text.replace("\r\n", " \n").replace("\r", "\n").replace("\x00", "\ufffd")
@@ -54,7 +59,7 @@ def _as_sent(text: str) -> str:
 def prediction(
     layout: ConfigLayout, labels: Mapping[str, tuple[str, float | None]], model: str
 ) -> dict[str, Json]:
-    """Return a judge's labels (field -> label and its probability) as one prediction.
+    """Return a judge's labels as one Label Studio prediction. `labels` maps each field to (label, probability).
 
     The score of the prediction is the lowest probability, or None if a probability is missing.
     """
@@ -69,7 +74,7 @@ def prediction(
 
 TASKS = 250
 BYTES = 4_000_000
-"""The largest number of tasks and bytes in one import; a task with more bytes is sent alone."""
+"""The largest number of tasks, and of bytes, in one import. A task with more bytes is sent alone."""
 
 
 class Sent(NamedTuple):
@@ -82,7 +87,9 @@ class Sent(NamedTuple):
 
 
 def list_tasks(units: ExchangeUnits, person: str) -> list[Sent]:
-    """Return every task of a project: a person's queue in its order, or each unit once if the project is shared."""
+    """Return every task of a project. For one person, these are the units of the person's queue in order. For a
+    shared project, these are the units of the batch, each once.
+    """
     # A project for one person may have hidden repeats. In a shared project, a second task of a unit would not
     # be hidden.
     if person:
@@ -98,7 +105,7 @@ def tasks_of(
     model: str,
     check: Check,
 ) -> Iterator[tuple[Key, dict[str, Json]]]:
-    """Yield the tasks. They are read through the blind connection and checked with the vendor's own rules."""
+    """Yield the tasks. Their texts are read through the blind connection, and checked with the vendor's own rules."""
     # The server accepts unknown choices and controls, so the check has to be ours.
     with units.reader() as inputs_of:
         for (unit, repeat), place in missing:
@@ -128,7 +135,7 @@ def pages(tasks: Iterator[tuple[Key, dict[str, Json]]]) -> Iterator[list[tuple[K
 
 
 def read_judged(store: Store, info: BatchInfo, run: str) -> Judged:
-    """Return (label, its probability) by unit and field from a run, for labels that the task has."""
+    """Return a run's (label, probability) by unit and field. Labels that the task does not allow are left out."""
     out: dict[str, dict[str, tuple[str, float | None]]] = {}
     for question in info.task.spec.questions:
         domain = info.task.domain(question.field)
