@@ -148,7 +148,7 @@ def test_open_names_what_is_wrong(study: Path) -> None:
     with open_study(study) as store:
         with pytest.raises(Exception, match=r"no batch 'x'; available: pilot"):
             Desk.open(store, "x", "alice")
-        with pytest.raises(Exception, match=r"not for 'eve'; its annotators are: alice"):
+        with pytest.raises(Exception, match=r"has no annotator 'eve'; its annotators are: alice"):
             Desk.open(store, "pilot", "eve")
 
 

@@ -246,7 +246,7 @@ def test_options_formats_and_maps_that_do_not_exist(path: Path, tmp_path: Path) 
         (("export", "pilot", "--to", "table", "-o", out), "can only be imported"),
         (("import", out, "--from", "parquet"), "can only be exported"),
         (("export", "nope", "--to", "csv", "-o", out), "no batch 'nope'"),
-        (("export", "pilot", "--to", "csv", "-o", out, "--for", "zoe"), "not for 'zoe'"),
+        (("export", "pilot", "--to", "csv", "-o", out, "--for", "zoe"), "has no annotator 'zoe'"),
         (("export", "pilot", "--to", "csv", "-o", out, "-O", "x=1"), "has no such option"),
         (("import", out, "--batch", "pilot", "--map-label", "stance:x=y"), "'y' is not a label"),
         (("import", out, "--batch", "pilot", "--map-label", "x=y"), "FIELD:OLD=NEW"),
