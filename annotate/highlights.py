@@ -88,7 +88,7 @@ def find_terms(text: str, terms: Sequence[str]) -> Iterator[tuple[int, int]]:
     for run in _UNSPACED.finditer(text) if wanted else ():
         for start, sequence in _sequences(run):
             if sequence in wanted:
-                if start > end:  # it does not go on with the one before
+                if start > end:  # this sequence does not continue the previous one
                     if end:
                         yield begun, end
                     begun = start

@@ -50,7 +50,7 @@ def sequence(
     `answer_of` maps each part of an answer to the answer. The parts of an answer stay adjacent. `repeats` is
     the share of units that are shown twice. Attention units are inserted at random places.
     """
-    # The order must not depend on the judge: an order by uncertainty would reveal where it is unsure.
+    # The order must not depend on the judge: an order by uncertainty would reveal where the judge is unsure.
     by_name = {block[0]: block for block in blocks}
     order = [by_name[name] for name in shuffle(by_name, seed, f"order:{annotator}")]
     chain = [[Place(u, "sample") for u in _inner(b, answer_of or {}, seed, annotator)] for b in order]

@@ -1,4 +1,4 @@
-"""The options of an import of responses, and its result."""
+"""The options and the result of an import of responses."""
 
 import sqlite3
 from collections import Counter

@@ -36,7 +36,7 @@ class _Unit:
 
     open: int = 0
     given_up: int = 0
-    """The number of people who skipped the unit, or flagged it without an answer."""
+    """The number of people who skipped the unit, or who flagged it without answering."""
     answers: list[dict[str, str]] = field(default_factory=list)
     flagged: int = 0
 

@@ -16,7 +16,7 @@ from judge.types import Json
 
 
 class Kind(StrEnum):
-    """The kind of an event: an action by a person, or by the program on behalf of a person."""
+    """The kind of an event. An event is an action by a person, or by the program on a person's behalf."""
 
     LABEL = "label"
     SKIP = "skip"

@@ -28,7 +28,9 @@ these limits, both are visible in 80 columns.
 """
 STUCK = "nobody could say"
 DIFFERENT = "different answers"
-"""The kind of a unit that a lead must decide although its labels do not differ."""
+"""Two keys of `kinds`: one for units that nobody could label, and one for conflicts between numbers or between
+texts.
+"""
 LISTS = {"reference_answers", "options", *LIST_INPUTS}
 
 

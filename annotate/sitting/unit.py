@@ -96,7 +96,7 @@ class Sheet:
 
 
 class ReviewLine(NamedTuple):
-    """A row of the review list."""
+    """One row in the review list."""
 
     position: int
     status: str

@@ -1,4 +1,6 @@
-"""A batch on a Label Studio server, as stored in the study: project, tasks, and whether people see the judge."""
+"""A batch on a Label Studio server, as stored in the study: its project, its tasks, and whether annotators see
+predictions.
+"""
 
 import hashlib
 import sqlite3

@@ -1,4 +1,6 @@
-"""Convert units to Label Studio tasks: the unit's id, its inputs as text and, on request, the judge's labels."""
+"""Convert units to Label Studio tasks. A task contains the unit's id, its inputs as text and, on request, the
+judge's labels.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
