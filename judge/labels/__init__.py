@@ -4,9 +4,15 @@
     reference = resolve(panel, "decided")              # gold | decided | majority | a person
     panel.measure([judge, reference.name], ["cohen_kappa"])
 
-`relation` has the SQL that reads the relation `labels`. The SQL that writes this relation, and the look-ups
-inside the store's own queries, are in `judge.store.label_rows`. `panel` is the table with its majority and
-decisions, `reference` chooses the labels that judges are compared with, `scope` reads a panel from a study,
-`batches` reads the tables of annotate, and `values` normalises the form of labels. None of this requires an
-annotation batch in the study.
+The modules:
+
+- `relation` has the SQL that reads the relation `labels`. The SQL that writes this relation, and the look-ups
+  inside the store's own queries, are in `judge.store.label_rows`.
+- `panel` has the table of labels with its majority and decisions.
+- `reference` chooses the labels that judges are compared with.
+- `scope` reads a panel from a study.
+- `batches` reads the tables of annotate.
+- `values` normalises the form of labels.
+
+None of this requires an annotation batch in the study.
 """

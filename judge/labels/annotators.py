@@ -1,4 +1,4 @@
-"""Find the annotators and runs that the names typed by a user refer to."""
+"""Find the annotators and runs that a user names in a command."""
 
 from collections.abc import Iterable, Sequence
 

@@ -139,8 +139,8 @@ class SampleDesign:
 
 
 def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> SampleDesign:
-    """Return which of these labelled units can be treated as a random sample of the whole study. Units whose
-    selection is not recorded are included.
+    """Return which of these labelled units can be treated as a random sample of the whole study. If it is not
+    recorded how the units were chosen, all of them are returned.
 
     `people` is True for human labels: only batches record how their units were drawn.
     """

@@ -56,13 +56,17 @@ class Panel:
     (unparsed, refused ...), and false for a unit that the annotator was never asked to label. `source` is the
     file, for error messages.
 
-    From a study: `task` (None if no task of the study defines the field), `shown` (run id -> the run's name in
-    the table), `distributions[name][u, k]` (the probability of `domain[k]`, nan if not stored), `outside[name]`
-    (labels that are outside the domain and are therefore not used in any measure), `inside` (the units that a
-    batch drew; judges keep their labels on other units, which are needed to correct estimates with human
-    labels), `weights` (unit -> design weight, empty if all are equal), `layers` (annotator -> layer -> labels
-    that are not known to be blind and are not used), `looks` (judge -> the last look that opened the sealed
-    test for it, if the table has units of that test).
+    A panel that was read from a study also has:
+
+    - `task`: None if no task in the study defines the field
+    - `shown`: run id -> the run's name in the table
+    - `distributions[name][u, k]`: the probability of `domain[k]`, nan if not stored
+    - `outside[name]`: labels outside the domain, which are not used in any measure
+    - `inside`: the units that a batch drew; judges keep their labels on other units, which are needed to correct
+      estimates with human labels
+    - `weights`: unit -> design weight; empty if all weights are equal
+    - `layers`: annotator -> layer -> labels that are not known to be blind and are not used
+    - `looks`: judge -> the last look that opened the sealed test for it, if the table has units of that test
     """
 
     field: str
@@ -366,11 +370,11 @@ class Panel:
         return np.where(table.codes == MISSING, np.nan, values[table.codes])
 
     def class_agreement(self, names: Sequence[str], **options: Unpack[IntervalOptions]) -> list[Measure]:
-        """Return, for each label, how often another annotator assigns the same label."""
+        """Compute, for each label, how often another annotator assigns the same label."""
         return stats.class_agreement(self.select_common(*names), field=self.field, **options)
 
     def keys(self, wanted: Sequence[str]) -> list[str]:
-        """Return the coefficients as keys in METRICS.
+        """Return the requested coefficients' keys in METRICS.
 
         Raises UsageError if a weighted coefficient is requested for labels without an order.
         """

@@ -58,9 +58,7 @@ def codes(conn: sqlite3.Connection, annotator: str, field: str) -> tuple[IntArra
 def distributions(
     conn: sqlite3.Connection, annotator: str, field: str
 ) -> Iterator[tuple[IntArray, list[str]]]:
-    """Yield chunks of one annotator's stored distributions, each as the rowids of the units and the
-    distributions (JSON).
-    """
+    """Yield one annotator's stored distributions in chunks: the rowids of the units, and the distributions (JSON)."""
     query = (
         "SELECT u.rowid, l.distribution FROM labels AS l JOIN units AS u USING (unit_id) "
         f"WHERE {ONE} AND l.distribution IS NOT NULL"

@@ -38,11 +38,11 @@ def alce(
     Source: Gao et al. 2023, "Enabling LLMs to Generate Text with Citations", arXiv 2305.14627, section 3.3.
 
     A sentence is recalled iff it has citations and together they entail it. A citation is precise iff its
-    sentence is recalled and the citation is not redundant. It is redundant if it does not entail the sentence
-    alone while the others still do. If a sentence is not recalled, its citations need no further labels. A
-    sentence with an invented citation is not recalled, and none of its citations are precise. An empty or
-    missing answer has recall 0. An answer without citations has no precision (0 in the paper's code). F1 is the
-    harmonic mean of the two means.
+    sentence is recalled and the citation is not redundant. A citation is redundant if it does not entail the
+    sentence alone, but the sentence's other citations do. If a sentence is not recalled, its citations need no
+    further labels. A sentence with an invented citation is not recalled, and none of its citations are precise.
+    An empty or missing answer has recall 0. An answer without citations has no precision (0 in the paper's
+    code). F1 is the harmonic mean of the two means.
     """
     who = units(answers, "answers")
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")

@@ -159,9 +159,11 @@ def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score
 def relevant_passages(passages: pd.DataFrame, relevant_set: RelevantSet = "answer") -> FloatArray:
     """Return 1 for each relevant passage, 0 for each other passage, and nan if a passage has no label.
 
-    The passages that count as relevant are, for `answer`, those with the label ANSWER-THE-QUESTION; for
-    `answer+related`, also those with RELATED-INFORMATION; for `marked`, those with evidence_relevant = YES
-    (column `relevant`).
+    These passages count as relevant:
+
+    answer          passages with the label ANSWER-THE-QUESTION
+    answer+related  also passages with the label RELATED-INFORMATION
+    marked          passages with evidence_relevant = YES (column `relevant`)
     """
     if relevant_set == "marked":
         return flags(column(passages, "relevant", "passages"), "evidence_relevant")

@@ -5,9 +5,9 @@ Misleading Retrievals", 2025 (arXiv 2502.16101). The functions `misleading` and 
 often it returns misleading documents, and how well it finds the relevant ones.
 
 Misleading Retrieval Recall is "the fraction of claims retrieving at least one misleading document". The paper
-does not say which misleading documents count (the claim's own, or those of any claim), or which claims count
-(all, or only those with a misleading document of their own). Only own / owning gives the 100 % that the paper
-reports for the oracle task. All four combinations are computed.
+does not say which misleading documents count: the claim's own, or those of any claim. Nor does it say which
+claims count: all, or only those with a misleading document of their own. Only own / owning gives the 100 % that
+the paper reports for the oracle task. All four combinations are computed.
 
 Tables (see `judge.scores.columns`):
     answers    one row per answer: unit_id, item_id (the claim), question_id, status,

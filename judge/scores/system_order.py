@@ -81,7 +81,8 @@ def _apply_to_means(
 
 
 def tau_b(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return Kendall's tau-b of each row: (concordant - discordant) / sqrt(pairs not tied in one x those not in the other).
+    """Return Kendall's tau-b for each row: (concordant - discordant) / sqrt(n_1 n_2), where n_1 and n_2 are the
+    numbers of pairs that are not tied in the first and in the second argument.
 
     Both arguments have the shape [rows, systems]. Tau-b is nan if all systems are tied in one of the arguments
     (Kendall 1945).

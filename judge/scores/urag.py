@@ -177,10 +177,11 @@ def scores(
 ) -> list[Score]:
     """Return the accuracy, and the coverage and set size by LAC, by APS and as the mean of both (section 4.4).
 
-    accuracy = share of questions whose most probable option is the correct one. In a tie, the first letter
-    counts, and a question that the system did not answer counts as wrong. coverage = share of sets with the
-    correct option; set_size = mean number of options in the set; empty_sets = share of empty sets (never with
-    APS under `urag_repo`, which uses the top option instead).
+    accuracy    share of questions whose most probable option is the correct one. In a tie, the first letter
+                counts. A question that the system did not answer counts as wrong
+    coverage    share of sets that contain the correct option
+    set_size    mean number of options in a set
+    empty_sets  share of empty sets (never with APS under `urag_repo`, which uses the top option instead)
     """
     made = sets(calibration, test, alpha=alpha, convention=convention, by_class=by_class)
     known, rows = test.known, np.arange(len(test.units))

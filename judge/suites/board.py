@@ -146,8 +146,8 @@ def board(
 
     A contender is given by the name of a system or, if `axis` is "judge", of a model. `judges`, `by` and
     `reference` have the same meaning as in `judge.suites.result.score`. Raises UsageError if there are fewer
-    than two contenders or if a contender is named twice, and Incomplete, with the missing steps of all
-    contenders, if data are missing.
+    than two contenders, or if a contender is named twice. If data are missing, raises Incomplete with the
+    missing steps of all contenders.
     """
     names = list(contenders)
     if len(names) < 2 or len(set(names)) < len(names):
@@ -396,9 +396,9 @@ def _list_scores(measure: str, given: Sequence[Score | None]) -> list[Score]:
 
 
 def _mark_cells(cells: Sequence[Cell], scores: Sequence[Score], better: int, confidence: float) -> list[Cell]:
-    """Mark the best cell, and mark the others as tied or worse.
+    """Mark the best cell, and mark each other cell as tied or worse.
 
-    Each of the others is tested against the best, and the p values are adjusted by Holm's method.
+    Each other cell is tested against the best one, and the p values are adjusted by Holm's method.
     """
     values = [better * c.shared.value if c.shared.value is not None else -np.inf for c in cells]
     top = max(values)

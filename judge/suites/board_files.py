@@ -79,7 +79,7 @@ def p_value(value: float) -> str:
 
 def counts(cell: Cell) -> str:
     """Return a text with the number of shared rows and the number of the contender's own rows."""
-    # A system that is scored alone has no shared rows (see `of_one`).
+    # A system that is scored alone has no shared rows (see `make_single`).
     if cell.shared is cell.own_rows:
         return f"n {cell.own_rows.n_units}"
     return f"n {cell.shared.n_units} of {cell.own_rows.n_units}"

@@ -74,7 +74,9 @@ def test_factuality_and_raf_rest_on_the_same_rows() -> None:
     assert (result["factuality"].value, result["factuality"].n_units) == (0.5, 2)
     assert (result["raf"].value, result["raf"].n_units) == (0.5, 2)
     assert result["raf"].coverage == pytest.approx(2 / 3)
-    assert any(note.startswith("1 answers are labelled as grounded in the relevant") for note in result["raf"].notes)
+    assert any(
+        note.startswith("1 answers are labelled as grounded in the relevant") for note in result["raf"].notes
+    )
     # Labels that are not complete yet do not take factuality with them.
     partly = points(garage.factuality(answers, full, relevant, paired=False))
     assert (partly["factuality"].value, partly["factuality"].n_units) == (pytest.approx(1 / 3), 3)
