@@ -95,7 +95,7 @@ def _argument(flag: str) -> str | None:
 
 @functools.cache
 def _read_declared() -> Mapping[str, str]:
-    """Return a mapping option -> argument, from the table of run options and the typed dictionaries of methods."""
+    """Return a mapping from option to argument, built from the table of run options and the typed dictionaries of methods."""
     from adjudge.options import RunArguments, SuiteArguments
     from judge.asking.scores import ScoreArguments
     from judge.run_options import WRITTEN

@@ -65,7 +65,7 @@ class _ReaderGone(Exception):
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds in a duration such as 2h, 30m, 90s or 1h30m, or 0 if the text is not a duration."""
+    """Convert a duration such as 2h, 30m, 90s or 1h30m to seconds. Return 0 if the text is not a duration."""
     duration = _TIME_PARTS.fullmatch(text.strip())
     parts = duration.groups() if duration else (None, None, None)
     return sum(float(n or 0) * of for n, of in zip(parts, (3600, 60, 1), strict=True))

@@ -37,7 +37,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files given with `--output`, sorted by file extension.
+    """The files given with `--output`, grouped by file extension.
 
     The command itself writes `pages`. `decide` writes the results of the gates to `junit` and `summaries`.
     """

@@ -151,7 +151,7 @@ def _values(task: Task, candidate: _Object) -> tuple[dict[str, str], str | None]
 
 
 def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
-    """Return the label for a raw value, or a description of what is wrong with it."""
+    """Return the label for a raw value, or a description of what is wrong with the value."""
     if question.level == "interval":
         if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) < 1e300:
             return "", f"'{question.field}' is not a number: {raw!r:.80}"

@@ -297,8 +297,8 @@ def _parse_host(given: str) -> tuple[str, int | None]:
 def _get_remembered_name(address: ServerAddress | None, vendor: str) -> str:
     """Return the name under which a server is remembered.
 
-    It is the server's address. If `at` is None, the name is the address in the environment or, if there is no
-    such address, the vendor's name.
+    The name is the server's address. If `at` is None, the name is the address in the environment or, if there
+    is no such address, the vendor's name.
     """
     home = _home(vendor) if address is None else address
     return vendor if home is None else home.origin

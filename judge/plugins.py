@@ -142,7 +142,7 @@ def _load(kind: str, point: EntryPoint) -> Any:
 
 
 def make_failure(kind: str, name: str, lack: str) -> PluginFailed:
-    """Return the error for an invalid plugin, with its package and what it lacks."""
+    """Return the error for an invalid plugin. The error names the package and what the plugin lacks."""
     return _make_failure(kind, next(point for point in _points(kind) if point.name == name), lack)
 
 

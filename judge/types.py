@@ -83,7 +83,7 @@ class Claim:
 
 @dataclass(slots=True)
 class Answer:
-    """The answer of one system under one condition. `item`, `cited` and `context` are ids.
+    """The answer from one system under one condition. `item`, `cited` and `context` are ids.
 
     If `cited` is not given, the markers in the text are the citations. `context` lists the passages that the
     system was given (None: unknown). A bare label (a letter, true or false) is not `prose` and has no

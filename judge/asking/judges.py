@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def field_of(task: Task, name: str | None) -> str:
-    """Return the requested field, or the task's only field with labels. Raises UsageError if it is unknown or ambiguous."""
+    """Return the requested field, or the task's only field with labels.
+
+    Raises UsageError for an unknown or ambiguous field.
+    """
     if name is not None:
         if name not in task.fields:
             raise UsageError(f"task {task.name} has no field '{name}'; it has {', '.join(task.fields)}")

@@ -110,7 +110,10 @@ def paper_of(name: str) -> Paper:
 
 
 def _readings(paper: Paper, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of the paper's options, given by Python names. Raises UsageError for an unknown option or value."""
+    """Return the values of the paper's options, which are given by their Python names.
+
+    Raises UsageError for an unknown option or value.
+    """
     known = {option.name.replace("-", "_"): option for option in paper.options}
     for name, value in given.items():
         option = known.get(name.replace("-", "_"))

@@ -47,7 +47,7 @@ def estimate(store: Store, prepared: Asking, as_json: bool) -> int:
 
 
 def _first_prompt(store: Store, prepared: Asking) -> Sequence[Message]:
-    """Return the messages of the plan's first unit, or an empty tuple if there is no unit."""
+    """Return the messages for the plan's first unit, or an empty tuple if there is no unit."""
     from judge.runner.requests import Asker
     from judge.store import selection
 

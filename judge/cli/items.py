@@ -187,7 +187,10 @@ def import_(
 
 
 def read_scores(values: tuple[str, ...]) -> dict[str, str]:
-    """Parse `TOOL=COLUMN,COLUMN` options as column -> tool. Raises UsageError for any other form."""
+    """Parse `TOOL=COLUMN,COLUMN` options as a mapping from column to tool.
+
+    Raises UsageError for any other form.
+    """
     out = {}
     for value in values:
         tool, equals, columns = value.partition("=")
@@ -199,7 +202,10 @@ def read_scores(values: tuple[str, ...]) -> dict[str, str]:
 
 
 def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Parse `FIELD:OLD=NEW` options as field -> {old: new}. Raises UsageError for any other form."""
+    """Parse `FIELD:OLD=NEW` options as a mapping from field to {old: new}.
+
+    Raises UsageError for any other form.
+    """
     out: dict[str, dict[str, str]] = {}
     for key, new in console.pairs(values, "--map-label").items():
         field, colon, old = key.partition(":")

@@ -89,7 +89,7 @@ def _type(written: Declared) -> Any:
 
 
 class NumberOrNone(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A number, or `none`."""
+    """A click type that accepts a number or `none`."""
 
     name = "float"
 

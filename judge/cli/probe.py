@@ -163,7 +163,10 @@ def _scratch(keep: Path | None) -> Iterator[Any]:
 
 
 def _limits(given: tuple[str, ...]) -> dict[str, float]:
-    """Parse `--fail-over` as probe -> limit, where '' means all probes. Raises UsageError for an invalid value."""
+    """Parse `--fail-over` as a mapping from probe to limit.
+
+    The probe '' means all probes. Raises UsageError for an invalid value.
+    """
     limits = {}
     for text in given:
         name, _, value = text.rpartition("=")

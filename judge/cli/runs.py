@@ -108,7 +108,7 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
 
 
 def probes_told(probes: dict[str, Any]) -> str:
-    """Return the number, tokens and cost of the test calls to the server."""
+    """Describe the test calls to the server by their number, tokens and cost."""
     lost = f", {probes['lost']} of them lost" if probes["lost"] else ""
     cost = "" if probes["cost_usd"] is None else f"; ${probes['cost_usd']:.4f}"
     tokens = f"{probes['input_tokens']:,} tokens in, {probes['output_tokens']:,} out"
