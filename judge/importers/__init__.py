@@ -1,4 +1,4 @@
-"""Import items from files in foreign formats.
+"""Import items from files that other tools have written.
 
 To add a format, add a module to `formats` that defines NAME, HELP and `read_rows`.
 """

@@ -1,4 +1,6 @@
-"""Read system answers from JSON Lines, a JSON array or CSV, for `judge systems import`. This is not an item format.
+"""Read system answers from JSON Lines, a JSON array or CSV, for `judge systems import`.
+
+`judge items import` does not accept this format.
 
     {"id": "q1",                                the item's id, with or without its data set
      "system": "gpt-4", "condition": "top5",    per row, or for the whole file with --system, --condition

@@ -1,6 +1,6 @@
 """Define the interface of an importer, and find importers by name.
 
-An importer is a module of this package with
+An importer is a module in this package that defines
 
     NAME: str                 the word after `judge items import`
     HELP: str                 one line for the listing
@@ -38,7 +38,7 @@ It either raises the error immediately or, if bad rows may be skipped, records t
 
 
 def ignore(error: BadInput) -> None:
-    """Ignore a bad row. This is used when another pass over the same file reports its errors."""
+    """Ignore a bad row. This callback is used when another pass over the same file reports the file's errors."""
 
 
 Note = Callable[[str], None]
@@ -93,7 +93,9 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Importer:
-    """Return the importer called `name`. Raises a UsageError that lists the available names if there is none."""
+    """Return the importer called `name`. If there is no such importer, raise a UsageError that lists the
+    available names.
+    """
     # A built-in format has priority over a plugin of the same name.
     if name not in names():
         plugin: Importer | None = plugins.find("importers", name)

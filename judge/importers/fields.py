@@ -18,7 +18,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def kind(value: Any) -> str:
-    """Return the type of a JSON value in words, for error messages."""
+    """Return a description of a JSON value's type, for error messages."""
     if value is None:
         return "missing"
     if isinstance(value, bool):
@@ -35,7 +35,7 @@ def record(value: Any) -> Mapping[str, Any]:
 
 
 def mapping(value: Any, field: str) -> Mapping[str, Any]:
-    """Return the value, which must be an object, or {} if it is None."""
+    """Return the value, which must be an object. Return {} if the value is None."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -44,7 +44,7 @@ def mapping(value: Any, field: str) -> Mapping[str, Any]:
 
 
 def listing(value: Any, field: str) -> list[Any]:
-    """Return the value, which must be a list, or [] if it is None."""
+    """Return the value, which must be a list. Return [] if the value is None."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -62,7 +62,7 @@ def json_in(cell: str, field: str) -> Any:
 
 
 def text(value: Any, field: str) -> str | None:
-    """Return the value, which must be text that is not blank, or None."""
+    """Return the value, which must be None or text that is not blank."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -149,7 +149,7 @@ def check_item(item: Item) -> Item:
         if first == number:
             continue
         if passage.source_id:
-            reason = f"this passage has the same id '{passage.source_id}' as passage {first}"
+            reason = f"this passage has the id '{passage.source_id}', but passage {first} has the same id"
             raise BadInput(reason, field=f"passages.{number}.id")
         # Without an id the hash of the text is the id. Repeating a passage is harmless, but two passages with equal texts
         # and different titles or labels would silently become one.

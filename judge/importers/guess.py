@@ -1,4 +1,4 @@
-"""Guess which columns in a user's file correspond to our fields, by common names.
+"""Guess from common column names which columns in a user's file correspond to our fields.
 
 A table is recognised if it has a question, and contexts or an answer (see `judge.importers.roles`). Only the
 names in ROLES are recognised. All other names only serve as suggestions to the user.
@@ -50,7 +50,7 @@ _NO_LABELS = frozenset(
 class MissingFields(BadInput):
     """Raised if no column provides a required field.
 
-    `maps` contains all maps to pass next time, including those of the user's maps that are valid.
+    `maps` contains all maps to pass next time. It includes the user's own maps if they are valid.
     """
 
     def __init__(self, reason: str, maps: Mapping[str, str], **where: Any) -> None:

@@ -64,7 +64,8 @@ def import_files(
 def understood(
     path: Path, rows: Iterable[Any], options: Options, known: Sequence[tuple[str, str]] = ()
 ) -> Options:
-    """Return the options with the maps added that a common table needs and that the user did not give.
+    """Add to the options the maps that a common table needs, unless the user gave them. Return the new
+    options.
 
     If the rows are not a common table, no map is added. Each added map is reported to `options.note`.
 
@@ -98,8 +99,8 @@ def understood(
     if known and not options.system and table.has_answers and not table.names_system:
         dataset, system = next((pair for pair in known if pair[1] == system_name(path)), known[0])
         options.note(
-            f"{path}: a file with the same content was already imported as the system '{system}', which is "
-            "used again; to import it as another system, pass --system NAME"
+            f"{path}: a file with the same content was already imported as the system '{system}', so "
+            "this system is used again; to import it as another system, pass --system NAME"
         )
         options = replace(options, system=system, dataset=options.dataset or dataset)
     dataset = options.dataset or (DATASET if table.derives_id else dataset_name(path))

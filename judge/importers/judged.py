@@ -1,4 +1,4 @@
-"""Import the labels that another program's model assigned as a run in the study.
+"""Import labels from another program's model, as a run in the study.
 
 All rows are checked before anything is stored.
 """
@@ -38,8 +38,8 @@ SILENT = tuple(s for s in Status if s is not Status.OK)
 class Given:
     """The user's description of the table.
 
-    `maps` maps names of ours to columns. These names are unit, label, probabilities, rationale, status and
-    repeat, and the names of fields.
+    `maps` maps the names that adjudge uses to columns of the table. These names are unit, label,
+    probabilities, rationale, status and repeat, and the names of fields.
     """
 
     path: Path
@@ -65,8 +65,8 @@ def import_run(store: Store, task: Task, given: Given) -> KeptRun:
     A row without a label counts as a missing label. If the label itself is refused, unparsed, truncated or
     failed, this word is the status. Otherwise the status is taken from the column `status` or, if that is
     empty, is unparsed. If the same table is imported again with the same model, task and maps, the stored run
-    is returned. Raises a BadInput that names the file, line and column if a row is bad. Nothing is stored
-    then.
+    is returned. If a row is bad, nothing is stored, and a BadInput is raised that names the file, line and
+    column.
     """
     label_table = table(given.path, [*UNIT, "label", *task.fields])
     given_table = _Table(store, task, given, label_table)

@@ -326,7 +326,7 @@ class RowReader:
         self._labels.finish()
 
     def _note_unused(self) -> None:
-        """Issue a note about the unused columns, if the user may have expected that they are used.
+        """Issue a note about the unused columns, if the user may have expected them to be used.
 
         If rows have passages and there are no maps, the rows are in our own format. In that format, other
         keys become `meta` on purpose.

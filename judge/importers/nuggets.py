@@ -1,6 +1,6 @@
 """Read nuggets, and their assignments if the file has any, for `judge nuggets import`.
 
-This is not an item format.
+`judge items import` does not accept this format.
 
 The file may be JSON Lines from the package `nuggetizer` (castorini/nuggetizer), written before or after the
 assignment step:

@@ -1,10 +1,10 @@
 """Read rankings from TREC run files: `item Q0 passage rank score tag`, six columns separated by white space.
 
-This is not an item format: the rankings are read by `judge systems import`. Ids are either the study's ids or
-the ids in the source (see `judge.store.rankings.Ids`). The lines for an item need not be adjacent. An item's
-list is ordered by descending score, as in trec_eval and ir_measures. Passages with equal scores are ordered
-by the rank column, then by their order in the file, whereas trec_eval orders them by document id. The
-ranking's name is the tag, unless another name is given.
+`judge systems import` reads the rankings; `judge items import` does not accept this format. Ids are either
+the study's ids or the ids in the source (see `judge.store.rankings.Ids`). The lines for an item need not be
+adjacent. An item's list is ordered by descending score, as in trec_eval and ir_measures. Passages with equal
+scores are ordered by the rank column, then by their order in the file, whereas trec_eval orders them by
+document id. The ranking's name is the tag, unless another name is given.
 """
 
 import math
@@ -57,7 +57,7 @@ def read_rankings(
         if len({score for _, _, score, _ in entries}) == 1 and (again := _find_repeated_rank(entries)):
             # Passages with equal scores and equal ranks have no defined order, and measures such as nDCG
             # depend on the order.
-            reason = f"rank {again[0]} occurs twice for '{item}', and all scores of this item are equal, so its list has no defined order"
+            reason = f"rank {again[0]} occurs twice for '{item}', and all scores for this item are equal, so its list has no defined order"
             bad(add_place(BadInput(reason, field="rank"), path, again[3]))
             continue
         # The sort is stable, so entries with equal scores and equal ranks keep the order in the file.
@@ -95,7 +95,7 @@ def _line(text: str, name: str | None, number: int, ids: Ids) -> tuple[tuple[str
     parts = text.split()
     if len(parts) != 6:
         raise BadInput(
-            f"the line has {len(parts)} columns, but a line of a TREC run must have six: {COLUMNS}"
+            f"the line has {len(parts)} columns, but each line in a TREC run must have six: {COLUMNS}"
         )
     item = ids.item(parts[0])
     passage = ids.passage(parts[2], item)

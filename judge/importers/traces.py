@@ -102,7 +102,7 @@ def scores_of(
 
 
 def unknown(row: Mapping[str, Any], expected: str, field: str) -> BadInput:
-    """Return the error for a record that is not of any kind that the format has."""
+    """Return the error for a record of a kind that the format does not have."""
     return BadInput(f"the record is not {expected}; its keys are: {', '.join(list(row)[:12])}", field=field)
 
 
@@ -154,7 +154,7 @@ def items(
         n_spans, n_retrievals = _fill(conn, parts)
         if not n_retrievals:
             reason = (
-                f"the files have {n_spans:,} spans, but no retrieval; the kind of a retrieval is RETRIEVER, or its operation "
+                f"the files have {n_spans:,} spans, but no retrieval; a retrieval is a span of kind RETRIEVER, or one whose operation "
                 "is retrieval"
             )
             raise BadInput(reason, path=str(paths[0]))
@@ -213,7 +213,7 @@ class _Trace:
 
     @classmethod
     def all_of(cls, conn: sqlite3.Connection) -> Iterator[_Trace]:
-        """Yield every trace with a retrieval, in the order of their first retrievals."""
+        """Yield all traces that contain a retrieval, in the order of their first retrievals."""
         query = f"SELECT trace, min(rowid) FROM spans WHERE kind = '{RETRIEVER}' GROUP BY trace ORDER BY 2"
         for name, first in conn.execute(query):
             path, line = conn.execute("SELECT path, line FROM spans WHERE rowid = ?", [first]).fetchone()

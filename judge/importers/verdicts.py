@@ -26,8 +26,8 @@ TASK = "verdict_document"
 class Verdicts:
     """Separates the outputs about single documents from the answers in a file, and checks condition names.
 
-    `paper` is the paper that defines the condition names. If `paper` is None, the names are those of the
-    paper for the data set's format, if there is such a paper.
+    `paper` is the paper that defines the condition names. If `paper` is None, it is the paper that the data
+    set's format belongs to. If the format belongs to no paper, the names are not checked.
     """
 
     def __init__(self, store: Store, dataset: str | None, paper: str | None) -> None:
@@ -88,7 +88,7 @@ class Verdicts:
         if before.reply != answer.text:
             raise error_at(
                 row.where,
-                f"there is already an output of '{answer.system}' for document '{answer.document}'; if "
+                f"there is already an output from '{answer.system}' for document '{answer.document}'; if "
                 "there are several systems, name them in a column called system or model, or pass "
                 "--system-column COLUMN",
                 "document",
@@ -147,7 +147,7 @@ class Verdicts:
                 continue
             if judgements[unit].reply != reply:
                 raise BadInput(
-                    f"the study has a different output by '{system}' for '{unit}', and stored outputs are never replaced; give the system another name"
+                    f"the study has a different output from '{system}' for '{unit}', and stored outputs are never replaced; give the system another name"
                 )
             known.add(unit)
         return known

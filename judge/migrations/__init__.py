@@ -138,7 +138,7 @@ def _changes(conn: sqlite3.Connection) -> list[str]:
     lines = []
     for unit, field, who, *sides in rows[:MOST_LISTED]:
         before, after = (", ".join(json.loads(side).values()) or "unlabelled" for side in sides)
-        lines.append(f"the label '{field}' of '{unit}' by {who} was {before} in 0.2.0 and is now {after}")
+        lines.append(f"{who}'s label for '{field}' of '{unit}' was {before} in 0.2.0 and is now {after}")
     if rows:
         left = len(rows) - MOST_LISTED
         more = f" ({left} more are listed in the table label_changes)" if left > 0 else ""

@@ -35,9 +35,10 @@ class _Loader(yaml.SafeLoader):
 
 @lru_cache(maxsize=256)
 def parse_task(text: str, file_name: str, path: str = "") -> Task:
-    """Parse the text of a task file. Raises TaskError, which names the file and field, if it is malformed.
+    """Parse the text of a task file. Raises a TaskError that names the file and field if the text is
+    malformed.
 
-    Results are cached, because a report requests the same stored task many times, and a Task never changes.
+    Results are cached: a report requests the same stored task many times, and a Task never changes.
     """
     where = path or file_name
     match = _NAME.match(file_name)

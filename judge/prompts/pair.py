@@ -51,9 +51,7 @@ class PairRenderer:
         self._statement = next(name for name in needed if name != self._evidence)
 
     def render(self, inputs: Mapping[str, Json]) -> Prompt:
-        """Return the two texts for one unit. If a passage has a title, the title comes first, as in `judge
-        retrieve`.
-        """
+        """Return the two texts for one unit. A passage's text follows its title, as in `judge retrieve`."""
         statement = as_text(inputs.get(self._statement))
         value = inputs.get(self._evidence)
         evidence = _format_value(value) if self._evidence in LIST_INPUTS else as_text(value)

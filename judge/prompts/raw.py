@@ -1,8 +1,9 @@
-"""Render a raw task. Its messages are exactly as written in the file, without a notice, fences or an answer
-format.
+"""Render a raw task.
 
-Fields are filled in as plain text. The only change to them is that control tokens of chat templates are
-broken up, so that a passage cannot imitate another turn.
+The messages are exactly as written in the file, without a notice, fences or an answer format.
+
+Fields are filled in as plain text. The only change to a field's text is that control tokens of chat templates
+are broken up, so that a passage cannot imitate another turn.
 """
 
 from collections.abc import Mapping, Sequence

@@ -63,7 +63,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The messages for one unit. The first `prefix` messages are the same for every unit."""
+    """The messages for one unit. The first `prefix` messages do not depend on the unit."""
 
     messages: tuple[Message, ...]
     prefix: int

@@ -123,10 +123,7 @@ class Question(_Strict):
 
 
 class Derive(_Strict):
-    """A label that is looked up in a table.
-
-    The key in the table is an answer, with or without a gold label that the judge never sees.
-    """
+    """A label that is looked up by an answer, or by an answer and a gold label that the judge never sees."""
 
     # An alias, because `from` is a keyword of Python.
     source: Text = Field(alias="from", description="the field of this task whose answer is looked up")

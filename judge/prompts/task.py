@@ -42,7 +42,7 @@ class Task:
 
     @property
     def overrides(self) -> dict[str, Json]:
-        """The settings of a run that differ from the file. They are part of the run's identity."""
+        """The run's settings that differ from the file. They are part of the run's identity."""
         changes: dict[str, Json] = {"guidelines": "shown"} if self.tells_guidelines else {}
         if self.instructions is not None:
             changes["instructions"] = self.instructions
@@ -123,12 +123,13 @@ class Task:
         return [q.field for q in self.spec.questions] + list(self.spec.derive)
 
     def question(self, field: str) -> Question:
-        """Return the question for `field`. Raises KeyError if there is none."""
+        """Return the question for `field`. Raises KeyError if there is no such question."""
         return next(q for q in self.spec.questions if q.field == field)
 
     def domain(self, field: str) -> list[str]:
-        """Return the labels of a question or derived field, in order. The list is empty for interval and text
-        fields.
+        """Return the labels that a question or derived field can have, in order.
+
+        The list is empty for interval and text fields.
         """
         if field in self.spec.derive:
             return self.spec.derive[field].domain()

@@ -95,7 +95,7 @@ class Provider(Vendor):
             self._output = "plain"
 
     def body(self, request: Request) -> bytes:
-        """Return the request as JSON bytes, in an output format that the server accepts as far as is known.
+        """Return the request as JSON bytes, in an output format that the server is known to accept.
 
         The model, the system text and the messages come first, so that requests start with the same prefix.
         """

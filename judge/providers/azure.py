@@ -53,7 +53,9 @@ class Provider(openai.Provider):
             token = http.key_from("AZURE_OPENAI_AD_TOKEN")
         credentials = {"azure_ad_token": token} if token else {"api_key": key}
         if not (key or token):
-            raise KeyProblem(f"{self._key} is not set; export it, or AZURE_OPENAI_AD_TOKEN for Entra ID")
+            raise KeyProblem(
+                f"{self._key} is not set; export it, or export AZURE_OPENAI_AD_TOKEN to use Entra ID"
+            )
         return self._client(
             "AsyncAzureOpenAI", "bedrock", (key, token),
             azure_endpoint=self._at.url, api_version=self._version, **credentials,

@@ -52,7 +52,7 @@ class Needs:
 
     Each provider module defines its requirements as `NEEDS`.
 
-    `examples` are example models. `key` is the environment variable for the API key. `packages` are the
+    `examples` lists example models. `key` is the environment variable for the API key. `packages` lists the
     modules that must be importable, and `install` says how to install them. `there` checks any other
     requirement, such as model weights, and `needs` describes that requirement.
     """
@@ -114,7 +114,7 @@ class Provider(Protocol):
     """
 
     label_codes: bool
-    """Whether the model returns log-probabilities for one-character or one-word answers (known after `open`).
+    """Whether the model returns log-probabilities for one-character or one-word answers. Known after `open`.
     """
     max_concurrency: int | None
     """The maximum useful number of concurrent calls, or None if there is no limit."""

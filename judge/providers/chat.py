@@ -86,8 +86,8 @@ class Dialect:
 class ChatWriter:
     """Writes request bodies for one model.
 
-    `options` contains fields that are omitted once the server has rejected them. `fields` are added to every
-    body unchanged.
+    `options` contains fields that are omitted once the server has rejected them. `fields` contains fields
+    that are added to every body unchanged.
     """
 
     def __init__(

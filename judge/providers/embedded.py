@@ -84,7 +84,7 @@ class Provider:
     def __init__(self, name: str, settings: Settings) -> None:
         if name != "minilm":
             raise UsageError(
-                f"embedded/{name}: unknown model; only embedded/minilm is built in (for others, use onnx/FOLDER or llamacpp/FILE)"
+                f"embedded/{name}: unknown model; only embedded/minilm is built in (for other models, use onnx/FOLDER or llamacpp/FILE)"
             )
         self._relevant = settings.vendor_options("embedded", "relevant", "threads").get("relevant")
         self._threads = settings.get_whole("threads", cores())

@@ -55,7 +55,7 @@ _KEY_LIKE = re.compile(r"\b(?:sk|rk|pk)-[\w\-*.]{6,}|\bBearer\s+\S+", re.IGNOREC
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """One HTTP response with its body. `headers` are case-insensitive."""
+    """One HTTP response with its body. The names in `headers` are case-insensitive."""
 
     status: int
     headers: Mapping[str, str]

@@ -172,9 +172,9 @@ class Provider:
         return {**facts, "content": self._content}
 
     def _files(self) -> list[str]:
-        """Return the hashes of the model file, the tokenizer, and any files that contain weights separately.
+        """Return the hashes of the model file, of the tokenizer, and of any separate files with weights.
 
-        An example of such a file is `model.onnx_data`.
+        A file with weights is, for example, `model.onnx_data`.
         """
         beside = sorted(self._file.parent.glob(f"{self._file.name}?*"))
         paths = [self._file, *beside, self._folder / "tokenizer.json"]

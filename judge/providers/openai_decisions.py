@@ -32,7 +32,7 @@ class Provider(openai.Provider):
     label_codes: bool = True
 
     async def open(self) -> None:
-        """Look up the key. Raises KeyProblem if there is none."""
+        """Look up the key. Raises KeyProblem if no key is set."""
         # No probe is needed, because the endpoint always returns probabilities.
         self._connect()
 

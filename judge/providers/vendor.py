@@ -38,7 +38,7 @@ class Vendor(ABC):
     key_headers: Sequence[str] = ("authorization",)
     """Headers that replace the key if the user sets one of them."""
     known: Collection[str]
-    """The names of the vendor's options. The options in `facts` are not part of a run's identity."""
+    """The names of the vendor's options. Those that are also in `facts` are not part of a run's identity."""
     facts: Collection[str] = ()
     taken: Collection[str] = options.FLAGS
     """Fields of the request body that are set by command-line flags."""

@@ -1,5 +1,6 @@
-"""Copy the rows of the attached database `src` into `main`. If `main` already has a row with the same key,
-both rows must be equal.
+"""Copy the rows in the attached database `src` into `main`.
+
+If `main` already has a row with the same key, both rows must be equal.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,8 +47,8 @@ def tables(conn: Connection, schema: str) -> list[str]:
 def suspend_triggers(conn: Connection) -> Iterator[None]:
     """Drop the triggers, and create them again at the end.
 
-    The triggers check each new row. Rows that are copied from a study were already checked when they were
-    written.
+    The triggers check each new row. Rows that are copied from another study were already checked when they
+    were written to that study.
     """
     conn.execute("CREATE TEMP TABLE triggers (name TEXT PRIMARY KEY, sql TEXT NOT NULL)")
     conn.execute(
@@ -73,8 +74,9 @@ def _key(conn: Connection, table: str) -> list[str]:
 
 
 def add_texts(conn: Connection) -> Iterator[str]:
-    """Add imports, items, passages, units, tasks, rankings and annotators. Yield a message for each
-    difference between rows with the same id.
+    """Add imports, items, passages, units, tasks, rankings and annotators.
+
+    Yield a message for each difference between rows with the same id.
     """
     for name in BY_CONTENT:
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
@@ -106,8 +108,9 @@ def _differing(conn: Connection, table: str, key: Sequence[str], same: Sequence[
 
 
 def _insert_new(conn: Connection, table: str, key: Sequence[str], columns: Sequence[str]) -> str:
-    """Return the statement that inserts new rows in the order of `src`, because the order of rowids is the
-    order of import.
+    """Return the statement that inserts new rows in their order in `src`.
+
+    The order of rowids is the order of import.
     """
     on = " AND ".join(f"m.{k} = s.{k}" for k in key)
     listed = ", ".join(columns)
@@ -124,7 +127,7 @@ def _has_rowid(conn: Connection, table: str) -> bool:
 
 
 def _passages(conn: Connection) -> Iterator[str]:
-    """Add passages. As in an import, the new passages of a stored item come after its other passages."""
+    """Add passages. As in an import, an item's new passages come after its stored passages."""
     yield from _differing(conn, "passages", ("passage_id",), PASSAGE)
     after = "(SELECT coalesce(max(p.position) + 1, 0) FROM main.passages AS p WHERE p.item_id = s.item_id)"
     conn.execute(
@@ -165,10 +168,10 @@ def _people(conn: Connection) -> Iterator[str]:
 
 
 def add_labels(conn: Connection) -> Iterator[str]:
-    """Add gold and human labels by source. Labels of runs come with their judgements.
+    """Add gold and human labels by source. The labels from runs are added with their judgements.
 
-    If the same source has different labels in the two studies, this is a conflict between the studies. If
-    different sources have different labels, a lead resolves the conflict later.
+    If the same source has different labels in the two studies, the studies conflict. If different sources
+    have different labels, a lead resolves the conflict later.
     """
     gold = "annotator_id IN (SELECT annotator_id FROM main.annotators WHERE kind = 'gold')"
     by_source = ("label_sources", "imported_labels", "label_resolutions")
@@ -182,7 +185,7 @@ def add_labels(conn: Connection) -> Iterator[str]:
                 f"JOIN main.{table} AS m ON {on} WHERE m.value <> s.value"
             )
             for unit, name, annotator, value, other in conn.execute(query):
-                yield f"the label '{name}' of '{unit}' by {annotator} is {_shorten(value)} in one study and {_shorten(other)} in another"
+                yield f"{annotator}'s label for '{name}' of '{unit}' is {_shorten(value)} in one study and {_shorten(other)} in another"
         columns = ", ".join(columns_of(conn, table))
         conn.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM {source}")
     # If one of the studies has later recorded how the labels of an import were made, the merged study uses
@@ -195,7 +198,7 @@ def add_labels(conn: Connection) -> Iterator[str]:
 
 
 def add_splits(conn: Connection) -> Iterator[str]:
-    """Add splits. If both studies have split the same task, each question must be in the same part.
+    """Add splits. If both studies have split the same task, each question must be in the same part in both.
 
     A split is drawn only once, so a difference cannot be resolved. A question that was imported later may be
     in only one of the studies. All looks at the test are kept, because each look uses up part of the error
@@ -230,8 +233,8 @@ def add_splits(conn: Connection) -> Iterator[str]:
 def add_others(conn: Connection) -> Iterator[str]:
     """Add the rows of every other table.
 
-    A key that is only a row number is reassigned. Otherwise, rows with the same key must be equal. The ids of
-    joined runs are replaced with the new ids.
+    If a table's key is only a row number, new keys are assigned. In all other tables, rows with the same key
+    must be equal. The ids of joined runs are replaced with the new ids.
     """
     for table in tables(conn, "src"):
         if table in OWN:
@@ -262,10 +265,10 @@ def add_others(conn: Connection) -> Iterator[str]:
 
 
 def _with_family(conn: Connection, options: str) -> str:
-    """Combine the lists of judges that share an error level, and return SQL for a batch's options with the
-    combined list.
+    """Return SQL for a batch's options in which the two studies' lists of judges are combined.
 
-    The list is fixed when a report is read, so it may exist in only one of the studies.
+    The list contains the judges that share an error level. It is fixed when a report is read, so it may exist
+    in only one of the studies.
     """
     conn.execute(
         "UPDATE main.batches AS m SET options = json_set(options, '$.judges', json((SELECT json_group_array(value) FROM "
@@ -300,8 +303,9 @@ def _unique(conn: Connection, table: str) -> list[str]:
 
 
 def _build_id_map(conn: Connection, sql: str) -> str:
-    """Return SQL that replaces the ids of joined runs in a text. An id has 26 characters, so it does not
-    match other text by chance.
+    """Return SQL that replaces the ids of joined runs in a text.
+
+    An id has 26 characters, so it does not match other text by chance.
     """
     for old, new in conn.execute("SELECT old, new FROM temp.run_map WHERE old <> new").fetchall():
         # The ids come from an untrusted file and may contain quotes.

@@ -1,4 +1,4 @@
-"""Copy the runs of the attached database `src` into `main`. Runs with the same identity become one run."""
+"""Copy the runs in the attached database `src` into `main`. Runs with the same identity become one run."""
 
 import json
 from collections import Counter
@@ -13,11 +13,11 @@ from judge.types import Status
 
 
 def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[str]]:
-    """Add the new runs, and store the old and new id of each run in `temp.run_map`. Return (number of joined
-    runs, notes, conflicts).
+    """Add the new runs, and store each run's old and new ids in `temp.run_map`.
 
-    A run is joined with a run that has the same task, model, identity and request version. A derived run
-    depends on all data in its study, so it is joined only with a run that has the same id.
+    Returns (number of joined runs, notes, conflicts). Two runs are joined if they have the same task, model,
+    identity and request version. A derived run depends on all data in its study, so it is joined only with a
+    run that has the same id.
     """
     conn.execute("DROP TABLE IF EXISTS temp.run_map")
     conn.execute("CREATE TEMP TABLE run_map (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID")
@@ -49,7 +49,7 @@ def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[s
 def _counterpart(
     conn: Connection, run: dict[str, Any], taken: set[str], columns: list[str]
 ) -> dict[str, Any] | None:
-    """Return the run in `main` that this run is joined with, or None."""
+    """Return the run in `main` that this run is joined with, or None if there is no such run."""
     stored = conn.execute("SELECT * FROM main.runs WHERE run_id = ?", [run["run_id"]]).fetchone()
     if stored is not None:
         return dict(zip(columns, stored, strict=True))
@@ -77,8 +77,9 @@ def _models(run: dict[str, Any], other: dict[str, Any]) -> str | None:
 
 
 def _is_vendors(*runs: dict[str, Any]) -> bool:
-    """Return whether a vendor serves the model. Over time, a vendor points an alias to newer models and
-    withdraws the old ones.
+    """Return whether the model is served by a vendor.
+
+    Over time, a vendor points an alias to newer models and withdraws the old ones.
     """
     return any(json.loads(run["provider"]).get("own_server") for run in runs)
 
@@ -100,7 +101,10 @@ def _add_run(conn: Connection, run: dict[str, Any]) -> None:
 
 
 def _join(conn: Connection, run: dict[str, Any], other: dict[str, Any]) -> None:
-    """Update the stored run. Its start is the earlier one, and it is finished only if both runs are finished."""
+    """Update the stored run.
+
+    Its start becomes the earlier of the two starts. It is finished only if both runs are finished.
+    """
     both = [
         Begun(r["run_id"], json.loads(r["options"]), json.loads(r["provider"]), r["resolved_model"])
         for r in (run, other)
@@ -128,7 +132,7 @@ def _join(conn: Connection, run: dict[str, Any], other: dict[str, Any]) -> None:
 
 
 def _sums(conn: Connection, run: Begun, other: Begun) -> dict[str, Any]:
-    """Return the sum of both runs' totals, because neither run includes the invocations of the other."""
+    """Return the sum of both runs' totals. Neither run's totals include the invocations of the other run."""
     ours, theirs = run.provider.get(PROBES) or {}, other.provider.get(PROBES) or {}
     if run.run_id == other.run_id:
         return {PROBES: max(ours, theirs, key=lambda took: took.get("calls", 0))} if ours or theirs else {}
@@ -144,9 +148,10 @@ def _sums(conn: Connection, run: Begun, other: Begun) -> dict[str, Any]:
 
 
 def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:
-    """Add judgements with their labels and requests. Yield a message for each unit of a run whose labels differ.
+    """Add judgements with their labels and requests. Yield a message for each unit for which a run's labels
+    differ.
 
-    If both studies have attempts for a unit, all attempts are kept, and the one that is used comes last.
+    If both studies have attempts for a unit, all attempts are kept, and the attempt that is used comes last.
     `twice["same"]` counts the units for which both studies have an attempt with the same label.
     """
     conn.execute("DROP TABLE IF EXISTS temp.theirs")
@@ -172,8 +177,9 @@ def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:
 
 
 def _build_insert(conn: Connection, table: str, join: str = "", **run: str) -> str:
-    """Return an INSERT statement for a table's rows from `src`. The column that contains the run's id gets
-    the new id.
+    """Return an INSERT statement for a table's rows in `src`.
+
+    In the column that contains the run's id, the old id is replaced with the new one.
     """
     [(of, new)] = run.items()
     names = columns_of(conn, table)
@@ -185,7 +191,7 @@ def _build_insert(conn: Connection, table: str, join: str = "", **run: str) -> s
 
 
 def _resolve_both(conn: Connection, twice: Counter[str]) -> Iterator[str]:
-    """Merge the units of a run for which the two studies have different attempts."""
+    """Merge the units for which the two studies have different attempts in the same run."""
     same = " AND ".join(f"m.{c} IS s.{c}" for c in ("status", "reply", "judged_at", "request_sha"))
     same_unit = "m.run_id = r.new AND m.unit_id = s.unit_id AND m.repeat = s.repeat"
     # Units that both studies share (one was a copy of the other) are skipped in SQL: reading each row in
@@ -207,7 +213,10 @@ def _resolve_both(conn: Connection, twice: Counter[str]) -> Iterator[str]:
 def _merge_attempts(
     conn: Connection, old: str, run: str, unit: str, repeat: int, twice: Counter[str]
 ) -> str | None:
-    """Merge the attempts of a unit. Return a conflict message if both studies have a label and the labels differ."""
+    """Merge the attempts for a unit.
+
+    Return a conflict message if both studies have a label and the labels differ.
+    """
     ours, theirs = _attempts(conn, "main", run, unit, repeat), _attempts(conn, "src", old, unit, repeat)
     in_ours = {_fingerprint(a) for a in ours}
     new = [a for a in theirs if _fingerprint(a) not in in_ours]
@@ -250,8 +259,9 @@ def _merge_attempts(
 
 
 def _worth(status: str) -> int:
-    """Return the rank of a status. A reply with a label ranks above a reply without a label, which ranks
-    above a failed call.
+    """Return the rank of a status.
+
+    A reply with a label ranks above a reply without a label, which in turn ranks above a failed call.
     """
     return 2 if status == Status.OK else int(status != Status.FAILED)
 
@@ -278,9 +288,9 @@ def _labels_of(conn: Connection, schema: str, run: str, unit: str, repeat: int) 
 
 
 def finish(conn: Connection) -> None:
-    """Update the data that depend on the rows of all studies: pairs, counts and the model names of runs.
+    """Update the data that depend on rows from both studies: pairs, counts and the model names of runs.
 
-    The two claims of a pair may come from different studies.
+    The two claims in a pair may come from different studies.
     """
     conn.execute(
         "INSERT INTO units (unit_id, kind, item_id, question_id, span) "

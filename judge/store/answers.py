@@ -1,4 +1,7 @@
-"""Import answers: one row for each item, system and condition, and one unit for each answer and each of its parts."""
+"""Import answers.
+
+There is one row for each item, system and condition, and one unit for each answer and each part of an answer.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +32,18 @@ def add_answers(
     bad: Callable[[BadInput], None],
     beside: Callable[[sqlite3.Connection], None] = lambda conn: None,
 ) -> ImportReport:
-    """Store the answers in `rows` in one transaction, in which `beside` is also called; see `add_rows`.
+    """Store the answers in `rows` in one transaction. `beside` is called in the same transaction; see
+    `add_rows`.
 
-    A row is bad if the study does not have its item or one of its `cited` or `context` passages, or if it has
-    another answer by the system to the item under the same condition. A citation marker that matches no
-    passage is kept in its sentence, because the system wrote it.
+    A row is bad if the study lacks its item or one of its `cited` or `context` passages. It is also bad if
+    the study has a different answer from the same system to the same item under the same condition. A
+    citation marker that matches no passage is kept in its sentence, because the system wrote it.
     """
     return add_rows(store, AnswerAdder(store.conn, dataset=info.dataset), rows, info, skipped, bad, beside)
 
 
 class AnswerAdder(Adder[AnswerRow]):
-    """Adds the answers of an import or of a run."""
+    """Adds the answers from an import or a run."""
 
     adds = ("answers", "sentences", "citations", "claims", "labels")
 
@@ -50,7 +54,9 @@ class AnswerAdder(Adder[AnswerRow]):
         dataset: str | None = None,
         ways: str = "a column (system, model, or --system-column)",
     ) -> None:
-        """Start adding answers. `ways` is the text in errors that tells the user how to name systems."""
+        """Start adding answers. `ways` is the part of an error message that tells the user how to name
+        systems.
+        """
         super().__init__(conn, import_id)
         self.dataset, self._ways = dataset, ways
         self._known_datasets = [r[0] for r in conn.execute("SELECT DISTINCT dataset FROM items")]
@@ -120,7 +126,7 @@ class AnswerAdder(Adder[AnswerRow]):
         self.datasets.add(item_id.partition(":")[0])
 
     def _item(self, name: str, where: Where) -> tuple[str, str]:
-        """Return (item id, question id) of the item called `name`, which may omit the data set."""
+        """Return (item id, question id) for the item called `name`. The name may omit the data set."""
         names = (
             [f"{self.dataset}:{name}"]
             if self.dataset
@@ -186,7 +192,7 @@ class AnswerAdder(Adder[AnswerRow]):
             if unit is not None:
                 raise error_at(
                     where,
-                    f"the answer would have the id '{answer_id}', which already belongs to a {unit[0]}; "
+                    f"the answer would have the id '{answer_id}', which already belongs to another unit (of the kind {unit[0]}); "
                     "give the system another name",
                     "system",
                 )
@@ -195,7 +201,7 @@ class AnswerAdder(Adder[AnswerRow]):
             place = "this import" if stored[1] == self.import_id else "the study"
             raise error_at(
                 where,
-                f"{place} already has a different answer of '{answer.system}' to this item under the "
+                f"{place} already has a different answer from '{answer.system}' to this item under the "
                 f"condition '{answer.condition}', and stored answers are never replaced; give the new "
                 f"answer another condition, or name its system with {self._ways}",
                 "text",
@@ -232,11 +238,11 @@ class AnswerAdder(Adder[AnswerRow]):
 
 
 def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
-    """Store the claims that a run has listed for answers as units, in one transaction. The run's field is
-    text with `many`.
+    """Store the claims that a run has listed for answers as units, in one transaction.
 
-    Return four counts: `answers` with new claims, new `claims`, `unchanged` answers that already have these
-    claims, and `other` answers, which keep claims from another run or an import.
+    The run's field is a text field with `many`. Returns four counts: `answers` with new claims, new `claims`,
+    `unchanged` answers that already have these claims, and `other` answers, which keep the claims from
+    another run or an import.
     """
     counts: Counter[str] = Counter(answers=0, claims=0, unchanged=0, other=0)
     query = f"""
@@ -266,7 +272,10 @@ def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
 
 
 class Citable:
-    """The passages that an answer to an item can cite: its context or, if that is unknown, all passages of the item."""
+    """The passages that an answer can cite.
+
+    An answer can cite the passages in its context or, if the context is unknown, all passages of its item.
+    """
 
     def __init__(self, conn: sqlite3.Connection, item_id: str, context: Sequence[str] | None = None) -> None:
         query = "SELECT passage_id FROM passages WHERE item_id = ? ORDER BY position"
@@ -282,14 +291,15 @@ class Citable:
 
     @property
     def known(self) -> set[str]:
-        """The names that a citation marker in the text can contain, other than numbers."""
+        """The names, other than numbers, that a citation marker in the text can contain."""
         return {*self._by_source_id, *self._shown}
 
     def find(self, name: str) -> str | None:
         """Return the passage that a citation refers to, or None.
 
-        The name is compared in this order with the marker that the system was shown, the passage's source id,
-        either of these with or without `cite_`, the passage's position (from 1), and its full id.
+        The cited name is compared with these names, in this order: the marker that the system was shown, the
+        passage's source id, either of these with or without `cite_`, the passage's position (from 1), and the
+        passage's full id.
         """
         name = name.strip().removeprefix("[").removesuffix("]")
         # A system that was shown [cite_3] may cite [3], and the other way round.
@@ -303,8 +313,9 @@ class Citable:
         return name if name in self._ids else None
 
     def find_in_text(self, text: str) -> tuple[list[str], list[str]]:
-        """Return (passages cited in a text, citation markers that match no passage). Both lists are in order
-        and without duplicates.
+        """Return (passages cited in a text, citation markers that match no passage).
+
+        Both lists are in order and contain no duplicates.
         """
         cited: dict[str, None] = {}
         unknown: dict[str, None] = {}

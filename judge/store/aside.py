@@ -1,9 +1,9 @@
 """Save replies that cannot be committed yet in a file next to the study. The next run imports them.
 
-`STUDY.db.RUN.unsaved.jsonl` has one judgement per line, with its request. It is written when a commit fails,
-for example because another program has locked the study, so that no paid reply is lost if the run is then
-killed. It is removed after the next successful commit. The writing process holds a lock on it, so that no
-other process reads it.
+`STUDY.db.RUN.unsaved.jsonl` has one judgement per line, with its request. The file is written when a commit
+fails, for example because another program has locked the study. If the run is then killed, no paid reply is
+lost. The file is removed after the next successful commit. The writing process holds a lock on the file, so
+no other process reads it.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ SUFFIX = ".unsaved.jsonl"
 
 
 class Aside:
-    """The file of one run. `lost` is the error if a write to the file has failed, otherwise None."""
+    """The file of one run. `lost` is the error if writing to the file has failed, otherwise None."""
 
     def __init__(self, study: Path, run_id: str) -> None:
         study = study.resolve()
@@ -59,10 +59,10 @@ class Aside:
 
 def take_in(store: Store) -> int:
     """Commit the judgements in the files that earlier runs have left next to the study, and remove the files.
-    Return the number of judgements.
 
-    Judgements that are already stored, judgements for runs or units that no longer exist, and a truncated
-    last line are skipped. Raises StudyError if a file cannot be read or was not written by adjudge.
+    Returns the number of judgements. Judgements that are already stored, judgements for runs or units that no
+    longer exist, and a truncated last line are skipped. Raises StudyError if a file cannot be read or was not
+    written by adjudge.
     """
     study, taken = store.path.resolve(), 0
     for path in sorted(study.parent.glob(f"{glob.escape(study.name)}.*{SUFFIX}")):

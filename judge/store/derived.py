@@ -1,9 +1,9 @@
 """Store derived runs, which are computed from stored runs without model calls, and record their sources.
 
 `runs.derived_from` stores a `Derivation`, and the table `fitted_on` lists the questions whose labels the run
-was fitted on. If a question has a `fold`, it was labelled by a fit on the other folds only (cross-fitting),
-so its labels are unbiased. If it has no fold, it was used in the fit itself. `read_seen_units` returns the units of such
-questions, and `judge.labels.scope.read_panel` excludes them from all scores.
+was fitted on. If a question has a `fold`, its labels come from a fit on the other folds only (cross-fitting),
+so they are unbiased. If it has no fold, the question was used in the fit itself. `read_seen_units` returns
+the units of such questions, and `judge.labels.scope.read_panel` excludes them from all scores.
 """
 
 import json
@@ -22,7 +22,7 @@ from judge.types import Json, Status, attributes
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A run from which another run is derived. `units` is the number of units that it had judged at that time."""
+    """A run from which another run is derived. `units` is the number of units that it had judged by then."""
 
     run_id: str
     units: int
@@ -46,7 +46,7 @@ class Fitted:
 class Derivation:
     """Describes how a derived run was computed.
 
-    `kind` is calibrated, pooled or routed. `parameters` are the method's parameters, as JSON.
+    `kind` is calibrated, pooled or routed. `parameters` contains the method's parameters as JSON.
     """
 
     kind: str
@@ -56,11 +56,14 @@ class Derivation:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     fitted: Fitted | None = None
     curve: Sequence[Sequence[Json]] = ()
-    """For a route, one list per step: [share of units accepted, number of test units, errors, agreement, passed]."""
+    """For a routed run, one list per step: [share of units accepted, number of test units, errors, agreement,
+    passed].
+    """
 
     def as_json(self) -> dict[str, Json]:
-        """Return the JSON for `runs.derived_from`. It omits the questions, which are stored in the table
-        `fitted_on`.
+        """Return the JSON for `runs.derived_from`.
+
+        The questions are omitted, because they are stored in the table `fitted_on`.
         """
         f = self.fitted
         return {
@@ -82,7 +85,7 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class FieldLabels:
-    """The labels of one field, aligned with units; None means no label.
+    """The labels for one field, aligned with units. None means that a unit has no label.
 
     `derived_from` is the name of the field in the prompt from which this field is derived.
     """
@@ -94,7 +97,7 @@ class FieldLabels:
 
 
 def read_derivation(conn: sqlite3.Connection, run_id: str) -> dict[str, Json] | None:
-    """Return how a run was derived. Return None for an imported run or a run with model calls."""
+    """Return how a run was derived, or None for an imported run or a run with model calls."""
     row = conn.execute("SELECT derived_from FROM runs WHERE run_id = ?", [run_id]).fetchone()
     return None if row is None or row[0] is None else dict(json.loads(row[0]))
 
@@ -113,8 +116,9 @@ def sources(conn: sqlite3.Connection, run_id: str) -> list[str]:
 
 
 def read_seen_units(conn: sqlite3.Connection, run_id: str) -> set[str]:
-    """Return the units whose labels by this run are biased, because the run was fitted on labels of their
-    questions.
+    """Return the units for which the run's labels are biased.
+
+    They are biased if the run was fitted on labels for the same question.
     """
     query = (
         "SELECT unit_id FROM units WHERE question_id IN "
@@ -139,12 +143,13 @@ def keep(
     missing: Mapping[int, tuple[Status, str]],
     options: Mapping[str, Json],
 ) -> tuple[str, bool]:
-    """Store a derived run in one transaction: a judgement for each of `units` (sorted), the labels, and the
-    questions that the run was fitted on.
+    """Store a derived run in one transaction.
 
-    `missing` maps a position in `units` to the reason why this unit has no label. `result` is a hash of the
-    labels. If a run with the same derivation and result is already stored, nothing is written. `options` are
-    added to the run's options. Returns (the run's id, whether it was already stored).
+    The run consists of a judgement for each of `units` (sorted), the labels, and the questions that the run
+    was fitted on. `missing` maps a position in `units` to the reason why the unit at that position has no
+    label. `result` is a hash of the labels. If a run with the same derivation and result is already stored,
+    nothing is written. `options` is added to the run's options. Returns (the run's id, whether it was already
+    stored).
     """
     stored_derivation = derivation.as_json()
     recorded = {
@@ -187,7 +192,7 @@ def _marks(values: Collection[object]) -> str:
 def _combine_folds(conn: sqlite3.Connection, derivation: Derivation) -> dict[str, int | None]:
     """Return the folds of the run, combined with the folds of its parents.
 
-    If one of these runs was fitted directly on a question, this question gets no fold, because its labels are
+    If one of these runs was fitted directly on a question, the question gets no fold, because its labels are
     biased.
     """
     folds_of: dict[str, int | None] = {}
@@ -200,7 +205,7 @@ def _combine_folds(conn: sqlite3.Connection, derivation: Derivation) -> dict[str
 
 @contextmanager
 def _quick(store: Store) -> Iterator[sqlite3.Connection]:
-    """Open a transaction for writing millions of rows of known units. The rows are counted at the end.
+    """Open a transaction for writing millions of rows for known units. The rows are counted at the end.
 
     The trigger that counts rows, the foreign-key lookups and the checks of new JSON are disabled, because
     they would take half of the time.
@@ -226,7 +231,7 @@ def _add_judgements(
 ) -> None:
     """Add a judgement for each of `n` units.
 
-    SQL selects the units that have a label in one of `fields`. All other units are in `missing`.
+    The units with a label in one of `fields` are selected with SQL. All other units are in `missing`.
     """
     name = "count_judgement"
     [trigger] = conn.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchone()

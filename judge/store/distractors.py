@@ -1,13 +1,13 @@
 """Read the study's distractors, and determine the iteration after which each question is challenging.
 
-A distractor is stored as an answer to its item. Its system is the author, its condition is `distractor:I.S`
-(iteration and slot, from 1), its text is the wrong option, and its meta contains the fake document and the
-kind of similarity. Because it is an answer, a model or people can label it with a task on answers
-(distractor_check).
+A distractor is stored as an answer to its item. The answer's system is the author, its condition is
+`distractor:I.S` (iteration and slot, from 1), its text is the wrong option, and its meta contains the fake
+document and the kind of similarity. Models and people can therefore label a distractor with a task whose
+units are answers (distractor_check).
 
 URAG (arXiv 2603.19281) calls a question challenging if an entailment check detects at least one distractor
 that is entailed by the correct answer. All other questions get new distractors. Taken literally, this
-definition keeps questions with a second correct option. Therefore, both interpretations are implemented:
+definition keeps questions that have a second correct option. Therefore, two interpretations are implemented:
 
     entailed       at least one distractor of the iteration is entailed (the words of the paper)
     not-entailed   no distractor of the iteration is entailed, so every option is wrong
@@ -36,7 +36,7 @@ _FIRST = re.compile(r"(?:^|\s)\(?A[.):]\s")
 
 @dataclass(frozen=True, slots=True)
 class Distractor:
-    """A wrong option. `label` is the result of the check, or None before the check.
+    """A wrong option. `label` is the result of the check, or None if the option has not been checked yet.
 
     `usable` is False if the text repeats an earlier option, or if the fake document contains the right
     answer.
@@ -53,8 +53,9 @@ class Distractor:
 
 @dataclass(frozen=True, slots=True)
 class DistractorItem:
-    """An item with the distractors of each iteration, in order. `reference_answers` and `options` are those
-    of the item.
+    """An item with the distractors in each iteration, in order.
+
+    `reference_answers` and `options` are taken from the item.
     """
 
     item_id: str
@@ -64,10 +65,12 @@ class DistractorItem:
     iterations: Sequence[Sequence[Distractor]]
 
     def valid(self, iteration: int, slots: int, reading: Reading) -> bool | None:
-        """Return whether the question is challenging after this iteration (from 1); None if this is not known yet.
+        """Return whether the question is challenging after this iteration (from 1), or None if this is not
+        known yet.
 
         An iteration with fewer than `slots` usable distractors is not valid. A repeated option counts as a
-        failure of the model. An unparsed reply does not, because it may still be replaced by an answer.
+        failure of the model. An unparsed reply does not count as a failure, because it may still be replaced
+        by an answer.
         """
         made = self.iterations[iteration - 1] if iteration <= len(self.iterations) else ()
         labels = [d.label for d in made if d.usable]
@@ -88,8 +91,9 @@ class DistractorItem:
         return next((n for n in tries if self.valid(n, slots, reading)), None)
 
     def list_tried(self, slots: int, reading: Reading, iterations: int) -> list[tuple[int, bool | None]]:
-        """Return (iteration, whether it is valid) for each iteration up to the first valid one. If none is
-        valid, all `iterations` are returned.
+        """Return (iteration, whether the iteration is valid) for each iteration up to the first valid one.
+
+        If no iteration is valid, all `iterations` are returned.
         """
         last = self.find_valid(slots, reading) or iterations
         return [(n, self.valid(n, slots, reading)) for n in range(1, last + 1)]
@@ -107,10 +111,10 @@ class DistractorItem:
 def questions(
     store: Store, system: str, check: str | None, items: Iterable[str] | None = None
 ) -> dict[str, DistractorItem]:
-    """Return {item: question with the distractors of `system`}. Distractors have the labels of the annotator
-    or run `check`.
+    """Return {item: question with the distractors from `system`}.
 
-    If `items` is None, all items with distractors are returned, in study order.
+    Distractors have the labels from the annotator or run `check`. If `items` is None, all items with
+    distractors are returned, in study order.
     """
     made: dict[str, dict[int, list[Distractor]]] = {} if items is None else {item: {} for item in items}
     query = f"""
@@ -175,8 +179,9 @@ def _words(text: str) -> str:
 
 
 def get_only_system(store: Store, system: str | None) -> str:
-    """Return the system that made the study's distractors. Raises UsageError if there is no such system or
-    more than one.
+    """Return the system that made the study's distractors.
+
+    Raises UsageError if there is no such system, or more than one.
     """
     query = "SELECT DISTINCT system FROM answers WHERE condition GLOB ? ORDER BY 1"
     systems = [str(r[0]) for r in store.conn.execute(query, [PREFIX + "*"])]

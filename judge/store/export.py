@@ -20,15 +20,16 @@ _STORED = (
     "input_tokens", "output_tokens", "latency", "resolved_model", "system_fingerprint", "request_sha", "judged_at", "cost_usd",
 )  # fmt: skip
 COLUMNS = ("run", "task", "model", *_STORED, "rationale")
-"""The columns of a row that `read_judged` yields, without `labels` and `distributions`."""
+"""The columns in a row that `read_judged` yields, except `labels` and `distributions`."""
 FITTED = "fitted_on"
-"""An additional column for a run that was fitted on labels. It says whether the run was fitted on the row's
-question.
+"""An additional column for a run that was fitted on labels.
+
+It says whether the run was fitted on the row's question.
 """
 
 
 def list_runs(store: Store) -> list[dict[str, Json]]:
-    """Return all runs, oldest first, each with its number of units by the status of their latest attempts."""
+    """Return all runs, oldest first. Each run has its number of units by the status of their latest attempt."""
     return [_with_counts(store, row) for row in dicts(store.conn, f"SELECT * FROM runs {_OLDEST}", [])]
 
 
@@ -41,8 +42,9 @@ def _with_counts(store: Store, row: dict[str, Json]) -> dict[str, Json]:
 
 
 def run_counts(store: Store, run_id: str) -> dict[str, Json]:
-    """Return a run's number of units by the status of their latest attempts, its tokens, its mean latency in
-    seconds and its cost.
+    """Return a run's numbers of units by status, its tokens, its mean latency in seconds and its cost.
+
+    The status of a unit is that of its latest attempt.
     """
     # A trigger maintains these counts, because counting a million judgements takes a second.
     latest = "SELECT status, sum(units) FROM run_counts WHERE run_id = ? GROUP BY status"
@@ -58,18 +60,19 @@ def run_counts(store: Store, run_id: str) -> dict[str, Json]:
 
 
 def find_run(store: Store, name: str) -> dict[str, Json]:
-    """Find a run by its model or `--as` name or, if no run matches, by an id that equals, starts with or ends
-    with `name`.
+    """Find a run by name.
 
-    `last` means the newest run. Raises UsageError if no run matches, or if several runs match.
+    The name is the run's model or `--as` name. If no run has this name, a run is found whose id equals,
+    starts with or ends with `name`. `last` means the newest run. Raises UsageError if no run matches, or if
+    several runs match.
     """
     return _with_counts(store, find_named_run(store, name))
 
 
 def find_named_run(store: Store, name: str) -> dict[str, Json]:
-    """Find a run like `find_run`, but do not count its judgements, which takes one second per million.
+    """Find a run as `find_run` does, but without counting its judgements.
 
-    JSON columns are not decoded.
+    Counting takes one second per million judgements. JSON columns are not decoded.
     """
     rows = list(dicts(store.conn, f"SELECT * FROM runs {_OLDEST}", []))
     # `judge drift` and `judge improve` also make runs of the model. A user who names the model means the run
@@ -102,10 +105,10 @@ def read_stored_task(store: Store, name: str) -> Task:
 
 
 def find_task(store: Store, name: str, folder: Path | None = None) -> Task:
-    """Return the task that a command names. It is loaded from the folder if one is given; otherwise, the
-    version in the study is used.
+    """Return the task that a command names.
 
-    A name without a version means the newest version in the study, so a study keeps its codebook when adjudge
+    If a folder is given, the task is loaded from the folder. Otherwise the version in the study is used. A
+    name without a version means the newest version in the study, so a study keeps its codebook when adjudge
     includes a newer version. A task that is not in the study is loaded from its file. Raises the same errors
     as `load_task`.
     """
@@ -118,8 +121,9 @@ def find_task(store: Store, name: str, folder: Path | None = None) -> Task:
 
 
 def newer_version(name: str, task: Task) -> str | None:
-    """Return a note if adjudge includes a newer version of the task than the study uses. `name` is the name
-    that the user typed.
+    """Return a note if adjudge includes a newer version of the task than the study uses.
+
+    `name` is the name that the user typed.
     """
     if name != task.task_id or name not in {key.rpartition(".v")[0] for key in find_tasks()}:
         return None
@@ -127,14 +131,14 @@ def newer_version(name: str, task: Task) -> str | None:
     # The study may come from a newer adjudge.
     if newest.version <= task.version:
         return None
-    return f"note: {task.name} is used, because the study already has labels or runs of it; to use the newer {newest.name}, type its full name"
+    return f"note: {task.name} is used, because the study already has labels or runs for it; to use the newer {newest.name}, type its full name"
 
 
 def read_judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:
-    """Yield one row for each judged unit and repeat, in study order, with status, labels, distributions and
-    raw reply.
+    """Yield one row for each judged unit and repeat, in study order.
 
-    If the run was fitted on labels, the column `FITTED` says whether it was fitted on the row's question.
+    A row has the status, labels, distributions and raw reply. If the run was fitted on labels, the column
+    `FITTED` says whether it was fitted on the row's question.
     """
     # Labels on questions with a fold are unbiased, because the fit did not use these questions.
     questions = {q for q, fold in folds(store.conn, run["run_id"]).items() if fold is None}

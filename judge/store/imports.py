@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ImportInfo:
-    """The metadata of an import, which are stored in the table `imports`."""
+    """The metadata of an import. They are stored in the table `imports`."""
 
     format: str
     files: Mapping[str, str]
@@ -33,7 +33,10 @@ class ImportInfo:
 
 @dataclass(slots=True)
 class ImportReport:
-    """The result of an import. `counts` are the numbers of new rows by table, and the number of `unchanged` rows."""
+    """The result of an import.
+
+    `counts` contains the number of new rows by table, and the number of `unchanged` rows.
+    """
 
     import_id: str
     counts: Counter[str]
@@ -43,10 +46,10 @@ class ImportReport:
 
 
 class Adder(ABC, Generic[T]):
-    """Adds the rows of an import inside its transaction. All `counts` except `unchanged` count new rows.
+    """Adds the rows of an import inside its transaction.
 
-    `adds` are the names of the counts. `import_id` is stored as the origin of the rows, and is either a new
-    import or a run.
+    All `counts` except `unchanged` count new rows. `adds` lists the names of the counts. `import_id` is
+    stored as the origin of the rows. It is the id of a new import or of a run.
     """
 
     adds: ClassVar[tuple[str, ...]]
@@ -74,9 +77,9 @@ def add_rows(
 ) -> ImportReport:
     """Store the rows in one transaction. An import that adds no new rows is not recorded.
 
-    `beside` is called in the same transaction, to store data that came with the rows. The error of a bad row
-    is passed to `bad`. If `bad` raises it, the whole import is rolled back; otherwise, `bad` adds it to
-    `skipped`.
+    `beside` is called in the same transaction, to store data that came with the rows. The error for a bad row
+    is passed to `bad`. If `bad` raises the error, the whole import is rolled back. Otherwise `bad` adds the
+    error to `skipped`.
     """
     with store.transaction() as conn:
         conn.execute(
@@ -126,10 +129,10 @@ class Votes:
     def select_new(
         self, votes: list[tuple[str, Vote]], where: Where, unlabelled: Container[str] = ()
     ) -> dict[tuple[str, str, str], Vote]:
-        """Return the votes that are not stored yet. Raises BadInput if an annotator has two different labels
-        for the same field of a unit.
+        """Return the votes that are not stored yet.
 
-        `unlabelled` are new units, which cannot have stored labels, so no lookup is needed.
+        `unlabelled` contains the new units. They cannot have stored labels, so no lookup is needed for them.
+        Raises BadInput if an annotator has two different labels for the same field and unit.
         """
         new: dict[tuple[str, str, str], Vote] = {}
         for unit_id, vote in votes:
@@ -150,7 +153,7 @@ class Votes:
         return new
 
     def _stored(self, unit_id: str, field_name: str, annotator: str, kind: AnnotatorKind) -> str | None:
-        """Return the label that an earlier item import has stored, or None."""
+        """Return the label that an earlier import of items has stored, or None."""
         if kind == AnnotatorKind.GOLD:
             query = f"SELECT {label_rows.single_label('?', '?', '?')}"
             value = self.conn.execute(query, [annotator, field_name, unit_id]).fetchone()[0]
@@ -161,7 +164,7 @@ class Votes:
         return None if value is None else str(value)
 
     def _check(self, vote: Vote, where: Where) -> None:
-        """Raise BadInput if the study has an annotator of this name but of another kind, such as a run."""
+        """Raise BadInput if the study has an annotator with this name but of another kind, such as a run."""
         if vote.annotator not in self._annotators:
             # Two annotators of one name and different kinds would share their labels.
             query = "SELECT kind FROM annotators WHERE annotator_id = ?"
@@ -178,7 +181,7 @@ class Votes:
             )
 
     def insert(self, votes: Mapping[tuple[str, str, str], Vote]) -> None:
-        """Store these votes, which `select_new` has returned."""
+        """Store these votes. They must be votes that `select_new` has returned."""
         for vote in votes.values():
             if vote.annotator not in self._annotators:
                 self.conn.execute(
@@ -198,7 +201,7 @@ class Votes:
 
 
 def check_storable(row: object, where: Where) -> None:
-    """Raise BadInput if the row contains a value that SQLite cannot store: a lone surrogate or NaN."""
+    """Raise BadInput if the row contains a value that SQLite cannot store, such as a lone surrogate or NaN."""
     try:
         _CHECK.encode(row).encode()
     except UnicodeEncodeError as e:

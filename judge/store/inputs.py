@@ -1,4 +1,7 @@
-"""Read the inputs that are shown for a unit: columns of `unit_texts`, gold labels for human tasks, and passages."""
+"""Read the inputs that are shown for a unit.
+
+Inputs are columns of `unit_texts`, gold labels for tasks for people, and passages.
+"""
 
 import json
 import re
@@ -43,8 +46,9 @@ def column(task: Task, name: str) -> str:
 
 
 def gold_value(field: str) -> str:
-    """Return the SQL expression for a gold label, over `unit_texts AS t`. It is the unit's label or, if there
-    is none, its item's label.
+    """Return the SQL expression for a gold label, over `unit_texts AS t`.
+
+    The label is the unit's own label or, if the unit has none, its item's label.
     """
     # There are two look-ups by primary key, because a single one with ORDER BY over `t` is an error in SQLite
     # 3.40.
@@ -55,7 +59,7 @@ def gold_value(field: str) -> str:
 
 
 def decode(conn: sqlite3.Connection, rows: Sequence[Mapping[str, str | None]]) -> list[dict[str, Json]]:
-    """Return the inputs with JSON columns decoded and passage ids replaced with the passages."""
+    """Return the inputs with decoded JSON columns, and with passages in place of their ids."""
     ids = {i for row in rows for n in LIST_INPUTS if row.get(n) for i in json.loads(row[n] or "[]")}
     # One query reads the passages for all rows of a page, because the units of an item share their passages.
     texts = passages(conn, ids) if ids else {}
@@ -91,8 +95,8 @@ def passages(conn: sqlite3.Connection, ids: Iterable[str]) -> dict[str, dict[str
 def marked(ids: Sequence[str], item_of: Mapping[str, str]) -> dict[str, str]:
     """Return {marker: passage id} for a list of passages, in order.
 
-    If the source ids of the passages are distinct short words, such as GaRAGe's `cite_3`, they are the
-    markers. Otherwise, the markers are numbers from 1.
+    If the passages' source ids are distinct short words, such as GaRAGe's `cite_3`, the source ids are the
+    markers. Otherwise the markers are numbers from 1.
     """
     # If the data set has markers, annotators and systems see these, so that the citations in answers match
     # them.
@@ -105,7 +109,7 @@ def marked(ids: Sequence[str], item_of: Mapping[str, str]) -> dict[str, str]:
 def get_citable_name(passage_id: str, item_id: str) -> str | None:
     """Return a passage's source id if it is a short word that an answer could cite, otherwise None.
 
-    A hash is excluded, because it was created by adjudge, so no answer cites it.
+    A hash is excluded: adjudge created it, so no answer cites it.
     """
     name = passage_id.removeprefix(f"{item_id}/")
     return name if _SHORT_ID.fullmatch(name) and not _HASH.fullmatch(name) else None
@@ -114,7 +118,9 @@ def get_citable_name(passage_id: str, item_id: str) -> str | None:
 def golds(
     conn: sqlite3.Connection, fields: Sequence[str], unit_ids: Sequence[str]
 ) -> dict[str, dict[str, str]]:
-    """Return {unit: {field: gold label}}. A label is the unit's own or, if there is none, its item's."""
+    """Return {unit: {field: gold label}}. The label is the unit's own label or, if it has none, its item's
+    label.
+    """
     if not fields or not unit_ids:
         return {}
     query = (

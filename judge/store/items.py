@@ -39,15 +39,16 @@ def add_items(
 ) -> ImportReport:
     """Store the items in `rows` in one transaction.
 
-    A row that is identical to a stored one is counted as unchanged. If a row has a stored id but different
-    content, or a gold label that differs from the stored label, its error is passed to `bad`; see `add_rows`.
+    A row that is identical to a stored one is counted as unchanged. A row is bad if it has a stored id but
+    different content, or a gold label that differs from the stored label. The error for a bad row is passed
+    to `bad`; see `add_rows`.
     """
     adder = _ItemAdder(store.conn)
     return add_rows(store, adder, rows, info, skipped, bad, lambda conn: adder.keep_scores(info.files))
 
 
 class _ItemAdder(Adder[Row]):
-    """Adds items with their passages, answers and labels, and the scores of other tools."""
+    """Adds items with their passages, answers and labels, and with scores from other tools."""
 
     adds = ("items", "passages", "answers", "labels")
 
@@ -57,7 +58,7 @@ class _ItemAdder(Adder[Row]):
         self._scores = ToolScores(conn)
 
     def add(self, row: Row) -> None:
-        """Add an item with its passages, answers and labels. A bad row leaves nothing behind."""
+        """Add an item with its passages, answers and labels. If the row is bad, nothing is stored."""
         if not row.item.answers:
             self._add_item(row)
             return
@@ -82,7 +83,7 @@ class _ItemAdder(Adder[Row]):
             self._scores.add("answer", f"{answer.item}@{answer.system}@{answer.condition}", answer.scores)
 
     def _count_answers(self, before: Counter[str]) -> None:
-        """Add the counts of the answers in the row.
+        """Add the counts for the answers in the row.
 
         A row counts as unchanged only if its item, its passages and its answers are all unchanged.
         """
@@ -94,7 +95,7 @@ class _ItemAdder(Adder[Row]):
         new.clear()
 
     def keep_scores(self, files: Mapping[str, str]) -> None:
-        """Store the scores of other tools as runs."""
+        """Store the scores from other tools as runs."""
         self.counts["labels"] += self._scores.keep(files)
 
     def _add_item(self, row: Row) -> None:
@@ -133,7 +134,7 @@ class _ItemAdder(Adder[Row]):
             self.counts["unchanged"] += 1
 
     def _units(self, unit_ids: list[str]) -> dict[str, tuple[str, str]]:
-        """Return {unit: (kind, item)} for those of these units that are in the study."""
+        """Return {unit: (kind, item)} for those of the given units that are in the study."""
         stored: dict[str, tuple[str, str]] = {}
         for start in range(0, len(unit_ids), _CHUNK):
             chunk = unit_ids[start : start + _CHUNK]
@@ -163,7 +164,7 @@ class _ItemAdder(Adder[Row]):
         if unit != (kind, item_id):
             raise error_at(
                 where,
-                f"the id '{unit_id}' of this {kind} already belongs to a {unit[0]} of '{unit[1]}', because "
+                f"the id '{unit_id}' of this {kind} already belongs to another unit (of the kind {unit[0]}, in '{unit[1]}'), because "
                 "the parts of an id are joined with '/'; give one of them another id",
                 "id",
             )
@@ -226,8 +227,9 @@ class _ItemAdder(Adder[Row]):
 
 
 def question_id(item: Item) -> str:
-    """Return the cluster of the item's units: the question within the data set or, if the item has no
-    question id, the item itself.
+    """Return the id of the cluster to which the item's units belong.
+
+    The cluster is the question within the data set or, if the item has no question id, the item itself.
     """
     return item.item_id if item.question_id is None else f"{item.dataset}:{item.question_id}"
 
@@ -242,7 +244,7 @@ def passage_id(item: Item, passage: Passage) -> str:
 
 
 def item_sha(item: Item) -> str:
-    """Return the hash of those fields of an item that a prompt or a score can read.
+    """Return the hash of the item's fields that a prompt or a score can read.
 
     `meta` is excluded, because neither a prompt nor a score reads it.
     """
@@ -250,5 +252,5 @@ def item_sha(item: Item) -> str:
 
 
 def passage_sha(passage: Passage) -> str:
-    """Return the hash of those fields of a passage that a prompt can read."""
+    """Return the hash of the passage's fields that a prompt can read."""
     return content_sha([passage.text, passage.title, passage.date, passage.source])

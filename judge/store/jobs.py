@@ -2,7 +2,8 @@
 
 A request becomes `open` when its job is committed, and `answered` when its reply arrives. It becomes
 `released` when it is certain that no reply will arrive, because the batch has expired, was cancelled or was
-refused. While a request is open, no other run or job sends it, because it would be paid for twice.
+refused. While a request is open, no other run or job sends it, because the request would then be paid for
+twice.
 """
 
 import json
@@ -27,11 +28,10 @@ _PART = "job_id, part, file, sha256, bytes, lines, state, upload_id, batch_id, i
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The batch requests that a command creates for a run. Its files are in `folder`. If `base_url` is None,
-    they are processed by another program.
+    """The batch requests that a command creates for a run. The files of the job are in `folder`.
 
-    `most_tokens` and `most_cost` (US dollars, None if no price is known) are upper bounds for the sum over
-    all requests.
+    If `base_url` is None, another program processes the files. `most_tokens` and `most_cost` (US dollars,
+    None if no price is known) are upper bounds for the sum over all requests.
     """
 
     job_id: str
@@ -52,8 +52,8 @@ class Job:
 class JobFile:
     """One file of a job. Its state is written, posting, submitted, ended, fetched or read.
 
-    `intended` is the time at which the last upload began or was recognised as lost. `status` is the status at
-    the vendor.
+    `intended` is the time at which the last upload began, or was found to be lost. `status` is the status
+    reported by the vendor.
     """
 
     job_id: str
@@ -72,7 +72,7 @@ class JobFile:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A unit that is requested by a line of a job. Units with equal requests share a line."""
+    """A unit that a line in a job requests. Units with equal requests share a line."""
 
     custom_id: str
     unit_id: str
@@ -88,8 +88,8 @@ class JobRequest:
 def begin(store: Store, job: Job) -> None:
     """Store a job whose files are being written. It does not reserve any requests yet.
 
-    If an earlier command has left an incomplete job for this run, it is deleted. The caller holds the run's
-    lock, so no other process is writing that job.
+    If an earlier command has left an incomplete job for this run, that job is deleted. The caller holds the
+    run's lock, so no other process is writing that job.
     """
     with store.transaction() as conn:
         query = "SELECT job_id FROM jobs WHERE run_id = ? AND state = 'writing'"
@@ -140,20 +140,20 @@ def _cells(row: object, columns: str) -> list[Json]:
 
 
 def _seen_from(study: Path, folder: Path) -> str:
-    """Return a folder's path relative to the study's folder, so that both can be moved together."""
+    """Return a folder's path relative to the study's folder. Both folders can then be moved together."""
     # `Path.relative_to` cannot step up to a folder beside the study before Python 3.12.
     return os.path.relpath(folder.resolve(), study.resolve().parent)
 
 
 def rebase(folder: str, study: Path, other: Path) -> str:
-    """Convert a stored folder path, which is relative to `study`, to a path relative to a study in another
-    location.
+    """Convert a stored folder path, which is relative to `study`, to a path that is valid for a study
+    elsewhere.
     """
     return _seen_from(other, study.resolve().parent / folder)
 
 
 def listed(store: Store, run_id: str | None = None) -> list[Job]:
-    """Return the jobs, oldest first. With `run_id`, return only the jobs of this run."""
+    """Return the jobs, oldest first. With `run_id`, return only the jobs for this run."""
     where = "" if run_id is None else "AND run_id = ?"
     query = f"SELECT {_JOB} FROM jobs WHERE state <> 'writing' {where} ORDER BY made, job_id"
     return [_job(store, row) for row in store.conn.execute(query, [] if run_id is None else [run_id])]
@@ -167,10 +167,9 @@ def _job(store: Store, row: Sequence[Json]) -> Job:
 
 
 def find(store: Store, name: str) -> Job:
-    """Return the job with this id, or the only job whose id starts or ends with `name`. The name `last` means
-    the newest job.
+    """Return the job with this id, or the only job whose id starts or ends with `name`.
 
-    Raises UsageError if no job matches, or if several jobs match.
+    The name `last` means the newest job. Raises UsageError if no job matches, or if several jobs match.
     """
     all_jobs = listed(store)
     if name == "last" and all_jobs:
@@ -194,14 +193,15 @@ def files(store: Store, job_id: str) -> list[JobFile]:
 
 
 def read_known_batches(store: Store) -> set[str]:
-    """Return the ids, at their vendors, of all batches in the study."""
+    """Return the ids that vendors have assigned to the batches in the study."""
     query = "SELECT batch_id FROM job_parts WHERE batch_id IS NOT NULL"
     return {row[0] for row in store.conn.execute(query)}
 
 
 def update_file(store: Store, job_id: str, part: int, **changes: Json) -> None:
-    """Store the progress of a file, and commit it immediately. An uploaded file costs money, so every step
-    must be recorded.
+    """Store the progress of a file, and commit it immediately.
+
+    An uploaded file costs money, so every step must be recorded.
     """
     with store.transaction() as conn:
         set_file(conn, job_id, part, **changes)
@@ -222,7 +222,7 @@ def counts(store: Store, job_id: str) -> dict[str, int]:
 
 
 def open_in(store: Store, job_id: str, part: int) -> int:
-    """Return how many lines of a file are still open."""
+    """Return how many lines in a file are still open."""
     query = (
         "SELECT count(DISTINCT custom_id) FROM job_requests WHERE job_id = ? AND part = ? AND state = 'open'"
     )
@@ -236,7 +236,7 @@ def open_units(conn: sqlite3.Connection, job_id: str, part: int) -> list[str]:
 
 
 def find_reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
-    """Return the subset of these requests that open jobs have reserved."""
+    """Return those of the given requests that open jobs have reserved."""
     marks = ",".join("?" * len(shas))
     query = (
         f"SELECT r.request_sha FROM job_requests AS r WHERE r.request_sha IN ({marks}) AND r.state = 'open' "
@@ -248,8 +248,9 @@ def find_reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
 def find_in_job(
     conn: sqlite3.Connection, job_id: str, shas: Sequence[str], state: str = "open"
 ) -> dict[str, tuple[str, int]]:
-    """Find these requests in a job, if they have the given state. Return {request: (custom id of its line,
-    its file)}.
+    """Find the given requests in a job. Return {request: (custom id of its line, its file)}.
+
+    Requests that do not have the given state are omitted.
     """
     marks = ",".join("?" * len(shas))
     query = (
@@ -261,7 +262,7 @@ def find_in_job(
 
 
 def requests(conn: sqlite3.Connection, job_id: str, custom_ids: Iterable[str]) -> dict[str, list[JobRequest]]:
-    """Return {custom id: the units of its line}. Ids that are not in the job are omitted."""
+    """Return {custom id: the units in its line}. Ids that are not in the job are omitted."""
     # Our ids are hexadecimal. A file may contain ids that are not valid text, for which SQLite cannot even
     # search.
     valid_ids = [name for name in custom_ids if name.isascii()]
@@ -274,7 +275,7 @@ def requests(conn: sqlite3.Connection, job_id: str, custom_ids: Iterable[str]) -
 
 
 def records(conn: sqlite3.Connection, shas: Iterable[str]) -> dict[str, RequestRecord]:
-    """Return the requests that were stored before their upload."""
+    """Return the given requests. They were stored before they were uploaded."""
     hashes = list(shas)
     query = (
         "SELECT r.request_sha, r.model, p.text, s.text, r.unit_sha, r.parameters, r.repeat FROM requests AS r "
@@ -285,7 +286,9 @@ def records(conn: sqlite3.Connection, shas: Iterable[str]) -> dict[str, RequestR
 
 
 def read_attempts(conn: sqlite3.Connection, run_id: str, units: Iterable[str]) -> dict[tuple[str, int], int]:
-    """Return {(unit, repeat): number of its newest attempt in the run}. Units without an attempt are omitted."""
+    """Return {(unit, repeat): number of its newest attempt in the run}. Units without any attempt are
+    omitted.
+    """
     unit_ids = list(units)
     query = (
         "SELECT unit_id, repeat, max(attempt) FROM judgements WHERE run_id = ? "
@@ -297,7 +300,7 @@ def read_attempts(conn: sqlite3.Connection, run_id: str, units: Iterable[str]) -
 def close_requests(
     conn: sqlite3.Connection, job_id: str, state: str, ended: Iterable[tuple[str, str | None]]
 ) -> None:
-    """Store the state of finished lines inside the caller's transaction. Each line is (custom id, reason)."""
+    """Store the state of finished lines, inside the caller's transaction. `ended` lists (custom id, reason)."""
     conn.executemany(
         "UPDATE job_requests SET state = ?, reason = ? WHERE job_id = ? AND custom_id = ?",
         [(state, reason, job_id, custom_id) for custom_id, reason in ended],
@@ -305,7 +308,7 @@ def close_requests(
 
 
 def release(conn: sqlite3.Connection, job_id: str, reason: str, part: int | None = None) -> int:
-    """Release the open requests of a file or, without `part`, of the whole job. Return the number of units."""
+    """Release the open requests in a file or, without `part`, in the whole job. Return the number of units."""
     condition, values = ("", []) if part is None else ("AND part = ?", [part])
     return conn.execute(
         f"UPDATE job_requests SET state = 'released', reason = ? WHERE job_id = ? AND state = 'open' {condition}",
@@ -314,7 +317,7 @@ def release(conn: sqlite3.Connection, job_id: str, reason: str, part: int | None
 
 
 def finish(conn: sqlite3.Connection, job_id: str) -> bool:
-    """Close the job if none of its requests are open, and return whether it was closed."""
+    """Close the job if none of its requests is open. Return whether the job was closed."""
     waits = conn.execute(
         "SELECT 1 FROM job_requests WHERE job_id = ? AND state = 'open' LIMIT 1", [job_id]
     ).fetchone()
@@ -323,5 +326,5 @@ def finish(conn: sqlite3.Connection, job_id: str) -> bool:
 
 
 def find_answered(conn: sqlite3.Connection, job_ids: Sequence[str], shas: Sequence[str]) -> set[str]:
-    """Return the subset of these requests that these jobs have answered."""
+    """Return those of the given requests that these jobs have answered."""
     return {sha for job in job_ids for sha in find_in_job(conn, job, shas, "answered")}

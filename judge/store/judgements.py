@@ -1,4 +1,7 @@
-"""Write judgements with their requests and labels, many per commit, and look them up by request."""
+"""Write judgements with their requests and labels, and look judgements up by request.
+
+Each commit contains many judgements.
+"""
 
 import hashlib
 import json
@@ -13,8 +16,9 @@ from judge.types import Answered, Json, Judgement, LabelDistribution, Status
 
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
-    """A stored request. The parts that many requests share are stored once, by hash. The unit's text is not
-    stored, because it can be rendered again from the item.
+    """A stored request. Parts that many requests share are stored once, by hash.
+
+    The unit's text is not stored, because it can be rendered again from the item.
     """
 
     request_sha: str
@@ -39,7 +43,7 @@ class Known:
 
 
 def find_known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
-    """Return the subset of these requests that were sent before."""
+    """Return those of the given requests that were sent before."""
     marks = ",".join("?" * len(shas))
     query = f"SELECT request_sha FROM requests WHERE request_sha IN ({marks})"
     return {row[0] for row in conn.execute(query, shas)}
@@ -48,8 +52,8 @@ def find_known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[st
 def find_known(
     conn: sqlite3.Connection, request_sha: str, *, labelled: bool = False, limit: int = 0
 ) -> Known | None:
-    """Return the stored result of an identical request. If its reply was repaired, the result after the
-    repair is returned.
+    """Return the stored result of an identical request. If the reply was repaired, this is the repaired
+    result.
 
     Return None if the request was never answered, or if its reply was truncated at a lower token limit than
     `limit`. With `labelled`, also return None if the reply has no labels.
@@ -85,7 +89,9 @@ def _distribution(stored: str | None, outside: float | None) -> LabelDistributio
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A judgement with its request. `reused` says that its reply was taken from an earlier, identical request."""
+    """A judgement with its request. `reused` says whether the reply was taken from an earlier, identical
+    request.
+    """
 
     judgement: Judgement
     request: RequestRecord | None

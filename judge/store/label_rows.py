@@ -13,18 +13,22 @@ from itertools import repeat
 from judge.types import GOLD, Json
 
 FIRST = "(SELECT * FROM labels WHERE layer = 'first' AND repeat = 0) AS l"
-"""The first labels, as a table `l`. All computations use these labels, except self-consistency and revisions."""
+"""The first labels, as a table `l`. All computations use these labels, except those on self-consistency and
+revisions.
+"""
 
 ALL = "main.labels AS l"
-"""All labels. They are used in listings and in the views of a blind session, whose authorizer refers to the
-table by this name.
+"""All labels.
+
+They are used in listings and in the views of a blind session. The session's authorizer refers to the table by
+this name.
 """
 
 JUDGED = (
     "INSERT OR REPLACE INTO labels (unit_id, field, annotator_id, repeat, value, distribution, rationale, "
     "derived_from) VALUES ?"
 )
-"""The INSERT statement for the labels of a run, to be used with `insert_rows`."""
+"""The INSERT statement for a run's labels. It is used with `insert_rows`."""
 
 _KINDS = (
     "SELECT annotator_id, kind FROM annotators AS a WHERE kind <> 'judge' AND (EXISTS "
@@ -33,9 +37,10 @@ _KINDS = (
 )
 
 OF_UNIT = "l.unit_id = {unit} AND +l.annotator_id = {run}"
-"""Selects the labels of one annotator on one unit, in any field. The plus keeps SQLite from using the primary
-key, which starts with the annotator and the field, and would therefore read all labels of the run for each
-unit.
+"""Selects one annotator's labels for one unit, in any field.
+
+Without the plus, SQLite would use the primary key, which starts with the annotator and the field. It would
+then read all labels from the run for each unit.
 """
 
 
@@ -59,7 +64,7 @@ def quote(text: str) -> str:
 
 
 def objects(run: str, unit: str, content: str, repeat: str = "0") -> str:
-    """Return the SQL expression for a JSON object {field: `content`} with a run's first labels for a unit."""
+    """Return the SQL expression for a JSON object {field: `content`} of a run's first labels for a unit."""
     return (
         f"(SELECT json_group_object(l.field, {content}) FROM labels AS l WHERE {OF_UNIT.format(run=run, unit=unit)} "
         f"AND l.layer = 'first' AND l.repeat = {repeat})"
@@ -75,9 +80,9 @@ def add_column(
     values: Sequence[str | None],
     distributions: Sequence[str | None] | None,
 ) -> None:
-    """Add a run's first labels for one field. `values` are aligned with `units`, and None means no label.
+    """Add a run's first labels for one field. `values` is aligned with `units`, and None means no label.
 
-    Values that all rows share are literals in the statement, because binding them for each row would take
+    Values that all rows share are literals in the statement. Binding these values for each row would take
     twice as long.
     """
     rows: Iterable[tuple[str | None, ...]] = zip(units, values, distributions or repeat(None), strict=False)
@@ -93,7 +98,9 @@ def add_column(
 
 
 def judge_labelled(conn: sqlite3.Connection, run: str, field: str, status: str, at: str) -> None:
-    """Add a judgement with this status for every unit that has a label by the run in this field, but no judgement."""
+    """Add a judgement with this status for every unit for which the run has a label in this field but no
+    judgement.
+    """
     conn.execute(
         "INSERT OR IGNORE INTO judgements (run_id, unit_id, repeat, attempt, status, judged_at) "
         f"SELECT annotator_id, unit_id, 0, 1, ?3, ?4 FROM {FIRST} WHERE annotator_id = ?1 AND field = ?2 ORDER BY unit_id",
@@ -115,7 +122,7 @@ def add_gold(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: s
 
 
 def make_label_rows(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> list[tuple[Json, ...]]:
-    """Return (field, value, distribution, rationale) for each label of a reply, without derived labels."""
+    """Return (field, value, distribution, rationale) for each label in a reply, without derived labels."""
     query = (
         f"SELECT field, value, distribution, rationale FROM labels AS l WHERE {OF_UNIT.format(run='?', unit='?')} "
         "AND repeat = ? AND layer = 'first' AND derived_from IS NULL"
@@ -127,7 +134,7 @@ def with_replies(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
     """Return a run's replies with their labels.
 
     Rows are (unit, repeat, reply, field, value, distribution, derived_from). There is one row for each label.
-    A reply without labels has one row, without a label.
+    A reply without labels has one row, in which the label columns are empty.
     """
     return conn.execute(
         "SELECT k.unit_id, k.repeat, k.reply, l.field, l.value, l.distribution, l.derived_from "
@@ -139,7 +146,7 @@ def with_replies(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
 
 
 def find_without_judgement(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
-    """Return (unit, field, value) for those labels of a run that have no successful judgement."""
+    """Return (unit, field, value) for each label of a run that has no successful judgement."""
     return conn.execute(
         "SELECT l.unit_id, l.field, l.value FROM labels AS l WHERE l.annotator_id = ?1 AND NOT EXISTS (SELECT 1 "
         "FROM judgements AS k WHERE k.run_id = ?1 AND k.unit_id = l.unit_id AND k.repeat = l.repeat AND k.status = 'ok')",
@@ -148,8 +155,9 @@ def find_without_judgement(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor
 
 
 def labellers(conn: sqlite3.Connection, field: str | None = None) -> dict[str, str]:
-    """Return {annotator: kind} for all annotators with labels for a field or, if it is None, for any field.
-    Judges are omitted.
+    """Return {annotator: kind} for all annotators with labels for a field. Judges are omitted.
+
+    If the field is None, labels for any field count.
     """
     if field is None:
         return dict(conn.execute(_KINDS.format("")).fetchall())

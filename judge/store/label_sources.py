@@ -2,8 +2,8 @@
 
 A row of `label_sources` belongs to one source: a batch, an import, an adjudication, or votes that were
 imported with items. A source adds and removes only its own rows. Triggers (see the migration that creates the
-table) derive the table `labels` from these rows. If all sources agree, there is one label, which lists them.
-If they disagree, there is no label until a lead resolves the conflict.
+table) derive the table `labels` from these rows. If all sources agree, there is one label, which lists the
+sources. If they disagree, there is no label until a lead resolves the conflict.
 """
 
 import sqlite3
@@ -16,12 +16,14 @@ from judge.types import Json
 
 Keep = Literal["earliest", "latest"]
 PEOPLE = "SELECT annotator_id FROM annotators WHERE kind IN ('human', 'adjudicated')"
-"""Selects annotators whose labels can have several sources. A run and gold have only one source each."""
+"""Selects the annotators whose labels can have several sources. A run's labels have one source, as have gold
+labels.
+"""
 SAME = "annotator_id = ? AND field = ? AND unit_id = ? AND repeat = ?"
 
 
 class SourceLabel(NamedTuple):
-    """The label of one source. `given` is None if the time of labelling is unknown."""
+    """The label from one source. `given` is None if the time of labelling is unknown."""
 
     source: str
     layer: str
@@ -31,14 +33,15 @@ class SourceLabel(NamedTuple):
 
     @property
     def at(self) -> str:
-        """The time of labelling or, if it is unknown, the time of storing. `earliest` and `latest` compare
-        these times.
+        """The time of labelling or, if it is unknown, the time at which the label was stored.
+
+        `earliest` and `latest` compare these times.
         """
         return self.given or self.stored
 
 
 class Conflict(NamedTuple):
-    """A label on which sources disagree. `said` lists the label of each source, earliest first."""
+    """A label on which sources disagree. `said` lists the label from each source, earliest first."""
 
     annotator: str
     field: str
@@ -48,7 +51,7 @@ class Conflict(NamedTuple):
 
 
 def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
-    """Add the labels of a batch. The same labels are in the batch's event log.
+    """Add the labels from a batch. The batch's event log contains the same labels.
 
     A row is (unit, field, annotator, layer, repeat, value, rationale, derived_from, source, given, stored).
     """
@@ -60,8 +63,9 @@ def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
 
 
 def add_imported(conn: sqlite3.Connection, rows: Sequence[Sequence[Json]]) -> None:
-    """Add the labels of an import. They are also added to the log `imported_labels`, so that they can be
-    verified later.
+    """Add the labels from an import.
+
+    The labels are also added to the log `imported_labels`, so that the import can be verified later.
     """
     add(conn, rows)
     conn.executemany(
@@ -72,8 +76,9 @@ def add_imported(conn: sqlite3.Connection, rows: Sequence[Sequence[Json]]) -> No
 
 
 def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: str) -> None:
-    """Add votes (unit, field, annotator, value, rationale) that were imported with items. Their time of
-    labelling is unknown.
+    """Add votes (unit, field, annotator, value, rationale) that were imported with items.
+
+    The times at which they were labelled are unknown.
     """
     # Data files do not contain the time of a vote, so `earliest` and `latest` compare the time of the import.
     stored = get_time()
@@ -89,7 +94,7 @@ def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: 
 def clear(
     conn: sqlite3.Connection, annotator: str, unit: str, repeat: int, source: str, fields: Sequence[str]
 ) -> None:
-    """Remove the labels of one source for these fields of a unit."""
+    """Remove one source's labels for these fields of a unit."""
     marks = ", ".join("?" * len(fields))
     # Only rows of this source are removed, because the same person's labels from other sources must be kept.
     conn.execute(
@@ -102,9 +107,9 @@ def clear(
 def read_labels(
     conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int
 ) -> list[SourceLabel]:
-    """Return the labels of a person for a field of a unit, one per source, earliest first.
+    """Return a person's labels for a field of a unit, one per source, earliest first.
 
-    Revised labels, and labels that a lead has rejected, are omitted.
+    Revised labels are omitted, and so are labels that a lead has rejected.
     """
     query = f"SELECT source, layer, value, given, stored FROM counted_labels WHERE {SAME} AND NOT revised"
     rows = conn.execute(query, [annotator, field, unit, repeat])
@@ -127,8 +132,8 @@ def read_item_vote(conn: sqlite3.Connection, unit: str, field: str, annotator: s
 def conflicts(conn: sqlite3.Connection, fields: Iterable[str] | None = None) -> list[Conflict]:
     """Return every label in these fields on which the sources disagree, in study order.
 
-    A conflict in a derived field is omitted if its source field also has a conflict, because resolving the
-    latter resolves both.
+    A conflict in a derived field is omitted if its source field also has a conflict. Resolving the conflict
+    in the source field resolves both.
     """
     query = (
         "SELECT c.annotator_id, c.field, c.unit_id, c.repeat, c.derived_from FROM label_conflicts AS c "
@@ -168,15 +173,15 @@ def resolve(
 
 
 def pick_by_time(keep: Keep) -> Callable[[Conflict], str]:
-    """Return a function that picks the earliest or latest value of a conflict.
+    """Return a function that picks the earliest or latest value in a conflict.
 
-    For a label without a time, the time at which it was stored is used.
+    If the time of labelling is unknown, the time at which the label was stored is used.
     """
     return lambda conflict: (conflict.said[0] if keep == "earliest" else conflict.said[-1]).value
 
 
 def pick_by_value(value: str) -> Callable[[Conflict], str]:
-    """Return a function that picks this value. The function raises UsageError if no source has the value."""
+    """Return a function that picks this value. That function raises UsageError if no source has the value."""
 
     def keep(conflict: Conflict) -> str:
         values = list(dict.fromkeys(s.value for s in conflict.said))
@@ -192,7 +197,7 @@ def pick_by_value(value: str) -> Callable[[Conflict], str]:
 
 
 def follow(conn: sqlite3.Connection, people: Sequence[str] | None = None) -> None:
-    """Derive the table `labels` from the sources again, for these people or for all."""
+    """Derive the table `labels` from the sources again, for these people or for all people."""
     annotators = PEOPLE if people is None else ", ".join("?" * len(people))
     values = [] if people is None else list(people)
     conn.execute(f"DELETE FROM labels WHERE annotator_id IN ({annotators})", values)

@@ -19,8 +19,9 @@ def dataset_names(store: Store, named: str | None = None) -> list[str]:
 
 
 def list_datasets(store: Store) -> list[dict[str, Json]]:
-    """Return one row per data set with the number of items, passages and questions, and the time of the last
-    import.
+    """Return one row per data set.
+
+    It has the number of items, passages and questions, and the time of the last import.
     """
     query = """
         SELECT i.dataset, count(*) AS items,
@@ -40,7 +41,7 @@ def list_imports(store: Store) -> list[dict[str, Json]]:
 
 
 def names_of_content(store: Store, sha: str) -> list[tuple[str, str]]:
-    """Return each (data set, system) with answers from an imported file with this sha256, oldest first."""
+    """Return each (data set, system) with answers from an imported file that has this sha256, oldest first."""
     query = """
         SELECT i.dataset, a.system FROM imports AS m JOIN json_each(m.files) AS f ON f.value = ?
         JOIN answers AS a ON a.origin = m.import_id JOIN items AS i USING (item_id)
@@ -50,13 +51,13 @@ def names_of_content(store: Store, sha: str) -> list[tuple[str, str]]:
 
 
 def formats_of(store: Store, dataset: str) -> set[str]:
-    """Return the formats of the files from which a data set's items were imported."""
+    """Return the formats of the files that a data set's items were imported from."""
     query = "SELECT DISTINCT m.format FROM items AS i JOIN imports AS m USING (import_id) WHERE i.dataset = ?"
     return {str(name) for (name,) in store.conn.execute(query, [dataset])}
 
 
 def list_items(store: Store, dataset: str | None, limit: int) -> list[dict[str, Json]]:
-    """Return items in import order, with their number of passages."""
+    """Return items in import order, each with its number of passages."""
     query = """
         SELECT item_id, dataset, question_id, question, claim,
                (SELECT count(*) FROM passages p WHERE p.item_id = i.item_id) AS passages
@@ -78,7 +79,9 @@ def show_item(store: Store, item_id: str) -> dict[str, Json] | None:
 
 
 def list_systems(store: Store) -> list[dict[str, Json]]:
-    """Return one row per system and condition with the number of answers, empty answers, sentences and citations."""
+    """Return one row per system and condition, with the numbers of answers, empty answers, sentences and
+    citations.
+    """
     query = """
         SELECT system, condition, count(*) AS answers, sum(trim(text) = '') AS empty,
                (SELECT count(*) FROM units u JOIN answers b USING (answer_id)
@@ -91,11 +94,11 @@ def list_systems(store: Store) -> list[dict[str, Json]]:
 
 
 def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Json]]:
-    """Return one row per system and condition with the number of outputs, the number of empty outputs, and
-    their origin. If `dataset` is None, all data sets are counted.
+    """Return one row per system and condition, with its numbers of outputs and empty outputs, and its origin.
 
     The origin is `imported`, `made by MODEL` or `origin unknown`. Outputs about single documents (runs of
-    verdict_document) and rankings are also listed as conditions.
+    verdict_document) and rankings are also listed as conditions. If `dataset` is None, all data sets are
+    counted.
     """
     data = "1" if dataset is None else "a.item_id IN (SELECT item_id FROM items WHERE dataset = ?)"
     # Distractors are stored as answers, but they are not outputs of a system.
@@ -141,8 +144,9 @@ def list_answers(
 
 
 def show_answer(store: Store, answer_id: str) -> dict[str, Json] | None:
-    """Return an answer with its sentences, its claims and all labels on its units, or None if there is no
-    such answer.
+    """Return an answer with its sentences, its claims and all labels on its units.
+
+    Return None if there is no such answer.
     """
     answer = next(dicts(store.conn, "SELECT * FROM answers WHERE answer_id = ?", [answer_id]), None)
     if answer is None:

@@ -1,4 +1,7 @@
-"""Lock files against other processes: the lock file of a run, and the new file of a merge."""
+"""Lock files, so that other processes cannot use them.
+
+Two kinds of files are locked: the lock file of a run, and the new file that a merge writes.
+"""
 
 import fcntl
 import os
@@ -33,7 +36,7 @@ def is_locked(path: Path) -> bool:
 def lock_file(path: Path, busy: str) -> Iterator[None]:
     """Lock this file for one process. The operating system releases the lock if the process dies.
 
-    Raises StudyError, with the message `busy`, if another process holds the lock.
+    Raises a StudyError with the message `busy` if another process holds the lock.
     """
     try:
         file = _lock(path)

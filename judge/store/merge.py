@@ -1,9 +1,9 @@
-"""Merge several studies into a new study. If there is any conflict between them, no file is written.
+"""Merge several studies into a new study. If the studies conflict, no file is written.
 
-The studies are copied into a new file with SQL, and are only read, so memory use does not grow with their
-size. Rows with the same id become one row, and a difference between them is a conflict. Runs with the same
-identity (`judge.store.runs.identity`) become one run, whose judgements are merged unit by unit. Tables
-without special rules, such as annotate's, are copied row by row; see `_merge_rows`.
+SQL copies the studies into a new file, so memory use does not grow with their size. The studies themselves
+are not changed. Rows with the same id become one row, and a difference between such rows is a conflict. Runs
+with the same identity (`judge.store.runs.identity`) become one run, whose judgements are merged unit by unit.
+Tables without special rules, such as annotate's, are copied row by row; see `_merge_rows`.
 """
 
 import os
@@ -26,12 +26,15 @@ from judge.types import Json
 
 COUNTED = ("items", "passages", "answers", "units", "tasks", "judgements", "batches")
 MOST_NAMED = 100
-"""The number of conflicts that are listed. All further conflicts are only counted."""
+"""The maximum number of conflicts that are listed. Any further conflicts are only counted."""
 
 
 @dataclass(slots=True)
 class Merged:
-    """The result of a merge: for each study, a row that counts what was added; the notes; and the conflicts."""
+    """The result of a merge.
+
+    It contains a row for each study that counts what was added, the notes, and the conflicts.
+    """
 
     path: str
     rows: list[dict[str, Json]] = field(default_factory=list)
@@ -51,9 +54,11 @@ def merge(paths: Sequence[Path], into: Path, *, same_model: bool = False) -> Mer
     """Write the contents of the studies `paths` to the new study `into`.
 
     With `same_model`, runs with the same identity are joined even if their servers reported different model
-    names. If there are conflicts, the result lists them, and no file is written. Raises UsageError if there
-    are fewer than two studies or the new file exists, StudyError if a study cannot be read or another process
-    is merging into the same file, and WriteFailed if the disk is full.
+    names. If there are conflicts, the result lists them, and no file is written.
+
+    Raises UsageError if there are fewer than two studies or the new file exists. Raises StudyError if a study
+    cannot be read, or if another process is merging into the same file. Raises WriteFailed if the disk is
+    full.
     """
     _check(paths, into)
     for path in paths:
@@ -199,8 +204,10 @@ def _counts(conn: sqlite3.Connection, schema: str) -> dict[str, int]:
 
 
 def _keep(partial: Path) -> None:
-    """Flush the file to disk. This is done before it gets its final name, so that a power failure cannot
-    leave an incomplete study.
+    """Flush the file to disk.
+
+    This is done before the file gets its final name, so that a power failure cannot leave an incomplete
+    study.
     """
     log = partial.with_name(partial.name + "-wal")
     if log.exists() and log.stat().st_size:
@@ -211,8 +218,9 @@ def _keep(partial: Path) -> None:
 
 
 def _name(partial: Path, into: Path) -> None:
-    """Rename the file. Raises FileExistsError if another process has created a file with the new name in the
-    meantime.
+    """Rename the file.
+
+    Raises FileExistsError if another process has meanwhile created a file with the new name.
     """
     try:
         os.link(partial, into)

@@ -1,8 +1,8 @@
-"""Store nuggets (facts that a good answer to an item contains) and assignments, which say whether an answer
-supports a nugget (TREC RAG).
+"""Store nuggets and their assignments (TREC RAG).
 
-Each pair of a nugget and an answer to its item is a unit of the kind `nugget`. If the kind were `claim`,
-tasks and scores on the claims of answers would include the nuggets.
+A nugget is a fact that a good answer to an item contains. An assignment says whether an answer supports a
+nugget. Each pair of a nugget and an answer to its item is a unit of the kind `nugget`. If the kind were
+`claim`, tasks and scores on the claims of answers would include the nuggets.
 """
 
 import sqlite3
@@ -27,8 +27,10 @@ _BLANK = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class NuggetRow:
-    """A nugget of an item. Its assignment, if there is one, is for the answer by `system` with the text
-    `answer` (None if unknown).
+    """A nugget of an item, and its assignment, if there is one.
+
+    The assignment is for the answer from `system`. `answer` is the text of this answer, or None if it is
+    unknown.
     """
 
     item: str
@@ -42,26 +44,28 @@ class NuggetRow:
 
 @dataclass(frozen=True, slots=True)
 class Assigner:
-    """Who made the assignments. At most one of `judge` (its model) and `annotator` is set, and neither if
-    there are no assignments.
+    """Who made the assignments.
+
+    At most one of `judge` (its model) and `annotator` is set. If there are no assignments, neither is set.
     """
 
     judge: str | None = None
     annotator: str | None = None
     condition: str | None = None
-    """The condition of the answers, if a system has several conditions."""
+    """The condition under which the answers were given, if a system has several conditions."""
 
 
 class NuggetAdder(Adder[NuggetRow]):
-    """Adds nuggets, and collects the assignments, which `keep` stores."""
+    """Adds nuggets, and collects the assignments for `keep`, which stores them."""
 
     adds = ("nuggets", "labels")
 
     def __init__(
         self, store: Store, dataset: str | None, assigner: Assigner, files: Mapping[str, str]
     ) -> None:
-        """Start adding nuggets. `files` maps the path of each imported file to its sha256. If there is a
-        judge, these files are stored as the origin of its run.
+        """Start adding nuggets. `files` maps the path of each imported file to its sha256.
+
+        If there is a judge, these files are stored as the origin of its run.
         """
         super().__init__(store.conn)
         self._files = files
@@ -101,8 +105,9 @@ class NuggetAdder(Adder[NuggetRow]):
         self.datasets.add(item.partition(":")[0])
 
     def _next(self, item: str, row: NuggetRow) -> int:
-        """Return the number for a new nugget of the item. Raises BadInput if the item has nuggets from
-        another import.
+        """Return the number for a new nugget of the item.
+
+        Raises BadInput if the item has nuggets from another import.
         """
         query = "SELECT count(*), count(nullif(import_id, ?)) FROM nuggets WHERE item_id = ?"
         count, from_others = self.conn.execute(query, [self.import_id, item]).fetchone()
@@ -114,8 +119,10 @@ class NuggetAdder(Adder[NuggetRow]):
         return int(count)
 
     def _assignment(self, item: str, number: int, row: NuggetRow) -> str | None:
-        """Return the unit of the row's assignment. Return None if there is no assignment, or if the answer is
-        empty, so that it scores 0.
+        """Return the unit that the row's assignment belongs to.
+
+        Return None if there is no assignment. Also return None if the answer is empty, because an empty
+        answer scores 0.
         """
         if row.assignment is None:
             return None
@@ -134,9 +141,7 @@ class NuggetAdder(Adder[NuggetRow]):
         answer_id, text = self._answer(item, row)
         # The texts are compared word by word, because differences in white space do not matter.
         if row.answer is not None and row.answer.split() != text.split():
-            problem = (
-                f"the text to which this assignment belongs differs from the stored answer by '{row.system}'"
-            )
+            problem = f"this assignment is for a text that differs from the stored answer from '{row.system}'"
             raise error_at(row.where, problem, "answer_text")
         if not text.strip(_BLANK):
             return None
@@ -150,7 +155,8 @@ class NuggetAdder(Adder[NuggetRow]):
         return unit
 
     def _answer(self, item: str, row: NuggetRow) -> tuple[str, str]:
-        """Return (answer id, text) of the row's answer, or ("", "") if the file says that the answer is missing.
+        """Return (answer id, text) for the row's answer, or ("", "") if the file says that the answer is
+        missing.
 
         Raises BadInput if the system has no answer or several answers to the item.
         """
@@ -190,7 +196,9 @@ class NuggetAdder(Adder[NuggetRow]):
                 self.counts["unchanged"] += not new
 
     def _keep_run(self, conn: sqlite3.Connection, model: str) -> None:
-        """Store the assignments as a run of the judge. Importing the same assignments again gives the same run."""
+        """Store the assignments as a run of the judge. If the same assignments are imported again, the run is
+        the same.
+        """
         field = self._task.spec.questions[0].field
         made = [
             Judgement("", unit, 0, 0, Status.OK, label, labels=(Answered(field, label),))
@@ -206,10 +214,10 @@ class NuggetAdder(Adder[NuggetRow]):
 
 
 def add_nugget_units(conn: sqlite3.Connection, where: str = "1", values: Sequence[str] = ()) -> None:
-    """Add the missing units for pairs of nuggets and answers. `where` is an SQL condition on answers `a` and
-    nuggets `n`.
+    """Add the missing units for pairs of nuggets and answers.
 
-    An empty answer gets no units, because it contains no nuggets, so it need not be judged.
+    `where` is an SQL condition on answers `a` and nuggets `n`. An empty answer gets no units: it contains no
+    nuggets, so it need not be judged.
     """
     conn.execute(
         "INSERT OR IGNORE INTO units (unit_id, kind, item_id, question_id, answer_id, span) "

@@ -1,4 +1,4 @@
-"""Describe the origin of imported and derived runs, which have no model calls, in words."""
+"""Describe in words where imported and derived runs come from. Such runs have no model calls."""
 
 import json
 import sqlite3
@@ -11,7 +11,7 @@ from judge.types import Json
 def origin(run: Mapping[str, Json]) -> str | None:
     """Return the origin of an imported or derived run in words, or None for a run with model calls.
 
-    `run` needs `provider` and `derived_from`, as JSON text or decoded.
+    `run` needs the keys `provider` and `derived_from`. Their values are JSON text or decoded JSON.
     """
     provider, derived = _load(run["provider"]), _load(run["derived_from"])
     if derived:
@@ -27,7 +27,7 @@ def origin(run: Mapping[str, Json]) -> str | None:
 
 
 def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str]:
-    """Return {run: its `origin`} for the imported and derived runs among these runs."""
+    """Return {run: its `origin`} for those of the given runs that were imported or derived."""
     # `LIKE` on the stored text selects the few candidates, so that the JSON of other runs need not be
     # decoded.
     rows = conn.execute(
@@ -43,7 +43,9 @@ def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str
 
 
 def _stale(conn: sqlite3.Connection, derived: Mapping[str, Json], made: str) -> str:
-    """Return a remark if a parent of the derived run has got new judgements or labels since, otherwise ""."""
+    """Return a remark if a parent of the derived run has new judgements or labels since the derivation,
+    otherwise "".
+    """
     later = "SELECT 1 FROM judgements WHERE run_id = ? AND judged_at > ? LIMIT 1"
     newer = [
         parent["run"]
@@ -61,7 +63,7 @@ _N_ATTEMPTED = f"""
         SELECT l.unit_id FROM {label_rows.FIRST} WHERE l.annotator_id = ?1 AND l.field = ?2 UNION
         SELECT unit_id FROM judgements WHERE run_id = ?1 AND repeat = 0 AND status <> 'ok')
 """
-"""Counts the units for which a run has a label in a field, or a status that replaces the label."""
+"""Counts the units for which a run has a label in a field, or a status instead of a label."""
 
 
 def _load(value: Json) -> Mapping[str, Json]:
@@ -72,23 +74,23 @@ def _load(value: Json) -> Mapping[str, Json]:
 def _describe_making(derived: Mapping[str, Json]) -> str:
     names = [parent["run"] for parent in derived["parents"]]
     parameters = ", ".join(f"{name} {_shorten(value)}" for name, value in derived["parameters"].items())
-    text = f"{derived['kind']} ({derived['method']}) without a call from {' and '.join(names)}"
+    text = f"{derived['kind']} ({derived['method']}) from {' and '.join(names)}, without model calls"
     text += f"; {parameters}" if parameters else ""
     fitted = derived["fitted"]
     if fitted is None:
         parents = derived.get("inherited")
         if parents is None:
-            return f"{text}; fitted on no labels"
-        return f"{text}; made of runs that were fitted on labels in {parents['questions']:,} questions, {_describe_method(parents)}"
+            return f"{text}; not fitted on any labels"
+        return f"{text}; derived from runs that were fitted on labels in {parents['questions']:,} questions, {_describe_method(parents)}"
     how = _describe_method(fitted)
     return (
-        f"{text}; fitted on {fitted['units']:,} labels of '{fitted['reference']}' in {fitted['questions']:,} "
+        f"{text}; fitted on {fitted['units']:,} labels from '{fitted['reference']}' in {fitted['questions']:,} "
         f"questions (sha256 {fitted['sha256'][:12]}), {how}"
     )
 
 
 def _describe_method(fitted: Mapping[str, Json]) -> str:
-    return "cross-fitted by question" if fitted["cross_fitted"] else "on questions that no number here uses"
+    return "cross-fitted by question" if fitted["cross_fitted"] else "which are excluded from all scores"
 
 
 def _shorten(value: Json) -> str:

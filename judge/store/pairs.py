@@ -23,7 +23,10 @@ CONSENSUS = 0.73
 
 @dataclass(frozen=True, slots=True)
 class NewPair:
-    """A counterclaim that the run `run_id` has written for an item. `changed` names the relation that differs."""
+    """A counterclaim that the run `run_id` has written for an item.
+
+    `changed` names the relation in which the two claims differ.
+    """
 
     item_id: str
     counter: str
@@ -55,9 +58,9 @@ def add_pairs(store: Store, pairs: Iterable[NewPair], into: str | None = None) -
     """Store each pair as two items, PAIR-original and PAIR-counter, in one transaction.
 
     Their data set is `into` or, if it is None, the claim's data set with the suffix `-pairs`. Both items get
-    copies of the claim's passages, but not its gold labels, which are about the original claim. A pair is one
-    cluster in confidence intervals. A stored pair is never changed. Raises BadInput if the claim already has
-    a different counterclaim.
+    copies of the claim's passages, but not its gold labels, which are about the original claim. For
+    confidence intervals, the two items of a pair are one cluster. A stored pair is never changed. Raises
+    BadInput if the claim already has a different counterclaim.
     """
     info = ImportInfo("pairs", {}, into)
     return add_items(store, (row for pair in pairs for row in _rows(store, pair, into)), info, [])
@@ -108,7 +111,7 @@ def datasets(store: Store) -> list[str]:
 
 
 def read_checked(store: Store, dataset: str | None = None) -> list[Checked]:
-    """Return all pairs with their human votes (blind labels), in import order.
+    """Return all pairs with their votes from people (blind labels), in import order.
 
     Raises NothingToScore if the data set has no pairs.
     """
@@ -135,6 +138,6 @@ def read_checked(store: Store, dataset: str | None = None) -> list[Checked]:
 
 
 def counts(pairs: Iterable[Checked]) -> Mapping[str, int]:
-    """Count the pairs that are kept, the pairs that are dropped, and the pairs without votes."""
+    """Count how many pairs are kept, how many are dropped, and how many have no votes."""
     outcomes = [pair.kept for pair in pairs]
     return {"kept": outcomes.count(True), "dropped": outcomes.count(False), "unchecked": outcomes.count(None)}

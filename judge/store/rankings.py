@@ -1,8 +1,8 @@
 """Store rankings: the passages that a retriever returned for an item, with ranks from 1.
 
-A list may contain passages of other items. Such an entry is not a unit of this item, so it cannot be labelled
-for the item. `attach` adds a copy of the passage to the item, with an id derived from its content. The list
-itself is not changed.
+A list may contain passages that belong to other items. Such a passage is not a unit of this item, so it
+cannot be labelled for this item. `attach` adds a copy of the passage to the item, with an id derived from the
+passage's content. The list itself is not changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +18,9 @@ from judge.types import Json, Where
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The list of one item. `entries` are (passage id, score or None), from rank 1. All ids are the study's ids."""
+    """The list for one item. `entries` contains (passage id, score or None), from rank 1. All ids are the
+    study's ids.
+    """
 
     name: str
     stage: str
@@ -54,7 +56,7 @@ class _RankingAdder(Adder[Ranked]):
             if [tuple(f) for f in stored] != [tuple(p) for p in row.passages]:
                 raise error_at(
                     row.where,
-                    f"the study has a different list of '{row.name}' at stage '{row.stage}' for "
+                    f"the study has a different list from '{row.name}' at stage '{row.stage}' for "
                     f"'{row.item_id}', and stored lists are never replaced; give this ranking another name "
                     "with --name",
                     "",
@@ -74,7 +76,7 @@ class _RankingAdder(Adder[Ranked]):
 
 
 class Ids:
-    """Finds the items and passages in the study that a foreign file names."""
+    """Finds the study's items and passages that a file from another tool names."""
 
     def __init__(self, store: Store, dataset: str | None = None) -> None:
         self._conn = store.conn
@@ -84,8 +86,9 @@ class Ids:
         self._by_source_id: dict[str, list[tuple[str, str]]] | None = None
 
     def item(self, name: str) -> str:
-        """Return the id of the item called `name`, which may omit the data set. Raises BadInput if no item or
-        several items match.
+        """Return the id of the item called `name`. The name may omit the data set.
+
+        Raises BadInput unless exactly one item matches.
         """
         # The item is looked up once, because a run repeats its id on every line of the list.
         if name not in self._items:
@@ -106,10 +109,11 @@ class Ids:
         return item
 
     def passage(self, name: str, item: str) -> str:
-        """Return the id of a passage. `name` is a full id, an id within the item, or an id that has the same
-        text in all other items.
+        """Return the id of a passage.
 
-        Raises BadInput if there is no such passage, or if passages with this id have different texts.
+        `name` is a full id, an id within the item, or an id within other items that has the same text in all
+        of them. Raises BadInput if there is no such passage, or if passages with this id have different
+        texts.
         """
         query = "SELECT passage_id FROM passages WHERE passage_id IN (?1, ?2 || '/' || ?1) ORDER BY passage_id <> ?1"
         direct = self._conn.execute(query, [name, item]).fetchone()
@@ -143,8 +147,9 @@ class Ids:
 
 
 def list_rankings(store: Store) -> list[dict[str, Json]]:
-    """Return one row per name and stage with the number of items with a list, the number of entries, and the
-    length of the longest list.
+    """Return one row per name and stage.
+
+    It has the number of items with a list, the number of entries, and the length of the longest list.
     """
     query = """
         SELECT name, stage, count(DISTINCT item_id) AS items, count(*) AS entries, max(rank) AS longest
@@ -154,8 +159,9 @@ def list_rankings(store: Store) -> list[dict[str, Json]]:
 
 
 def choose(store: Store, name: str | None, stage: str | None) -> tuple[str, str]:
-    """Return (name, stage) of the ranking with this name and stage. An argument that is None matches every
-    ranking. Raises UsageError unless exactly one ranking matches.
+    """Return (name, stage) for the only ranking that has this name and stage.
+
+    An argument that is None matches every ranking. Raises UsageError unless exactly one ranking matches.
     """
     rankings = [(r["name"], r["stage"]) for r in list_rankings(store)]
     fit = [(n, s) for n, s in rankings if name in (None, n) and stage in (None, s)]
@@ -183,10 +189,10 @@ LISTED = (
 
 
 def attach(store: Store, ranking: tuple[str, str], k: int, dataset: str | None = None) -> ImportReport:
-    """For every item, copy those of the first k passages in its list that it does not have yet. This is one
-    transaction.
+    """Copy the first k passages in every item's list to the item, except those that it already has.
 
-    Gold labels are about the passage and its original item, so they are not copied.
+    All copies are made in one transaction. Gold labels are about the passage and its original item, so they
+    are not copied.
     """
     info = ImportInfo("rankings attach", {}, dataset, {"ranking": " ".join(ranking), "k": str(k)})
     return add_rows(store, _CopyAdder(store.conn), _missing(store, ranking, k, dataset), info, [])
@@ -238,6 +244,6 @@ class _CopyAdder(Adder[tuple[str, str]]):
 
 
 def describe_ranking_commands() -> str:
-    """Return a text for messages that names the commands to create or import a ranking."""
+    """Return the part of a message that names the commands for creating or importing a ranking."""
     bm25, imported = command("judge retrieve"), command("judge systems import FILE --stage retrieve")
     return f"{bm25} creates a ranking with BM25, and {imported} imports your own ranking"

@@ -16,8 +16,9 @@ from judge.types import Json, Judgement
 
 
 def keep_task(conn: sqlite3.Connection, task: Task) -> None:
-    """Store a task, unless it is already stored. Raises TaskError if the study has the same version with
-    different text.
+    """Store a task, unless it is already stored.
+
+    Raises TaskError if the study has the same version of the task with different text.
     """
     stored = conn.execute("SELECT sha256 FROM tasks WHERE task = ?", [task.name]).fetchone()
     if stored is None:
@@ -40,38 +41,54 @@ def keep_task(conn: sqlite3.Connection, task: Task) -> None:
 
 
 SELECTED = "selected"
-"""Key in a run's provider facts: the number of units that its last invocation selected, multiplied by the
-repeats. None means that they were not counted.
+"""Key in a run's provider facts: the number of units that the run's last invocation selected, times the
+repeats.
+
+None means that the units were not counted.
 """
 PROBES = "probes"
 """Key in a run's provider facts: the cost of the start-up probes, summed over all invocations."""
 SPENT = "spent"
 """Key in a run's provider facts: the amount charged, summed over all invocations that ended normally."""
 SERVERS = "servers"
-"""Key in a run's provider facts: a mapping from each server's address to what is known about this server
+"""Key in a run's provider facts: maps each server's address to what is known about the server
 (`KnownServer`).
 """
 KNOWN_FOR = timedelta(days=1)
-"""How long facts about a server are used. Later, the server may have been restarted with other settings."""
+"""How long facts about a server are used. After this time, the server may have been restarted with other
+settings.
+"""
 REQUEST_VERSION = 2
-"""The version of the request hash. Version 1, before adjudge 0.2.0, also included the address and the token limit."""
+"""The version of the request hash.
+
+In version 1, which was used before adjudge 0.2.0, the hash also included the address and the token limit.
+"""
 TRIED = "tried"
-"""Option of a run that a search has started. Listings and scores include such a run only if the user names it."""
+"""Option that marks a run started by a search. Listings and scores include such a run only if the user names
+it.
+"""
 DRIFT = "drift"
 """The value of TRIED for runs that `judge drift` starts."""
 IMPORTED = "imported"
-"""Option of a run whose labels were imported. Its value is the sha256 of the file."""
+"""Option that marks a run whose labels were imported. The value is the sha256 of the imported file."""
 ADDED = "also_generated"
-"""Option of a run whose labels are outputs of a model that a user has added to a system with imported outputs."""
+"""Option that marks a run with the outputs of a model that a user has added to a system.
+
+The system's other outputs were imported.
+"""
 # Replies are reused if the server's address or a limit changes, so these options are not part of the
 # identity.
 FACTS = ("answers", "asked_as", "base_url", "max_output_tokens", "recipe", "settings", TRIED, ADDED)
-"""Options that are not part of a run's identity: they record where its requests were sent, and with which limits."""
+"""Options that are not part of a run's identity.
+
+They record where the run's requests were sent, and with which limits.
+"""
 
 
 def identity(options: Mapping[str, Json]) -> str:
-    """Return the options that identify a run in addition to its task and model, because they change what a
-    reply means.
+    """Return the options that, together with the task and the model, identify a run.
+
+    They are part of the identity because they change what a reply means.
     """
     return canonical({name: value for name, value in options.items() if name not in FACTS})
 
@@ -92,7 +109,7 @@ class Begun:
 
     @property
     def addresses(self) -> dict[str, str | None]:
-        """Maps each base URL that the run used to the model name that the server reported."""
+        """Maps each base URL that the run used to the model name that the server at this URL reported."""
         first = self.options.get("base_url")
         known = self.provider.get("addresses") or {}
         return {**({first: self.provider.get("reports")} if first else {}), **known}
@@ -100,10 +117,11 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """What a study stores about a server: the last sustained concurrency and the results of the start-up probes.
+    """What a study stores about a server: the last sustained concurrency and the results of the start-up
+    probes.
 
-    `at` is the time at which the concurrency was recorded, and `learnt_at` is the time of the probes (both
-    ISO 8601).
+    `at` is the time when the concurrency was recorded, and `learnt_at` is the time of the probes. Both are in
+    ISO 8601.
     """
 
     at: str
@@ -115,9 +133,9 @@ class KnownServer:
     def from_json(cls, entry: Json) -> "KnownServer | None":
         """Parse a stored entry. Return None if it is malformed or dated in the future.
 
-        An entry may come from an untrusted study or another version of adjudge. If it was written while the
-        clock was wrong and is dated in the future, it would never expire and would take precedence over all
-        later entries.
+        An entry may come from an untrusted study or another version of adjudge. If the clock was wrong when
+        the entry was written, the entry may be dated in the future. It would then never expire, and would
+        take precedence over all later entries.
         """
         if not isinstance(entry, dict):
             return None
@@ -137,8 +155,9 @@ class KnownServer:
 
 
 def read_known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[str, KnownServer]:
-    """Return {address: server} for all servers that were used by any run with the same vendor and model as in
-    these facts.
+    """Return {address: server} for all servers that runs with the same vendor and model have used.
+
+    The vendor and the model are those in these facts.
     """
     query = (
         f"SELECT json_extract(provider, '$.{SERVERS}') FROM runs WHERE json_extract(provider, '$.vendor') = ? "
@@ -165,7 +184,7 @@ def find_begun(conn: sqlite3.Connection, task: str, model: str, identities: Coll
 
 
 def read_reported_models(conn: sqlite3.Connection, run_id: str) -> set[str]:
-    """Return the model names that servers reported in this run's replies."""
+    """Return the model names that servers reported in the replies of this run."""
     query = "SELECT DISTINCT resolved_model FROM judgements WHERE run_id = ? AND resolved_model IS NOT NULL"
     return {row[0] for row in conn.execute(query, [run_id])}
 
@@ -178,10 +197,10 @@ def start_run(
     provider: Mapping[str, Json],
     run_id: str | None = None,
 ) -> tuple[str, bool]:
-    """Return the run with this task, model and identity. This is `run_id` if it is given, otherwise the
-    newest such run, or a new run if there is none.
+    """Return the run with this task, model and identity.
 
-    Returns (the run's id, whether it was already stored).
+    If `run_id` is given, this is the run with that id. Otherwise it is the newest such run, or a new run if
+    there is none. Returns (the run's id, whether the run was already stored).
     """
     run_identity = identity(options)
     with store.transaction() as conn:
@@ -203,7 +222,7 @@ def adopt(conn: sqlite3.Connection, run_id: str) -> None:
 
 
 def mark_added(store: Store, run_id: str) -> None:
-    """Mark a run whose labels are outputs of a model that a user has added to a system."""
+    """Mark a run whose labels are the outputs of a model that a user has added to a system."""
     with store.transaction() as conn:
         query = f"UPDATE runs SET options = json_set(options, '$.{ADDED}', json('true')) WHERE run_id = ?"
         conn.execute(query, [run_id])
@@ -238,11 +257,11 @@ def add_run(
     judgements: Sequence[Judgement],
     fitted: Collection[str] = (),
 ) -> tuple[str, bool]:
-    """Store a complete run that was not executed here, inside the caller's transaction. The `run_id` of its
-    judgements is ignored.
+    """Store a complete run that was not executed here, inside the caller's transaction.
 
-    `fitted` are units whose questions the judge was fitted on. Returns (the run's id, whether the study
-    already has a run with this task, model and identity). A stored run is not changed.
+    The `run_id` in its judgements is ignored. `fitted` contains the units whose questions the judge was
+    fitted on. Returns (the run's id, whether the study already has a run with this task, model and identity).
+    A stored run is not changed.
     """
     if earlier := find_begun(conn, task.name, model, [identity(options)]):
         return earlier[0].run_id, True
@@ -265,7 +284,7 @@ def add_imported(
     content: Iterable[Sequence[Json]],
     files: Mapping[str, str],
 ) -> bool:
-    """Store the outputs of another program as a run. Return whether the study already has this run.
+    """Store another program's outputs as a run. Return whether the study already has this run.
 
     `content` contains the (unit, output) pairs that identify the run. `files` maps each imported file to its
     sha256.
@@ -308,8 +327,9 @@ def begin_run(
 
 
 def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
-    """Update the facts about the run's server, such as the name of its model. Facts about the run's other
-    servers are kept.
+    """Update the facts about the run's server, such as the name of the server's model.
+
+    Facts about the run's other servers are kept.
     """
     with store.transaction() as conn:
         query = "SELECT run_id, options, provider, resolved_model FROM runs WHERE run_id = ?"
@@ -356,8 +376,8 @@ def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
 def read_use(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
     """Return the tokens and US dollars that all invocations of a run used.
 
-    These are the sums over its judgements and start-up probes. If more was charged, because some calls were
-    lost or had no token counts, the charged amount is returned instead.
+    The amounts are summed over the run's judgements and start-up probes. If some calls were lost or had no
+    token counts, more may have been charged. The charged amount is then returned instead.
     """
     query = (
         "SELECT coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0), coalesce(sum(cost), 0.0) "
@@ -372,8 +392,9 @@ def read_use(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
 
 
 def add_charge(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> dict[str, Json]:
-    """Return the new value of the fact `SPENT`: the amount that was charged before, plus the amount for this
-    invocation.
+    """Return the new value of the fact `SPENT`.
+
+    It is the amount that was charged before, plus the amount for this invocation.
     """
     before = _facts(conn, run_id).get(SPENT) or {}
     return {
@@ -383,7 +404,7 @@ def add_charge(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) 
 
 
 def close_run(store: Store, run_id: str, *, finished: bool) -> None:
-    """Store the time at which the run finished, and the model name that is reported in most of its replies."""
+    """Store the time when the run finished, and the model name that most of its replies report."""
     with store.transaction() as conn:
         conn.execute(
             # Replies may differ, because a vendor may point an alias to a new model during a run.

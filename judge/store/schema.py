@@ -1,9 +1,10 @@
-"""Check that a study has the tables, views and triggers that the migrations create, and no foreign triggers.
+"""Check that a study has the tables, views and triggers that the migrations create, and no triggers from
+elsewhere.
 
-SQLite executes the triggers and views in every file, including an untrusted one. A foreign trigger on our
-tables could change labels while they are written, and a view that replaces a table could show labels that
-differ from the stored labels. The expected definitions are collected by applying the migrations to an empty
-database, one after the other.
+SQLite executes the triggers and views in every file, including an untrusted one. A trigger that adjudge did
+not create could change the labels in our tables while they are written, and a view that replaces a table
+could show labels that differ from the stored labels. The expected definitions are collected by applying the
+migrations to an empty database, one after the other.
 """
 
 import re
@@ -32,8 +33,8 @@ _APPLIED = "_sqlite_migrations"
 
 
 def check(conn: sqlite3.Connection, path: Path) -> None:
-    """Raise StudyError if one of our tables has a foreign trigger or a foreign unique index, or if a table or
-    view was replaced.
+    """Raise StudyError if a table or view of ours was replaced, or has a trigger or unique index that adjudge
+    did not create.
 
     Additional tables, views, ordinary indexes and full-text tables are accepted.
     """
@@ -83,9 +84,9 @@ def check_complete(conn: sqlite3.Connection, path: Path) -> None:
 def distrust(conn: sqlite3.Connection) -> None:
     """Allow only functions without side effects in the file's views, triggers and constraints.
 
-    SQLite 3.38 to 3.40 (Debian 12) wrongly treats its JSON functions as unsafe, so with this restriction it
-    could not open any study. With these versions, the study is protected only by `check`. This is acceptable,
-    because Python's SQLite has no functions with side effects.
+    SQLite 3.38 to 3.40 (Debian 12) wrongly treats its JSON functions as unsafe. With this restriction, these
+    versions could not open any study. It is therefore not set for these versions, and the study is protected
+    only by `check`. This is acceptable, because Python's SQLite has no functions with side effects.
     """
     if _json_is_usable():
         conn.execute("PRAGMA trusted_schema = OFF")
@@ -107,8 +108,8 @@ def _json_is_usable() -> bool:
 def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[str, str]]:
     """Return the definitions that the migrations create.
 
-    Returns ({name in lower case: {kind: all definitions of this object after any migration}}, {name: kind
-    after the last migration}).
+    The first result is {name in lower case: {kind: all definitions that the object has after any of the
+    migrations}}. The second is {name: kind after the last migration}.
     """
     seen: dict[str, dict[str, set[tuple[str, ...]]]] = {}
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
@@ -127,11 +128,11 @@ def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[s
 # A program may open many studies, and almost all of their definitions are equal.
 @lru_cache(maxsize=1024)
 def _definition(kind: str, sql: str) -> tuple[str, ...]:
-    """Return the tokens of a definition, without the quotes that SQLite adds to names when it renames a table.
+    """Return the tokens in a definition, without the quotes that SQLite adds to names when it renames a
+    table.
 
-    In studies from adjudge 0.2.0, some columns were added by a migration and come after a table's
-    constraints. Therefore, the constraints are sorted and put last. Columns keep their order, because rows
-    are inserted by position.
+    In studies from adjudge 0.2.0, a migration has added some columns after a table's constraints. Therefore,
+    the constraints are sorted and put last. Columns keep their order, because rows are inserted by position.
     """
     words = _WORD.findall(sql.replace('"', " "))
     if kind != "table":

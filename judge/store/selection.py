@@ -1,4 +1,4 @@
-"""Select the units of a run, and read them page by page, unjudged units first."""
+"""Select the units for a run, and read them page by page, starting with unjudged units."""
 
 import hashlib
 import sqlite3
@@ -21,24 +21,28 @@ PAGE = 256
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The user's selection of units for a run: an SQL condition on `unit_texts`, the first `limit` units, or
-    a seeded sample.
+    """The user's selection of units for a run.
+
+    It is an SQL condition on `unit_texts`, the first `limit` units, or a seeded sample.
     """
 
     where: str | None = None
     limit: int | None = None
     sample_seed: int | None = None
     contexts: Mapping[str, Sequence[str]] | None = None
-    """Maps each item to the passages that are shown as the input `context`. Items without an entry are not
-    selected.
+    """Maps each item to the passages that are shown as the input `context`.
+
+    Items without an entry are not selected.
     """
     relevant: Mapping[str, Sequence[str]] | None = None
-    """Maps each item to the passages that are shown as the input `relevant_passages`. They replace those that
-    the task specifies.
+    """Maps each item to the passages that are shown as the input `relevant_passages`.
+
+    They replace the passages that the task specifies.
     """
     options: Mapping[str, Mapping[str, str]] | None = None
-    """Maps an item in `contexts` to its input `options`, which replace the stored options and already include
-    distractors.
+    """Maps an item in `contexts` to its input `options`.
+
+    These options replace the stored ones and already include distractors.
     """
     shown: Mapping[str, str] | None = None
     """Maps an item in `contexts` to its input `option_probabilities` (see `judge.runner.second`)."""
@@ -52,7 +56,7 @@ class Selection:
 def select_all(store: Store, task: Task) -> None:
     """Select all units that the task can show, without reading them yet.
 
-    This creates a temporary view instead of the table that `select` creates. `count_all` counts its rows.
+    This creates a temporary view, where `select` creates a table. `count_all` counts the rows in the view.
     """
     conn = store.conn
     _keep_inputs(conn, Selection())
@@ -61,13 +65,14 @@ def select_all(store: Store, task: Task) -> None:
 
 
 def get_upper_bound(store: Store) -> int:
-    """Return an upper bound on the number of units of any selection."""
+    """Return an upper bound on the number of units in any selection."""
     return int(store.conn.execute("SELECT coalesce(max(rowid), 0) FROM units").fetchone()[0])
 
 
 def count_all(store: Store, task: Task) -> tuple[int, int]:
-    """Return (number of units that `select_all` selects, number of units of the same kind that it does not
-    select). This reads all units.
+    """Return the number of units that `select_all` selects, and the number that it does not select.
+
+    Both numbers count units of the task's kind. All units are read.
     """
     fit = store.conn.execute(f"SELECT count(*) FROM {_build_query(task)}").fetchone()[0]
     of_kind = store.conn.execute("SELECT count(*) FROM units WHERE kind = ?", [task.spec.unit]).fetchone()[0]
@@ -90,7 +95,9 @@ def _build_query(task: Task) -> str:
 
 
 def choose(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
-    """Call `select_all` if all units are selected, otherwise `select`. Return the same counts as `select`."""
+    """Call `select_all` if all units are selected, otherwise `select`. Return the same counts as `select`
+    does.
+    """
     if not selection.is_all:
         return select(store, task, selection)
     select_all(store, task)
@@ -98,7 +105,7 @@ def choose(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
 
 
 def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
-    """Store the selected units, in order, in a temporary table of this connection.
+    """Store the selected units, in order, in a temporary table on this connection.
 
     Returns (number of selected units, number of units of the same kind that lack an input or are examples).
     Raises UsageError if the condition is not valid SQL over the columns of `unit_texts`.
@@ -172,7 +179,10 @@ def _drop_selection(conn: sqlite3.Connection) -> None:
 
 
 def _usable(task: Task, selection: Selection) -> str:
-    """Return an SQL condition for units that can be shown: a unit has all inputs and is not an example in the task."""
+    """Return an SQL condition for the units that can be shown.
+
+    Such a unit has all inputs and is not an example in the task.
+    """
     # The prompt already contains the answer to an example.
     examples = [quote(e.item_id) for e in task.spec.examples if e.item_id]
     return " AND ".join(
@@ -184,7 +194,7 @@ def _usable(task: Task, selection: Selection) -> str:
 
 
 def _build_text_condition(task: Task, example: Example) -> str:
-    """Return an SQL condition for units whose inputs differ from those of an example."""
+    """Return an SQL condition for units whose inputs differ from the inputs of an example."""
     # Texts are compared in addition to ids, because the study may have the example's item under another id.
     inputs = example.inputs.items()
     same = [f"{column(task, name)} IS {quote(value)}" for name, value in inputs if isinstance(value, str)]
@@ -206,7 +216,7 @@ _RELEVANT = "(SELECT r.passages FROM temp.relevant AS r WHERE r.item_id = t.item
 
 
 def _keep_inputs(conn: sqlite3.Connection, selection: Selection) -> None:
-    """Store the inputs in a selection in temporary tables, so that SQL over `unit_texts` can use them."""
+    """Store a selection's inputs in temporary tables, so that SQL over `unit_texts` can use the inputs."""
     options, shown = selection.options or {}, selection.shown or {}
     conn.execute("DROP TABLE IF EXISTS temp.contexts")
     conn.execute(
@@ -235,8 +245,9 @@ def _has_relevant(conn: sqlite3.Connection) -> bool:
 
 
 def offer_shuffle(conn: sqlite3.Connection) -> None:
-    """Define an SQL function on this connection that orders rows randomly: `ORDER BY adjudge_shuffle(SEED,
-    unit_id)`.
+    """Define an SQL function on this connection that puts rows in random order.
+
+    It is used as `ORDER BY adjudge_shuffle(SEED, unit_id)`.
     """
     conn.create_function("adjudge_shuffle", 2, _shuffle, deterministic=True)
 
@@ -279,9 +290,10 @@ def pending(
 ) -> Iterator[Unit]:
     """Yield the selected units that this run has not judged yet or must retry, page by page.
 
-    Units that were never judged come first, in selection order. Next are the units whose latest attempt, when
-    this function was called, had the status `failed` or a status in `retry`. With this order, units that
-    never succeed cannot delay the others. At most one page is in memory, whatever the size of the study.
+    Units that were never judged come first, in selection order. Next come the units that must be retried:
+    when this function was called, their latest attempt had the status `failed` or a status in `retry`. With
+    this order, units that never succeed cannot delay the others. At most one page is in memory, whatever the
+    size of the study.
     """
     conn = store.conn
     # The units to retry are stored now, so that a unit that fails during this run is retried only by the next
@@ -319,10 +331,9 @@ _NEXT_AGAIN = f"SELECT place, n, attempt FROM temp.again WHERE place > ? ORDER B
 
 
 def _store_retries(conn: sqlite3.Connection, run_id: str, repeat: int, statuses: Collection[str]) -> None:
-    """Store the selected units whose latest attempt has one of these statuses in a temporary table, in
-    selection order.
+    """Store the selected units whose latest attempt has one of these statuses in a temporary table.
 
-    A table is used so that units that fail during the run are not included.
+    The units are in selection order. Units that fail later, during the run, are not in the table.
     """
     conn.execute("DROP TABLE IF EXISTS temp.again")
     conn.execute(

@@ -1,5 +1,6 @@
-"""Read the labels of units that were imported from traces, with the ids that a tracing tool needs to import
-these labels.
+"""Read the labels for units that were imported from traces.
+
+The labels come with the ids that a tracing tool needs to import them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,15 +15,17 @@ from judge.types import AnnotatorKind, Json
 COLUMNS = (
     "trace_id", "span_id", "document_position", "name", "label", "annotator", "annotator_kind", "explanation", "unit_id",
 )  # fmt: skip
-"""The columns of the export, which has one row per label. `document_position` is the index of a retrieved
-document, from 0. It is empty for other units.
+"""The columns in the export, which has one row per label.
+
+`document_position` is the index of a retrieved document, from 0. It is empty for other units.
 """
 
 
 def span_labels(store: Store, run_id: str, fields: Sequence[str]) -> Iterator[dict[str, Json]]:
-    """Yield the run's labels for units from traces, and the human and gold labels for the same units and fields.
+    """Yield the labels for units that were imported from traces, in study order.
 
-    Labels are in study order. Raises BadInput if no label is on a unit that was imported from a trace.
+    They are the run's labels, and the human and gold labels for the same fields. Raises BadInput if there is
+    no such label.
     """
     marks = ",".join("?" * len(fields))
     query = f"""
@@ -42,7 +45,7 @@ def span_labels(store: Store, run_id: str, fields: Sequence[str]) -> Iterator[di
     first = next(rows, None)
     if first is None:
         raise BadInput(
-            "this run has no labels of units from traces; import traces first (langfuse, langsmith, "
+            "this run has no labels for units from traces; import traces first (langfuse, langsmith, "
             "phoenix or otlp): " + command("judge items import langfuse FILE")
         )
     yield first

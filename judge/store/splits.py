@@ -1,4 +1,5 @@
-"""Store the split of a task's questions into learn, tune and sealed test, and the log of looks at the test.
+"""Store the split of a task's questions into learn, tune and sealed test parts, and the log of looks at the
+test.
 
 Triggers ensure that rows can only be added. If a split could be drawn again, or a look could be removed from
 the log, the error rate of the tests could not be guaranteed.
@@ -20,16 +21,17 @@ if TYPE_CHECKING:
 
 PARTS = ("learn", "tune", "test")
 LEVEL = 0.05
-"""The error rate of all looks at a test together. Look k is tested at LEVEL / 2^k, so the levels of all looks
-sum to LEVEL.
+"""The error rate of all looks at a test together.
+
+Look k is tested at LEVEL / 2^k, so the levels of all looks sum to LEVEL.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look at a sealed test. `look` is its number from 1, `level` the level of its test, and `runs` are
-    the tested runs.
+    """One look at a sealed test.
 
+    `look` is its number from 1, `level` is the level at which it is tested, and `runs` lists the tested runs.
     `question` is a hash of the comparison and its labels. It is empty if every look counts as a new look.
     """
 
@@ -49,8 +51,9 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A stored split. It was stratified by the labels of `reference` for `field`. `shares` are in the order
-    of PARTS.
+    """A stored split, which was stratified by the labels from `reference` for `field`.
+
+    `shares` has the same order as PARTS.
     """
 
     task_id: str
@@ -76,11 +79,11 @@ def read_split(store: Store, task_id: str) -> Drawn | None:
 
 
 def home(store: Store, task: Task) -> str:
-    """Return the id of the task whose split applies to this task: the task itself, or a split task whose
-    field has the same labels.
+    """Return the id of the task whose split applies to this task.
 
-    The sealed information is the agreement of labels for these units with the reference, which does not
-    depend on the task's name.
+    It is the task itself, or another task that has a split and whose field has the same labels. The split
+    seals how well the labels for these units agree with the reference, and this does not depend on the task's
+    name.
     """
     split_tasks = splits(store)
     if task.task_id in split_tasks:
@@ -95,7 +98,7 @@ def home(store: Store, task: Task) -> str:
 
 
 def _task(store: Store, task_id: str) -> Task:
-    """Return the newest version of a task in the study or, if there is none, the task in its file."""
+    """Return the newest version of a task in the study or, if the study has none, the task in its file."""
     # Imported here because all command lines import this module, and --help does not need tasks.
     from judge.prompts.load import load_task, parse_task
 
@@ -107,9 +110,9 @@ def _task(store: Store, task_id: str) -> Task:
 def questions(store: Store, task_id: str) -> dict[str, str]:
     """Return {question: its part}.
 
-    If a question was imported after the split, its part is that of the questions with the same text (`kin`).
-    If these are in several parts, test takes precedence over tune, and tune over learn, because sealed texts
-    could otherwise be read under another id.
+    A question that was imported after the split is in the same part as the questions with the same text
+    (`kin`). If these questions are in several parts, test takes precedence over tune, and tune over learn.
+    Sealed texts could otherwise be read under another id.
     """
     query = "SELECT question_id, part FROM split_questions WHERE task_id = ?"
     part_by_question: dict[str, str] = dict(store.conn.execute(query, [task_id]).fetchall())
@@ -131,10 +134,10 @@ def questions(store: Store, task_id: str) -> dict[str, str]:
 
 
 def _words(question: str | None, claim: str | None) -> str:
-    """Return the normalised texts by which items are compared, or an empty string if there is neither a
-    question nor a claim.
+    """Return the normalised texts by which items are compared.
 
-    Case, spaces, Unicode form and invisible characters are ignored.
+    Return an empty string if there is neither a question nor a claim. Case, spaces, Unicode form and
+    invisible characters are ignored.
     """
     texts = ["" if text is None else _normalise(text) for text in (question, claim)]
     return "\0".join(texts) if any(texts) else ""
@@ -162,11 +165,11 @@ def looks(store: Store, task_id: str) -> list[Look]:
 
 
 _LABELS = " (labels "
-"""Separates the purpose of a look from the hash of its question in the log."""
+"""The separator between the purpose of a look and the hash of its question in the log."""
 
 
 def describe_looks(store: Store, task_id: str) -> str:
-    """Return the end of a sentence for reports that says how often the test has been looked at."""
+    """Return the end of a sentence in a report. It says how often the test has been looked at."""
     n = len(looks(store, task_id))
     times = "never been looked at" if not n else f"been looked at {n} time{'s' if n > 1 else ''}"
     return f"has {times}; the next look is tested at {level_of(n + 1):.4g}"
@@ -198,8 +201,9 @@ def look(
 ) -> Look:
     """Log a look at the sealed test and commit it. This must be called before any result is shown.
 
-    The look is committed first so that a crash cannot remove it after its result was seen. If the log already
-    has a look with the same `question` (not empty), purpose, runs and reference, that look is returned.
+    The look is committed first, so that a crash cannot remove it after the user has seen its result. If the
+    log already has a look with the same `question` (not empty), purpose, runs and reference, that look is
+    returned.
     """
     with store.transaction() as conn:
         # Read inside the write transaction, so that two commands at once cannot take the same number.
@@ -221,7 +225,7 @@ def look(
 
 
 def read_closed_units(store: Store, task_id: str, run: str) -> set[str]:
-    """Return the units in the sealed test. Return no units if the test was already opened for this run."""
+    """Return the units in the sealed test, or no units if the test was already opened for this run."""
     sealed = read_closed_questions(store, task_id, run)
     if not sealed:
         return set()
@@ -230,7 +234,7 @@ def read_closed_units(store: Store, task_id: str, run: str) -> set[str]:
 
 
 def read_closed_questions(store: Store, task_id: str, run: str) -> set[str]:
-    """Return the questions in the sealed test. Return no questions if the test was already opened for this run."""
+    """Return the questions in the sealed test, or no questions if the test was already opened for this run."""
     # If the test was opened for a run, the run's labels need no longer be hidden.
     if read_split(store, task_id) is None or any(run in each.runs for each in looks(store, task_id)):
         return set()
@@ -243,12 +247,12 @@ def splits(store: Store) -> list[str]:
 
 
 def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
-    """Return {question: (group of equal questions, number of units of the task's kind)} for all questions
-    with such units.
+    """Return {question: (group of equal questions, number of units of the task's kind)}.
 
-    Items with the same question and claim are kept in the same part, because a judge that was fitted on one
-    of them has seen the answer to the other. Texts that the task does not show are ignored. A group is named
-    after its first question. If A shares a text with B, and B shares a text with C, all three are one group.
+    All questions with such units are included. Items with the same question and claim are kept in the same
+    part, because a judge that was fitted on one of them has seen the answer to the other. Texts that the task
+    does not show are ignored. A group is named after its first question. If A shares a text with B, and B
+    shares a text with C, all three are in one group.
     """
     query = "SELECT question_id, count(*) FROM units WHERE kind = ? GROUP BY 1 ORDER BY 1"
     group = _group_questions(store, task)

@@ -1,4 +1,4 @@
-"""Open a study: connect, set pragmas, migrate, and translate SQLite's errors to StudyError or WriteFailed."""
+"""Open a study: connect, set pragmas and migrate. Translate SQLite's errors to StudyError or WriteFailed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ from judge.types import Json
 MOST_AT_ONCE = 32
 BUSY_SECONDS = 30.0
 FEW_PAGES = -4000
-"""SQLite's cache size while a whole study is read once. A negative number is in kilobytes, so this is 4,000 kB."""
+"""SQLite's cache size while a whole study is read once.
+
+A negative number is in kilobytes, so this is 4,000 kB.
+"""
 LOOK_SECONDS = 0.02
-"""Seconds between attempts to switch the journal mode of a locked study."""
+"""The number of seconds between attempts to switch a locked study's journal mode."""
 _log = logging.getLogger(__name__)
 
 
@@ -54,8 +57,9 @@ def canonical(value: Json) -> str:
 
 
 def content_sha(parts: Json) -> str:
-    """Return the hash of a row's content. If a row with the same id is stored, equal hashes mean that it is
-    the same row; different hashes are an error.
+    """Return the hash of a row's content, which is compared with that of a stored row with the same id.
+
+    Equal hashes mean that it is the same row. Different hashes are an error.
     """
     # Lone surrogates must be hashable, because `check_storable` rejects them later, with their place.
     return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
@@ -107,12 +111,12 @@ class Store:
 
     @contextmanager
     def run_lock(self, activity: str, busy: str | None = None) -> Iterator[None]:
-        """Lock this study, so that only one process runs `activity`. The operating system releases the lock
-        if the process dies.
+        """Lock this study, so that only one process runs `activity`.
 
-        The lock file is next to the study, where every process that can open the study finds it. If another
-        process holds the lock, raises StudyError, with the message `busy` if it is given. Without the lock,
-        two processes would pay for every request twice.
+        The operating system releases the lock if the process dies. The lock file is next to the study, where
+        every process that can open the study finds it. Without the lock, two processes would pay for every
+        request twice. Raises StudyError if another process holds the lock. The message of the error is
+        `busy`, if it is given.
         """
         # This is a lock of the operating system, so a killed process does not leave a lock behind.
         busy = (
@@ -145,8 +149,9 @@ class Store:
 
     @contextmanager
     def reading_once(self) -> Iterator[None]:
-        """Use a small page cache while much of the study is read once. A larger cache would not help, because
-        no page is read twice.
+        """Use a small page cache while much of the study is read once.
+
+        A larger cache would not help, because no page is read twice.
         """
         before = self.conn.execute("PRAGMA cache_size").fetchone()[0]
         self.conn.execute(f"PRAGMA cache_size = {FEW_PAGES}")
@@ -157,8 +162,9 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a write transaction, which is either committed or rolled back as a whole. Raises WriteFailed if
-        the disk is full or no longer available, and StudyError for other SQLite errors.
+        """Run a write transaction, which is either committed or rolled back as a whole.
+
+        Raises WriteFailed if the disk is full or no longer available, and StudyError for other SQLite errors.
         """
         with explain_errors(self.path):
             # IMMEDIATE acquires the write lock now. A deferred transaction acquires it at the first write; if
@@ -176,11 +182,11 @@ class Store:
 
 
 def insert_rows(conn: sqlite3.Connection, statement: str, rows: Sequence[Sequence[object]]) -> None:
-    """Run an `INSERT ... VALUES ?` statement for all rows, with several rows per statement, inside the
-    caller's transaction.
+    """Run an `INSERT ... VALUES ?` statement for all rows, inside the caller's transaction.
 
-    `executemany` is not used, because it releases the interpreter's lock for every row, and if an event loop
-    is busy, it must wait each time to acquire the lock again.
+    Each statement inserts several rows. `executemany` is not used, because it releases the interpreter's lock
+    for every row. If an event loop is busy, `executemany` must then wait for every row to acquire the lock
+    again.
     """
     at, many = 0, MOST_AT_ONCE
     while at < len(rows):
@@ -222,7 +228,7 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
     """Open a study on a read-only disk.
 
     `immutable` is safe, because nobody can write to the disk. Raises StudyError if the last changes are still
-    in the write-ahead log, because SQLite cannot apply the log on a read-only disk.
+    in the write-ahead log. SQLite cannot apply the log on a read-only disk.
     """
     log = path.with_name(path.name + "-wal")
     if log.exists() and log.stat().st_size:
@@ -279,8 +285,8 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
 def _switch_to_wal(conn: sqlite3.Connection) -> None:
     """Switch the journal to a write-ahead log.
 
-    SQLite ignores the busy time-out here, because two connections that switch at the same time could wait for
-    each other. It raises "locked" immediately, so this function retries.
+    SQLite ignores the busy time-out for this switch, because two connections that switch at the same time
+    could wait for each other. It raises "locked" immediately, so this function retries.
     """
     end = time.monotonic() + BUSY_SECONDS
     while True:
@@ -295,8 +301,9 @@ def _switch_to_wal(conn: sqlite3.Connection) -> None:
 
 @contextmanager
 def explain_errors(path: Path) -> Iterator[None]:
-    """Translate SQLite's errors: raise WriteFailed if the disk is full or no longer available, and StudyError
-    for all other errors.
+    """Translate SQLite's errors.
+
+    Raises WriteFailed if the disk is full or no longer available, and StudyError for all other errors.
     """
     try:
         yield
@@ -304,7 +311,7 @@ def explain_errors(path: Path) -> Iterator[None]:
         text = str(e)
         if "full" in text or "disk I/O" in text:
             raise WriteFailed(
-                f"{path}: {text}: the last batch was not written; free some space and run the same command",
+                f"{path}: {text}: the last batch was not written; free some space and run the same command again",
                 passing=True,
             ) from e
         if "locked" in text or "busy" in text:

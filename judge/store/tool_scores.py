@@ -1,8 +1,9 @@
-"""Store the scores of another tool (RAGAS, or an evaluator in Langfuse or Phoenix) as runs of that tool.
+"""Store the scores from another tool as runs of that tool.
 
-Every label belongs to an annotator. For a score, this is a run whose model is the tool and whose task is
-created for the score. The task's field has the score's name. It is a number or, if some of the scores are
-words, text. The tool can then be compared with judges like any other judge.
+Such a tool is RAGAS, or an evaluator in Langfuse or Phoenix. Every label belongs to an annotator. For a
+score, the annotator is a run. The run's model is the tool, and its task is created for the score. The task's
+field has the score's name. The field is a number or, if some of the scores are words, text. The tool can then
+be compared with judges like any other judge.
 """
 
 import re
@@ -16,7 +17,7 @@ from judge.store.runs import add_imported
 from judge.types import Answered, Judgement, Status, ToolScore
 
 _INPUTS = {"answer": "answer", "item": "question", "passage": "passage"}
-"""Maps each kind of unit to the input of the generated task. The task is never sent to a model."""
+"""Maps each kind of unit to the input in the generated task. The task is never sent to a model."""
 _TASK = """---
 title: '{field}, as another tool scored it'
 unit: {kind}
@@ -33,20 +34,21 @@ Another tool gave this score before the import; adjudge asks no model for it.
 
 
 class ToolScores:
-    """Collects scores while rows are added, and stores the scores of each tool and field as one run."""
+    """Collects scores while rows are added, and stores each tool's scores for each field as one run."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
         self._of: dict[tuple[str, str, str], dict[str, ToolScore]] = defaultdict(dict)
 
     def add(self, kind: str, unit_id: str, scores: Iterable[ToolScore]) -> None:
-        """Add the scores of a unit. If a tool has two scores for the same field, the later one is used."""
+        """Add the scores for a unit. If a tool has two scores for the same field, the later one is used."""
         for score in scores:
             self._of[score.tool, field_name(score.field), kind][unit_id] = score
 
     def keep(self, files: Mapping[str, str]) -> int:
-        """Write the runs, and return the number of new labels. If the same scores are already stored as a
-        run, nothing is written.
+        """Write the runs, and return the number of new labels.
+
+        If the same scores are already stored as a run, nothing is written.
         """
         new = 0
         for (tool, field, kind), scores in self._of.items():
@@ -64,8 +66,9 @@ class ToolScores:
 
 
 def field_name(name: str) -> str:
-    """Convert a score's name to a field name, which consists of lower-case letters, digits and _, and starts
-    with a letter.
+    """Convert a score's name to a field name.
+
+    A field name consists of lower-case letters, digits and _, and starts with a letter.
     """
     plain = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
     return plain if plain[:1].isalpha() else f"score_{plain}"
@@ -78,11 +81,11 @@ def _task(field: str, kind: str, level: str) -> Task:
     try:
         return parse_task(text, f"{name}.v1.md")
     except TaskError as error:
-        raise BadInput(f"a score of this name cannot be stored: {error}", field=field) from error
+        raise BadInput(f"a score with this name cannot be stored: {error}", field=field) from error
 
 
 def _text(value: str | int | float) -> str:
-    """Return a score as a string. Equal numbers give equal strings, such as 4 and 4.0."""
+    """Return a score as a string. Equal numbers, such as 4 and 4.0, give equal strings."""
     if isinstance(value, str):
         return value
     return repr(int(value)) if value == int(value) else repr(float(value))

@@ -1,4 +1,4 @@
-"""Read the progress of a run from the study. The run may be executed by another process."""
+"""Read a run's progress from the study. Another process may be executing the run."""
 
 import json
 from collections.abc import Iterator
@@ -15,8 +15,9 @@ from judge.types import Json, Status, attributes
 
 STATUSES = tuple(str(s) for s in Status)
 SUMMED = 200_000
-"""With up to this many judgements, the cost is computed at every look. With more judgements, it is computed
-only at the first and the last look.
+"""The number of judgements up to which the cost is computed at every look.
+
+If there are more judgements, the cost is computed only at the first and the last look.
 """
 
 
@@ -24,8 +25,8 @@ only at the first and the last look.
 class RunStanding:
     """The progress of a run. `state` is running, finished or stopped.
 
-    `units` is the number of units that the last invocation selected, or None if it is unknown. `cost` is in
-    US dollars, or None if no price is known or the cost has not been computed yet.
+    `units` is the number of units that the last invocation selected, or None if this number is unknown.
+    `cost` is in US dollars. It is None if no price is known, or if the cost has not been computed yet.
     """
 
     run: str
@@ -39,7 +40,10 @@ class RunStanding:
 
     @property
     def done(self) -> int:
-        """The number of units with a judgement, including failed judgements, which the next invocation retries."""
+        """The number of units with a judgement.
+
+        Failed judgements are included, although the next invocation retries them.
+        """
         return sum(self.ended.values())
 
     @property
@@ -56,7 +60,7 @@ class RunStanding:
         return self.state == "finished" and self.ended["ok"] == self.done and not self.pending
 
     def as_json(self) -> dict[str, Json]:
-        """Return the documented JSON, without the rate and the remaining time."""
+        """Return the progress as the documented JSON, without the rate and the remaining time."""
         shown = attributes(self, "run", "task", "model", "state", "units")
         return {**shown, **self.ended, **attributes(self, "pending", "cost", "failures")}
 
@@ -79,8 +83,8 @@ class Watched:
     def look(self) -> RunStanding:
         """Return the run's progress.
 
-        Raises StudyError if the study file was removed or replaced after it was opened, or no longer contains
-        the run.
+        Raises StudyError if the study file was removed or replaced after it was opened, or if it no longer
+        contains the run.
         """
         conn, path = self._store.conn, self._store.path
         if not path.exists():

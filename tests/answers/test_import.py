@@ -104,10 +104,12 @@ def test_a_bad_row_is_named_and_nothing_of_its_file_is_kept(
 def test_two_answers_of_one_system_under_one_condition(judge: Judge, items: None, tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "a.jsonl", [row(), row(), row(text="Kenya.")])
     err = judge("systems", "import", path, code=1).err
-    assert f"{path}:3" in err and "this import already has a different answer of 's'" in err
+    assert f"{path}:3" in err and "this import already has a different answer from 's'" in err
     judge("systems", "import", path, "--skip-bad")
     other = write_jsonl(tmp_path / "b.jsonl", [row(text="Kenya.")])
-    assert "the study already has a different answer of 's'" in judge("systems", "import", other, code=1).err
+    assert (
+        "the study already has a different answer from 's'" in judge("systems", "import", other, code=1).err
+    )
     judge("systems", "import", other, "--condition", "c2", code=1)  # the row's own condition wins
     assert column("SELECT text FROM answers") == ["China [cite_1]."]
 

@@ -57,11 +57,11 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
     ]
     other = run_file(tmp_path / "b.run", "tea Q0 cite_1 1 9 x")
     message = judge("systems", "import", "--stage", "rerank", other, code=1).err
-    assert f"{other}:1" in message and "different list of 'x' at stage 'rerank' for 'rag:tea'" in message
+    assert f"{other}:1" in message and "different list from 'x' at stage 'rerank' for 'rag:tea'" in message
 
 
 BAD = [
-    ("tea Q0 cite_1 1 2.0", "has 5 columns, but a line of a TREC run must have six: "),
+    ("tea Q0 cite_1 1 2.0", "has 5 columns, but each line in a TREC run must have six: "),
     ("coffee Q0 cite_1 1 2.0 x", "field 'query': no item 'coffee'"),
     (
         "ferry Q0 cite_9 1 2.0 x",

@@ -10,7 +10,7 @@ from tests.answers.helpers import column
 from tests.formats import write_jsonl
 from tests.suites.helpers import Judge
 
-NOTE = "note: stance.v1 is used, because the study already has labels or runs of it; to use the newer stance.v2, type its full name"
+NOTE = "note: stance.v1 is used, because the study already has labels or runs for it; to use the newer stance.v2, type its full name"
 
 
 @pytest.fixture

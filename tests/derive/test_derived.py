@@ -109,7 +109,7 @@ def test_every_command_takes_it_and_says_what_it_is_made_of(store: Store, tmp_pa
         fitted=truth.describe_fit(folds),
     )
     db = ("-d", tmp_path / "w.db")
-    told = f"calibrated (echo) without a call from {a}; T 1.25; fitted on 60 labels of 'gold' in 12 questions"
+    told = f"calibrated (echo) from {a}, without model calls; T 1.25; fitted on 60 labels from 'gold' in 12 questions"
     shown = judge("runs", "show", run, *db).stdout
     assert told in shown and "cross-fitted by question" in shown and "cohen_kappa" in shown
     document = checked(judge("runs", "show", run, *db, "--json").stdout)

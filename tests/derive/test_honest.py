@@ -48,11 +48,11 @@ def test_a_panel_of_calibrated_judges_is_not_calibrated_again_and_says_what_they
         table = derive.read_runs(store, [panel])
         calibrate(table, derive.reference(store, table, "stance"), "stance", "bias", interval=None)
     shown = judge("runs", "show", panel, "-d", store.path).stdout
-    assert "fitted on no labels" not in shown
-    assert "made of runs that were fitted on labels in 40 questions, cross-fitted by question" in shown
+    assert "not fitted on any labels" not in shown
+    assert "derived from runs that were fitted on labels in 40 questions, cross-fitted by question" in shown
     checked(judge("runs", "show", panel, "-d", store.path, "--json").stdout)
     agreed = annotate("agreement", "-d", store.path, "--judge", panel)
-    assert "made of runs that were fitted on labels in 40 questions" in agreed.stdout + agreed.stderr
+    assert "derived from runs that were fitted on labels in 40 questions" in agreed.stdout + agreed.stderr
 
 
 def test_labels_that_a_judge_was_fitted_on_are_known_after_export_and_import(

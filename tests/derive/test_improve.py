@@ -373,7 +373,7 @@ def test_the_command_writes_a_recipe_and_run_makes_it_a_judge(
     if written.calibration:
         run = done.stderr.split("calibrated by the recipe: run ")[1].split()[0]
         shown_run = judge("runs", "show", run, "-d", store.path).stdout
-        assert "on questions that no number here uses" in shown_run
+        assert "which are excluded from all scores" in shown_run
     refused = judge(*both, "--answers", "json", "--guidelines", code=2)
     assert "--answers, --guidelines: cannot be combined with --recipe" in refused.stderr
     other = judge("run", "relevance_graded", *both[2:], code=2)

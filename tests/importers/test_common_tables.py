@@ -156,7 +156,7 @@ def test_next_week_and_another_system_add_to_the_same_items(judge: Judge, tmp_pa
     assert given == [(2,)] * 4, "an answer has the contexts of its own row only"
     # The file again with another answer: nothing is replaced, and the option to type is named.
     told = judge("items", "import", export("two.csv", "third", "c"), code=1).err
-    assert "different answer of 'two'" in told and "--system NAME" in told
+    assert "different answer from 'two'" in told and "--system NAME" in told
     judge("items", "import", export("two.csv", "third", "c"), "--system", "three")
     assert rows_of("SELECT count(*) FROM answers") == [(6,)]
 

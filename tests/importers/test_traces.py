@@ -124,7 +124,7 @@ def test_labels_go_back_with_trace_and_span_ids(judge: Judge, tmp_path: Path) ->
     judge("items", "import", ROOT / "data" / "examples" / "rag.jsonl", "-d", "plain.db")
     judge("run", "relevant", "-m", "scripted/first", "-d", "plain.db")
     told = judge("runs", "export", "last", "--to", "spans", "-d", "plain.db", code=1).err
-    assert "no labels of units from traces" in told
+    assert "no labels for units from traces" in told
 
 
 def test_rows_of_an_export_to_a_warehouse(judge: Judge, tmp_path: Path) -> None:

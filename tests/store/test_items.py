@@ -116,7 +116,7 @@ def item(*passages: Passage, name: str = "1", claim: str = "c", **more: Any) -> 
     ("rows", "field", "word"),
     [
         # d:a + /b is also the id of the item a/b.
-        ([item(Passage("text", "b"), name="a"), item(name="a/b")], "id", "passage of 'd:a'"),
+        ([item(Passage("text", "b"), name="a"), item(name="a/b")], "id", "passage, in 'd:a'"),
         (
             [item(Passage("text", "b"), name="a"), item(Passage("other", "b"), name="a")],
             "id",
@@ -127,7 +127,7 @@ def item(*passages: Passage, name: str = "1", claim: str = "c", **more: Any) -> 
         (
             [item(Passage("text", "c"), name="a/b"), item(Passage("text", "b/c"), name="a")],
             "id",
-            "of 'd:a/b'",
+            "in 'd:a/b'",
         ),
         ([item(claim="one"), item(claim="two")], "id", "different content"),
         (

@@ -130,7 +130,7 @@ Given = tuple[list[Mapping[str, Any]], dict[str, str] | None]
         (
             (rows(0), None),
             (rows(0, passages=GOLD_REFUTES), None),
-            "label 'stance' of 'd:c0/a' by gold is 'refute' in one study and 'support'",
+            "gold's label for 'stance' of 'd:c0/a' is 'refute' in one study and 'support'",
         ),
         (
             (rows(0, 1), {"Text": "support"}),

@@ -131,7 +131,7 @@ def test_labels_that_were_lost_or_contradict_are_listed_by_whoever_opens_it_firs
         conflicts = [c.unit for c in label_sources.conflicts(store.conn)]
     assert conflicts == [contradicted[0]]
     assert (
-        f"the label 'stance' of '{lost[0]}' by alice was unlabelled in 0.2.0 and is now {lost[2]}" in warnings
+        f"alice's label for 'stance' of '{lost[0]}' was unlabelled in 0.2.0 and is now {lost[2]}" in warnings
     )
     assert any(f"'{contradicted[0]}'" in line and line.endswith("is now unlabelled") for line in warnings)
     assert "2 labels have a different status" in warnings[-1] and len(warnings) == 3

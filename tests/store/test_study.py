@@ -211,7 +211,7 @@ def test_a_file_that_may_not_grow_during_an_import(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 
     done = process("items", "import", "jsonl", big, cwd=tmp_path, code=1, preexec_fn=limited)
-    assert re.fullmatch(r"judge: study\.db: .*free some space and run the same command\n", done.stderr)
+    assert re.fullmatch(r"judge: study\.db: .*free some space and run the same command again\n", done.stderr)
     with Store.open(tmp_path / "study.db") as store:
         assert [i.item_id for i in stored(store.conn)] == ["small:1"]
         assert pragma(store, "integrity_check") == "ok"

@@ -278,7 +278,7 @@ def test_nothing_is_kept_of_a_file_with_another_output(judge: Judge, tmp_path: P
     rows = [{"id": "1", "condition": "zero-context", "text": "true"}, {**FIRST, "text": "false"}]
     path = write_jsonl(tmp_path / "more.jsonl", rows)
     message = judge("systems", "import", path, "--system", "a", code=1).err
-    assert "the study has a different output by 'a' for 'raguard:1/1'" in message
+    assert "the study has a different output from 'a' for 'raguard:1/1'" in message
     assert systems(judge) == [("a", "one document", 1, "imported")]
 
 
@@ -481,4 +481,4 @@ def test_verdicts_imported_under_an_older_task_are_known(judge: Judge, tmp_path:
     assert (again["verdicts"], again["unchanged"]) == (0, 1)
     write_jsonl(path, [{**FIRST, "text": "false"}])
     message = judge("systems", "import", path, "--system", "mine", code=1).err
-    assert "the study has a different output by 'mine'" in message
+    assert "the study has a different output from 'mine'" in message

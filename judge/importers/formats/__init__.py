@@ -1,1 +1,1 @@
-"""Importers for foreign formats. Each module defines NAME, HELP and `read_rows`."""
+"""Importers for the file formats of other tools. Each module defines NAME, HELP and `read_rows`."""

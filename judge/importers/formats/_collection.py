@@ -84,7 +84,9 @@ class Family:
                 for name, text, meta, where in self.queries(path, bad):
                     try:
                         if not name:
-                            raise BadInput("a topic must have a query's id and its text", field="query")
+                            raise BadInput(
+                                "a topic needs both an id and the text of the query", field="query"
+                            )
                         collection.add_topic(name, Topic(text, dict(meta), where))
                     except BadInput as error:
                         bad(add_place(error, path, where.line))
@@ -253,7 +255,7 @@ def parse_run_line(text: str) -> NamedEntry:
     cells = text.split()
     if len(cells) != 6:
         raise BadInput(
-            f"the line has {len(cells)} columns, but a line of a run must have six: query Q0 "
+            f"the line has {len(cells)} columns, but each line in a run must have six: query Q0 "
             "document rank score tag"
         )
     return cells[0], cells[2], None

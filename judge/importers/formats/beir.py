@@ -51,7 +51,7 @@ def _kind_of(path: Path) -> str:
 
 
 def _parse_grade(text: str) -> collection.NamedEntry | None:
-    """Parse a line of qrels, or return None if it is the header."""
+    """Parse a line in qrels, or return None if it is the header."""
     cells = [cell.strip() for cell in text.split("\t")]
     if tuple(cells) == _HEADER:
         return None

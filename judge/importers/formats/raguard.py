@@ -7,7 +7,8 @@ true). Documents were labelled with the help of a language model.
 The files are imported together:
     claims.csv     Claim ID, Claim, Verdict (or Label), Document IDs and Document Labels (lists as
                    Python prints them), Original Verdict
-    documents.csv  Document ID, Title, Full Text, Claim ID, Document Label[, Link]. Optional: without it, claims have no passages. Documents are kept in memory until their claim is read
+    documents.csv  Document ID, Title, Full Text, Claim ID, Document Label[, Link]. Optional:
+                   without it, claims have no passages. Documents are kept in memory until their claim is read
     JSON samples   [{claim_id, claim, verdict, original_verdict, document_ids, document_labels,
                    documents: [a row of documents.csv]}]
 

@@ -94,7 +94,7 @@ def _parse_grade(text: str) -> collection.NamedEntry:
     cells = text.split()
     if len(cells) != 4:
         raise BadInput(
-            f"the line has {len(cells)} columns, but a line of qrels must have four: query 0 document grade"
+            f"the line has {len(cells)} columns, but each line in qrels must have four: query 0 document grade"
         )
     return cells[0], cells[2], collection.format_grade(cells[3])
 
@@ -183,10 +183,10 @@ def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.Co
 
 
 def _columns(first: str) -> tuple[str, ...]:
-    """Return the columns of a corpus file, or no columns if its first line does not show them.
+    """Return the names of the columns in a corpus file.
 
-    The columns are either those in the header (such as `id TAB text TAB title`) or those of MS MARCO's
-    documents.
+    The names come from the header (such as `id TAB text TAB title`), or are those of MS MARCO's documents. If
+    the first line shows neither, return no names.
     """
     cells = tuple(cell.strip().lower() for cell in first.split("\t"))
     if cells[0] == "id" and "text" in cells:
