@@ -145,10 +145,10 @@ def _sort_sections(sections: list[Section]) -> list[Section]:
 
 
 COVERAGE = (
-    "Every value is shown with the number of units behind it. Coverage is the share of these units among all units "
-    "that all annotators of the value were asked about. For a value about people alone, it is their share of the units "
-    "that people labelled; for a corrected number, of the units that the judge was asked about. Units without a label, "
-    "for example because of a refused or unparsed reply, lower the coverage."
+    "Every value is shown with the number of units on which it is based. Coverage is the share of these units among all units "
+    "that every annotator in the comparison was asked about. For a value about people alone, it is the share among the units that "
+    "people labelled. For a corrected number, it is the share among the units that the judge was asked about. Units without a "
+    "label, for example because of a refused or unparsed reply, lower the coverage."
 )
 
 

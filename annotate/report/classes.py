@@ -226,7 +226,7 @@ def reliability(subject: Subject) -> Section:
         if subject.table:
             return Section("reliability", title, absent="no column of probabilities was read")
         reason = (
-            "no label probabilities of a judge are stored (they require a model that returns token log-probabilities, and "
+            "no label probabilities from a judge are stored (they require a model that returns token log-probabilities, and "
             "a task with one question)"
         )
         return Section("reliability", title, absent=reason)

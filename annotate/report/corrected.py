@@ -123,7 +123,7 @@ def _sample(store: Store, subject: Subject) -> str:
     text = "They were drawn at random, by batches of this study (see the section on how units were chosen)."
     if without := len(drawn - used):
         text += (
-            f" {without:,} of the {format_count(len(drawn), 'unit')} drawn have no such label (not asked, open, skipped or disputed). "
+            f" {without:,} of the {format_count(len(drawn), 'unit')} drawn have no reference label (not asked, open, skipped or disputed). "
             "They are assumed to resemble the others; the data cannot show whether they do."
         )
     return text

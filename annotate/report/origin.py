@@ -90,7 +90,9 @@ def _examples(task: Task, options: Mapping[str, Json]) -> str:
     n = len(task.spec.examples) if chosen is None else len(list(filter(None, chosen.split(","))))
     nearest = options.get("nearest_examples")
     return (
-        str(n) if nearest is None else f"for each unit, the {nearest} nearest of each label by BM25, from {n}"
+        str(n)
+        if nearest is None
+        else f"for each unit, the {nearest} nearest examples of each label by BM25, chosen from {n}"
     )
 
 

@@ -240,7 +240,7 @@ def _ahead(verdict: Verdict) -> str:
         # The sentence already names the next step, and more units of this kind would not decide.
         return ""
     if draw.looks is not None and not draw.looks.ahead:
-        return " No look is left on these units."
+        return " No further look at these units is possible."
     ahead = verdict.outlook
     # A sentence without a verdict already names the next look.
     hopeless = ahead is not None and bool(ahead.why) and not verdict.more_units

@@ -40,8 +40,8 @@ WORDS = (
 )
 
 COVERED = (
-    "Coverage is the share of the units that the judge was asked about (for people with each other: that people labelled) on "
-    "which the number rests. The other units lack a label that the number needs."
+    "Coverage is the share of units on which the number is based, among all units that the judge was asked about. For people with "
+    "each other, it is the share among all units that people labelled. The other units lack a label that the number needs."
 )
 
 
@@ -122,8 +122,9 @@ def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
     columns = heads("text", "label", "", "the judge on it") + heads("share", "judge", "another person")
     columns += heads("number", head, "units")
     note = (
-        "Finds: how often the judge, or another person, gives the label where a person does (recall). Means: how often a person "
-        "gives it where the judge, or another person, does (precision). A unit counts by the share of its people who gave it."
+        "Finds (recall): how often the judge, or another person, gives the label to a unit to which a person gives it. Means "
+        "(precision): how often a person gives the label to a unit to which the judge, or another person, gives it. A unit is "
+        "weighted by the share of its people who gave the label."
     )
     return Table(f"labels_{number}", f"{ruling.judge}, label by label", columns, rows, (note,))
 

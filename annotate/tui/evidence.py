@@ -1,4 +1,4 @@
-"""The evidence cursor, which moves by words and sentences. Positions are code points of the raw texts."""
+"""The evidence cursor, which moves by words and sentences. Positions are offsets in the raw texts, in code points."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ HELP = "mark: ←→ word  ↑↓ sentence  ⇥ text  space begin  ⏎ mark  ⌫
 
 
 class _Text:
-    """A text with its words and sentences."""
+    """A text with the positions of its words and sentences."""
 
     def __init__(self, name: str, raw: str) -> None:
         self.name, self._raw = name, raw
@@ -32,10 +32,10 @@ class _Text:
 
 
 class Evidence:
-    """A cursor over the texts of a unit, with the span that Enter would mark."""
+    """A cursor in the texts of a unit, which determines the span that Enter would mark."""
 
     def __init__(self, texts: Sequence[Markable], first: tuple[Markable, int] | None = None) -> None:
-        """Create the cursor at `first`, a text and an offset in it, or at the first word if `first` is None."""
+        """Place the cursor at `first`, which is a text with an offset, or at the first word if `first` is None."""
         self._texts = [t for t in (_Text(m.name, m.raw) for m in texts) if t.words]
         self._at = next((n for n, t in enumerate(self._texts) if first and t.name == first[0].name), 0)
         if self._texts:
@@ -44,7 +44,7 @@ class Evidence:
 
     @property
     def usable(self) -> bool:
-        """Whether there is anything to mark."""
+        """Whether there is a text with a word that can be marked."""
         return bool(self._texts)
 
     @property
@@ -52,7 +52,7 @@ class Evidence:
         return self._texts[self._at]
 
     def word(self, step: int) -> None:
-        """Move to the next or the previous word. At the end of a text, move to the next text."""
+        """Move to the next or the previous word, which can be in the next or the previous text."""
         at = self._text.word_at(self.picker.start) + step
         if 0 <= at < len(self._text.words):
             self._to(at)
@@ -85,7 +85,7 @@ class Evidence:
         self.picker.start, self.picker.end = self._text.words[index]
 
     def resume(self, begun: tuple[str, int, int]) -> None:
-        """Resume a span that was begun earlier, given the name of its text, its anchor and the cursor."""
+        """Resume an unfinished span, given the name of its text, its anchor and the position of the cursor."""
         name, anchor, cursor = begun
         for at, text in enumerate(self._texts):
             if text.name == name:
@@ -94,12 +94,15 @@ class Evidence:
                 self.picker.anchor = text.words[text.word_at(anchor)][0]
 
     def begin(self) -> None:
-        """Begin a span here, or discard the span that was begun."""
+        """Start a span at the cursor. If a span is already in progress, discard it."""
         # The same key discards it, because Escape ends marking.
         self.picker.anchor = None if self.picker.anchor is not None else self.picker.start
 
     def span(self) -> tuple[int, int]:
-        """Return the span that Enter marks: from the anchor to the cursor or, if there is no anchor, the sentence."""
+        """Return the span that Enter marks, and remove the anchor.
+
+        The span is from the anchor to the cursor or, if there is no anchor, the sentence at the cursor.
+        """
         text, picker = self._text, self.picker
         if picker.anchor is None:
             for start, end in text.sentences:
@@ -114,7 +117,7 @@ class Evidence:
 def with_span(
     spans: list[tuple[str, int, int]], name: str, start: int, end: int
 ) -> list[tuple[str, int, int]]:
-    """Return the spans with one more span. Spans that the new span touches are merged with it."""
+    """Add a span to the spans, and return all of them. Spans that the new span touches are merged with it."""
     kept = []
     for other, a, b in spans:
         # Spans that touch are merged, because overlapping spans could not be unmarked one by one.
@@ -126,7 +129,7 @@ def with_span(
 
 
 def remove_span(spans: list[tuple[str, int, int]], name: str, at: int) -> list[tuple[str, int, int]]:
-    """Return the spans without those that contain `at`. If no span contains `at`, remove the last span."""
+    """Return the spans that do not contain `at`. If no span contains `at`, return all spans except the last one."""
     kept = [s for s in spans if not (s[0] == name and s[1] <= at < s[2])]
     return kept if len(kept) < len(spans) else spans[:-1]
 
@@ -136,9 +139,9 @@ def find_dragged_words(
 ) -> tuple[str, int, int] | None:
     """Return the words that were selected with the mouse as (text, start, end), or None if no word was selected.
 
-    The result is in code points of the text, whereas the arguments `start` and `end` are offsets in a pane: the pane
-    beside the body if `beside` is true, otherwise the body. If several texts were selected, the one with the longest
-    selection counts.
+    The arguments `start` and `end` are offsets in a pane: the pane beside the body if `beside` is true, otherwise the body.
+    The returned offsets are code points in the raw text. If the selection covers several texts, the result is for the text
+    with the longest selected part.
     """
     best: tuple[int, str, int, int] | None = None
     for text in texts:

@@ -1,6 +1,6 @@
-"""Labelling the current unit, and the step after each commit.
+"""Labelling of the current unit, and the next step after each commit.
 
-The step is the next question, the feedback on a training unit, the judge's label, or the next unit.
+The next step is another question, the feedback on a training unit, the judge's label, or the next unit.
 """
 
 import json
@@ -16,11 +16,11 @@ from annotate.tui.workplace import Workplace
 from judge.store.study import dumps
 
 BETWEEN = "|"
-"""The separator of a list that is typed in one line."""
+"""The separator between the values of a list that is typed on one line."""
 
 
 def listed(text: str) -> str:
-    """Convert a list that was typed in one line to the JSON that the study stores."""
+    """Convert a list that was typed on one line to the JSON that the study stores."""
     return dumps([part.strip() for part in text.split(BETWEEN) if part.strip()])
 
 
@@ -28,7 +28,7 @@ JUDGE_SHOWN = "the judge's label is shown: Enter keeps yours, another label revi
 
 
 class Form:
-    """The handler of labels and of Enter. `at_end` is called when no unit is open."""
+    """The handler for label keys and for Enter. `at_end` is called when no open unit is left."""
 
     def __init__(self, place: Workplace, at_end: Callable[[], Awaitable[None]]) -> None:
         self._place, self._hand, self._view, self._desk = place, place.hand, place.view, place.desk
@@ -36,7 +36,7 @@ class Form:
         self._told_training = False
 
     async def answer(self, field: str, value: str, at: float) -> None:
-        """Commit a label, then go to the next step."""
+        """Commit a label, then go on to the next step."""
         if self._hand.phase == "judge":
             await self._answer_judge(field, value, at)
         elif self._hand.phase == "key":
@@ -55,7 +55,7 @@ class Form:
             await self._continue_after_label(was_done, value)
 
     def _nobody_gave(self, field: str, value: str) -> bool:
-        """Return whether the user is a lead who decides for a label that none of the annotators gave."""
+        """Return whether the user, as a lead, chose a label that none of the annotators gave."""
         # The annotators are shown as A, B and C, so the lead may have typed a person's letter, which is a label's key.
         unit = self._hand.unit
         if unit.role != "adjudication":
@@ -85,7 +85,7 @@ class Form:
             await self.advance()
 
     async def go_on(self, at: float) -> None:
-        """Handle Enter: close the feedback, keep the labels, open the input for a value, or go to the next open unit."""
+        """Handle Enter: close the feedback, keep the labels, open the input for a number or text, or go to the next open unit."""
         hand = self._hand
         if hand.phase == "key":
             await self._continue_after_training()
@@ -101,7 +101,7 @@ class Form:
             await self.advance()
 
     async def advance(self, message: str = "") -> None:
-        """Go to the next open unit. If there is none, go to a unit to keep or revise, or to the end of the batch."""
+        """Go to the next open unit. If no unit is open, go to a unit to keep or revise, or to the end of the batch."""
         hand, desk = self._hand, self._desk
         following = desk.following(hand.unit.position)
         self._place.show(following or hand.unit.position, message)
@@ -152,7 +152,7 @@ class Form:
         self._view.say("")
 
     def _unread(self, at: float, reason: str) -> bool:
-        """Refuse a key that was typed before anybody could have read the screen. Return whether it was refused."""
+        """Refuse a key that was typed before the user could have read the screen. Return whether the key was refused."""
         since = self._view.since_paint(at)
         early = since is None or since < actions.SETTLE
         if early:
@@ -160,7 +160,7 @@ class Form:
         return early
 
     async def _answer_key(self, field: str, value: str, at: float) -> None:
-        """Commit the second try of a training unit."""
+        """Commit the second try on a training unit."""
         # The second try is a revision: only the first answer counts towards the pass mark.
         hand, view = self._hand, self._view
         if not hand.trying:
@@ -217,7 +217,7 @@ class Form:
         await place.open(ask)
 
     async def _keep_all(self, at: float) -> None:
-        """Keep the first labels."""
+        """Keep the first labels, as the user's answer to the judge's labels."""
         unit = self._hand.unit
         if self._unread(at, JUDGE_SHOWN):
             return

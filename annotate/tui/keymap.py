@@ -1,4 +1,4 @@
-"""The commands of the labelling screen, their keys, and the file in which an annotator changes the keys.
+"""The commands on the labelling screen, their keys, and the file in which an annotator can change the keys.
 
 keymap.toml:
     [keys]
@@ -22,9 +22,9 @@ from judge.prompts.load import Task
 
 
 class KeyCommand(NamedTuple):
-    """A command with its keys: Textual's key names, separated by commas.
+    """A command with its keys, which are Textual's key names, separated by commas.
 
-    Every command except scrolling has a second key, such as F4, that cannot be the key of a label.
+    Every command, except for scrolling, has a second key that cannot be the key of a label, such as F4.
     """
 
     # A task can use any character as the key of a label, and the commands must remain available.
@@ -76,14 +76,14 @@ _TAKEN = {
     "escape": "it closes dialogs",
 }
 _SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "return": "enter", "ctrl+space": "ctrl+@"}
-"""Keys for which terminals send the same bytes as for other keys."""
+"""A map from keys to other keys for which terminals send the same bytes."""
 # Nobody can press keys with names such as `<any>`.
 _KNOWN = {str(key.value) for key in Keys if key.value[0] != "<"}
 _MODIFIED = re.compile(r"(alt|ctrl\+alt)\+[a-z0-9]")
 
 
 def symbol(key: str) -> str:
-    """Return a key as printed on the screen."""
+    """Return a key in the form that the screen shows."""
     if key.startswith("ctrl+"):
         return "^" + key[5:].upper()
     if key in _SYMBOLS:
@@ -92,7 +92,7 @@ def symbol(key: str) -> str:
 
 
 def _character(key: str) -> str | None:
-    """Return the character for a Textual key name, or None if the key has none; `key_name` is the inverse."""
+    """Return the character for a Textual key name, or None if the key has no character. `key_name` is the inverse."""
     if key in _PUNCTUATION:
         return _PUNCTUATION[key]
     try:
@@ -103,7 +103,10 @@ def _character(key: str) -> str | None:
 
 
 def key_name(key: str) -> str:
-    """Return a key's name in Textual: `u`, `ctrl+z`, `f4`, or `semicolon` for `;`. Raises ValueError if it cannot be used."""
+    """Return Textual's name for a key: `u`, `ctrl+z`, `f4`, or `semicolon` for `;`.
+
+    Raises ValueError if a command cannot use the key.
+    """
     if len(key) == 1:
         if key.isalnum():
             return key
@@ -133,7 +136,7 @@ def keys_of(task: Task, keymap: dict[str, str]) -> dict[str, list[str]]:
 
 
 def load_keymap(path: Path | None, task: Task) -> dict[str, str]:
-    """Return the keys of each command in a keymap file. Raises UsageError for unknown commands and conflicting keys."""
+    """Return the keys that a keymap file sets for each command. Raises UsageError for unknown commands or conflicting keys."""
     if path is None:
         return {}
     try:

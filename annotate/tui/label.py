@@ -1,9 +1,9 @@
 """The labelling screen, which shows one unit and has one key per label.
 
-The screen consists of the unit's state (`at_hand`), the view that draws it, the workplace that commits changes, and
-the key handlers (`form`, `commands`, `marking`). `take` passes each key to one of the handlers: during marking to
-`marking`, otherwise to the form if the key is a label, otherwise to a command. Clicks and menu choices go through the
-same queue as keys (`_handle_click`, `app.py`).
+The screen consists of the unit's state (`at_hand`), the view that draws the state, the workplace that commits changes,
+and the key handlers (`form`, `commands`, `marking`). `take` passes each key to one handler: to `marking` while evidence
+is being marked, otherwise to `form` if the key is a label's, otherwise to `commands`. Clicks and menu choices go through
+the same queue as keys (`_handle_click`, `app.py`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -26,7 +26,7 @@ from annotate.tui.workplace import Workplace
 
 
 class LabelScreen(Screen[None]):
-    """The screen that passes keys, clicks and sizes to the part that handles them."""
+    """The labelling screen. It passes each key, click and change of size to the part that handles it."""
 
     def __init__(self, desk: Desk, keymap: dict[str, str], typed: ActionQueue) -> None:
         super().__init__()
@@ -42,11 +42,11 @@ class LabelScreen(Screen[None]):
         """The monotonic time of the last mouse press."""
 
     def compose(self) -> ComposeResult:
-        """Yield the widgets of the view."""
+        """Yield the view's widgets."""
         yield from self.view.compose()
 
     def on_mount(self) -> None:
-        """Show the first unit that waits for keep or revise, otherwise the first open unit or the end of the batch."""
+        """Show the first unit to keep or revise. If there is no such unit, show the first open unit or the end of the batch."""
         desk = self.hand.desk
         self.view.fit(self.app.size)
         self.place.show(desk.first())
@@ -54,11 +54,11 @@ class LabelScreen(Screen[None]):
             self.place.typed.add(UserAction(callback=self.commands.finish))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Fit the layout to the new size."""
+        """Fit the layout to the terminal's new size."""
         self.view.fit(event.size)
 
     async def take(self, action: UserAction) -> bool:
-        """Handle a key. Return False for the keys that Textual handles: those for the menu and for copying."""
+        """Handle a key. Return False for keys that Textual handles, which open the menu or copy text."""
         hand, refuse = self.hand, self.place.refuse
         if self.view.small:
             refuse("the terminal is too small for labelling")

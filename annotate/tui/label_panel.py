@@ -1,4 +1,4 @@
-"""The label panel, which shows each question with its labels and their keys, and the panels that follow a commit."""
+"""The panel with each question, its labels and their keys, and the panels that are shown after a commit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,19 +20,19 @@ WRONG_STYLE = "bold $text on $error-muted"
 RIGHT, SECOND = (" ✓ right ", CHOSEN_STYLE), (" ✓ right the second time ", CHOSEN_STYLE)
 WRONG = (" ✗ not quite ", WRONG_STYLE)
 INDENT = 4
-"""The indentation, in columns, of a meaning that is below its label."""
+"""The indentation, in columns, of a label's meaning if it is below the label."""
 LEAST_MEANING = 40
-"""The minimum width, in columns, of a meaning that is beside its label."""
+"""The minimum width, in columns, of a label's meaning if it is beside the label."""
 NBSP = "\u00a0"
 
 
 def label_panel(
     task: Task, sheet: Sheet, active: str | None, *, columns: int, meanings: bool = True, spaced: bool = False
 ) -> Content:
-    """Return the questions with clickable labels; the active question is marked, and chosen labels are highlighted.
+    """Return the questions with clickable labels. The active question is marked, and chosen labels are highlighted.
 
-    `columns` is the width of the panel. With `meanings`, each label is on its own row together with its meaning;
-    otherwise labels are side by side. `spaced` puts an empty row between labels.
+    `columns` is the width of the panel. If `meanings` is true, each label is on a row of its own with its meaning. Otherwise
+    the labels are side by side. `spaced` adds an empty row between labels.
     """
     keys = label_keys(task)
     blocks: list[Content] = []
@@ -66,7 +66,7 @@ def label_panel(
 
 
 def has_meanings(question: Question) -> bool:
-    """Return whether any label of a question has a meaning."""
+    """Return whether the task explains the meaning of any of the question's labels."""
     return any(label.meaning for label in question.labels)
 
 
@@ -89,7 +89,7 @@ def _lay_out_with_meanings(
 
 
 def _rows(chips: Sequence[Content], columns: int) -> Content:
-    """Return labels side by side, in as many rows as they need; no label is split."""
+    """Return the labels side by side, in as many rows as they need. No label is split between rows."""
     rows: list[Content] = []
     for chip in chips:
         if rows and rows[-1].cell_length + 3 + chip.cell_length <= columns:
@@ -105,7 +105,7 @@ MOST_QUOTED = 300
 def sources_panel(sources: Sequence[Source], fields: Sequence[str], texts: Mapping[str, str]) -> Content:
     """Return the labels, notes, flags and evidence of the annotators, who are shown as A, B and C for adjudication.
 
-    `texts` are the texts of the unit by name, from which evidence is quoted.
+    `texts` maps names to the unit's texts, from which evidence is quoted.
     """
     rows = []
     for source in sources:
@@ -136,8 +136,8 @@ def feedback_panel(
 ) -> Content:
     """Return the feedback on a training unit: right or wrong, the right answers, and their reasons.
 
-    If `reasons` is None, the right answers stay hidden to allow a second try: only the wrong answers and their meanings
-    are shown.
+    If `reasons` is None, the right answers stay hidden to allow a second try. Only the wrong answers and their meanings
+    are then shown.
     """
     rows = []
     for question in task.spec.questions:
@@ -186,7 +186,7 @@ def training_panel(total: int, right: int, mark: float, *, scored: bool) -> Cont
 
 
 def judge_panel(judge: dict[str, dict[str, Any]], sheet: Sheet) -> Content:
-    """Return the judge's labels for a unit whose own label is committed, and the keys to keep or revise that label."""
+    """Return the judge's labels for a unit that the user has labelled, and the keys to keep or revise the user's label."""
     rows = []
     for name, label in judge.items():
         mine = sheet.state.answers.get(name)

@@ -1,7 +1,8 @@
-"""Lay out Markdown tables and code in the width of a pane, by replacing parts of the text from the study.
+"""Fit Markdown tables and code to the width of a pane, by replacing parts of the stored text.
 
-A table that fits is aligned by padding. A wider table is printed row by row, with one cell per line. Long lines of code
-are broken, and the continuation is indented. Only bars, the line under a header, and spaces are replaced, never words.
+The cells of a table that fits are padded to align. A wider table is printed row by row, with one cell per line. Long
+lines of code are broken, and the continuation is indented. The layout replaces only bars, the line under a header, and
+spaces. It never replaces words.
 """
 
 import re
@@ -21,11 +22,11 @@ _RULE = re.compile(r":?-+:?")
 LABEL = 30
 """The maximum width, in columns, of a header that is repeated before a cell."""
 HANGING = 2
-"""The columns by which the continuation of a long line of code is indented further than the line."""
+"""The additional indentation, in columns, of the continuation of a long line of code."""
 
 
 class _Line(NamedTuple):
-    """A line of the text without its line break, and its offset."""
+    """A line without its line break, and its offset in the text."""
 
     at: int
     text: str
@@ -36,7 +37,7 @@ class _Line(NamedTuple):
 
 
 class _Cell(NamedTuple):
-    """A cell without the spaces around it: from `start` to `end` of the text, `columns` wide."""
+    """A table cell without surrounding spaces. `start` and `end` are offsets in the text, and `columns` is the width."""
 
     start: int
     end: int
@@ -47,7 +48,7 @@ class _Cell(NamedTuple):
 # Each key press draws the unit again, with the same texts in the same columns.
 @lru_cache(maxsize=64)
 def lay_out(raw: str, columns: int) -> ShownText:
-    """Return a text as displayed in `columns` columns; with 0, tables and code are displayed as stored."""
+    """Return a text as displayed in a width of `columns`. If `columns` is 0, tables and code are displayed as stored."""
     return make_visible(raw, list(replacements(raw, columns)) if columns else ())
 
 
@@ -82,14 +83,14 @@ def replacements(raw: str, columns: int) -> Iterator[Replacement]:
 
 
 def _bars(line: _Line) -> list[int]:
-    """Return the offsets of the bars that separate cells. A bar after a backslash does not separate cells."""
+    """Return the offsets of the bars (`|`) that separate cells. A bar after a backslash is part of a cell."""
     if "|" not in line.text:
         return []
     return [line.at + m.start() for m in _BAR.finditer(line.text) if m[0] == "|"]
 
 
 def _cells(line: _Line) -> list[_Cell]:
-    """Return the cells of a row; bars at its ends are optional."""
+    """Return the cells in a row. The row may begin and end with a bar."""
     bars = _bars(line)
     ends = [line.at - 1, *bars, line.end]
     spans = list(pairwise(ends))
@@ -108,7 +109,7 @@ def _cells(line: _Line) -> list[_Cell]:
 
 
 def _is_header(line: _Line, under: _Line) -> bool:
-    """Return whether a table begins here, that is, a row followed by a line of dashes with the same number of cells."""
+    """Return whether `line` is the header of a table, that is, `under` has the same number of cells, all made of dashes."""
     # GitHub's Markdown has the same rule. Without the count, a title over a line of dashes would be a header.
     if "-" not in under.text or not _bars(under) or not _bars(line):
         return False
@@ -117,7 +118,7 @@ def _is_header(line: _Line, under: _Line) -> bool:
 
 
 def _table(lines: Sequence[_Line], columns: int) -> Iterator[Replacement]:
-    """Yield the replacements of a table: its header, the line under it, its rows."""
+    """Yield the replacements for a table: for its header, the line under the header, and its rows."""
     header, rule, *rows = (_cells(line) for line in lines)
     widest: list[int] = []
     # Cells are printed one by one, because a row in a hostile text can have thousands of cells.
@@ -148,7 +149,7 @@ def _table(lines: Sequence[_Line], columns: int) -> Iterator[Replacement]:
 def _align_row(
     line: _Line, row: Sequence[_Cell], widest: Sequence[int], sides: Sequence[str]
 ) -> Iterator[Replacement]:
-    """Yield the replacements of a row: cells padded to their column's width, aligned by the colons of the rule."""
+    """Yield the replacements for a row, which pad each cell to its column's width. Colons in `sides` set the alignment."""
     at, right = line.at, ""
     for n, cell in enumerate(row):
         spare = max(widest[n] - cell.columns, 0)

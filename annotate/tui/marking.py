@@ -1,4 +1,4 @@
-"""Marking evidence: with the keyboard until Escape is pressed, or with the mouse at any time by dragging over text."""
+"""The marking of evidence, with the keyboard until Escape is pressed, or at any time by dragging the mouse over text."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -13,20 +13,20 @@ from annotate.tui.workplace import Workplace
 from judge.store.study import dumps
 
 BEGUN = "evidence"
-"""The name of the draft that stores an unfinished span: its text, anchor and cursor."""
+"""The name of the draft that stores an unfinished span as its text, its anchor and the position of the cursor."""
 WORDS = {"left": -1, "right": 1}
 SENTENCES = {"up": -1, "down": 1}
 TEXTS = {"tab": 1, "shift+tab": -1}
 
 
 class Marking:
-    """The mode in which arrows move a cursor over words, and Enter marks them."""
+    """The mode in which the arrows move a cursor from word to word, and Enter marks words as evidence."""
 
     def __init__(self, place: Workplace) -> None:
         self._place, self._hand, self._view = place, place.hand, place.view
 
     async def begin(self) -> None:
-        """Start marking at a hit of the last search or, if there is no hit, at a highlight."""
+        """Start to mark evidence. The cursor starts at a hit of the last search or, if there is no hit, at a highlight."""
         text = self._view.text
         evidence = Evidence(text.texts, text.first) if text is not None else Evidence([])
         if not evidence.usable:
@@ -42,7 +42,7 @@ class Marking:
         self._view.say(HELP)
 
     async def take(self, action: UserAction) -> bool:
-        """Handle a key while marking. Return False for a key that does nothing while marking."""
+        """Handle a key while evidence is being marked. Return False if the key has no function here."""
         hand, evidence, key = self._hand, self._hand.evidence, action.key
         if evidence is None:
             return False
@@ -76,7 +76,7 @@ class Marking:
     def mark_drag(
         self, beside: bool, selection: Selection, pane: str
     ) -> Callable[[], Awaitable[None]] | None:
-        """Return the action for a drag over the text in `pane`, or None if the drag selected no word."""
+        """Return the action that marks the text selected by dragging, or None if no word was selected."""
         text, dragged_span = self._view.text, None
         if text is not None:
             ends = (_offset(pane, selection.start, 0), _offset(pane, selection.end, len(pane)))

@@ -1,4 +1,4 @@
-"""The texts of a unit, in one pane or as an answer beside its passages, with scrolling and the position in each pane."""
+"""The panes with a unit's texts: one pane, or an answer beside its passages. Each pane scrolls and shows its position."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ READABLE_COLUMNS = 120
 
 
 def draw_if_changed(part: Static, content: Content, *, layout: bool = True) -> None:
-    """Draw a part if its content has changed. `layout` is False for a part that never changes its number of rows."""
+    """Draw a part of the screen if its content has changed. If its number of rows never changes, pass `layout=False`."""
     # Most of the time that a key takes is spent on the layout.
     before = part.content
     if not (isinstance(before, Content) and before.is_same(content)):
@@ -24,20 +24,20 @@ def draw_if_changed(part: Static, content: Content, *, layout: bool = True) -> N
 
 
 class LongText(Static):
-    """A long text that is wrapped once. Textual would wrap it again each time its height or position is computed."""
+    """A widget that wraps a long text only once. Textual would wrap it each time that it computes the height or position."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the number of rows of the text."""
+        """Return the number of rows that the text needs in this width."""
         return len(row_starts(str(self.content), width)) if width else 0
 
 
 class Texts(Horizontal):
-    """The panes of the texts: side by side if there is room; otherwise one at a time, and Tab shows the other."""
+    """The panes for the texts: side by side if both fit, otherwise one at a time, and Tab shows the other."""
 
     def __init__(self) -> None:
         super().__init__(id="texts")
         self.aside = False
-        """Whether the arrows scroll the passages. In a narrow terminal only this pane is shown."""
+        """Whether the arrows scroll the passages. In a narrow terminal, only the pane that the arrows scroll is shown."""
         self._wide = False
         self._text: UnitText | None = None
         self._passages, self._rule = "", ""
@@ -57,7 +57,7 @@ class Texts(Horizontal):
             self.watch(box, "virtual_size", self._show_position, init=False)
 
     def show(self, text: UnitText, *, wide: bool, top: bool) -> None:
-        """Draw the texts. With `top`, scroll to the start, or to the part in question."""
+        """Draw the texts. If `top` is true, scroll to the beginning, or to the part of the answer that is to be labelled."""
         self._text, self._wide = text, wide
         aside = text.aside
         draw_if_changed(self.query_one("#body", Static), text.body)
@@ -102,7 +102,7 @@ class Texts(Horizontal):
             self.border_title = rule
 
     def _position(self) -> str:
-        """Return the position in a text that does not fit, and the number of matches below the visible rows."""
+        """Describe the position in the text and the number of matches below the visible rows. Empty if all rows are visible."""
         box = self.box
         if self._text is None or not box.max_scroll_y:
             return ""
@@ -115,7 +115,7 @@ class Texts(Horizontal):
         return f"{round(100 * box.scroll_y / box.max_scroll_y)} %{below}"
 
     def turn_to_match(self, step: int) -> bool:
-        """Scroll to the next match below the visible rows, or above them. Return whether there is one."""
+        """Scroll to the next match below the visible rows, or to the previous one above them. Return whether one exists."""
         top, end = self._visible()
         matches, starts, box = self._matches(), self._starts(), self.box
         candidates = matches_below(matches, starts, end) if step > 0 else matches_above(matches, starts, top)
@@ -137,7 +137,10 @@ class Texts(Horizontal):
         return row_starts(str(part.content), max(part.size.width, 1))
 
     def place(self) -> tuple[str, int] | None:
-        """Return the text at the top of the visible rows, and the offset of its first visible character; None at the start."""
+        """Return the text at the top of the pane, and the offset of its first visible character.
+
+        Return None if the pane is not scrolled.
+        """
         top, starts, beside = self._visible()[0], self._starts(), self.two and self.aside
         if self._text is None or not 0 < top < len(starts):
             return None
@@ -147,7 +150,7 @@ class Texts(Horizontal):
         return above[-1].name, above[-1].shown.raw(starts[top] - above[-1].at, len(above[-1].raw))
 
     def scroll_to_place(self, place: tuple[str, int] | None) -> None:
-        """Scroll to a position that `place` returned, after the texts were laid out again."""
+        """Scroll to a place that `place` returned before the texts were laid out again."""
         y = 0
         if place is not None and self._text is not None:
             text = next(t for t in self._text.texts if t.name == place[0])
@@ -155,7 +158,7 @@ class Texts(Horizontal):
         self.box.scroll_to(y=y, animate=False)
 
     def _visible(self) -> tuple[int, int]:
-        """Return the first visible row, and the row after the last visible one."""
+        """Return the number of the first visible row, and the number of the row after the last visible one."""
         top = round(self.box.scroll_y)
         return top, top + self.box.size.height
 
@@ -167,11 +170,11 @@ class Texts(Horizontal):
 
     @property
     def box(self) -> VerticalScroll:
-        """The pane that scrolls."""
+        """The widget of the pane that the arrows scroll."""
         return self.query_one("#aside-scroll" if self.two and self.aside else "#body-scroll", VerticalScroll)
 
     def turn_to(self, text: Markable, offset: int) -> None:
-        """Scroll to an offset of one of the texts, in its pane."""
+        """Scroll the pane of one of the texts to an offset in that text."""
         shown_text = self._text
         if shown_text is None:
             return

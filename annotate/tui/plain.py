@@ -1,8 +1,8 @@
 """`annotate open --plain`: a line-by-line dialogue, for screen readers and terminals without a full-screen mode.
 
-A unit is printed, then its question with the labels. The user answers with one line, which is committed before the next
-unit is printed. Hidden checks, training, the judge's labels and undo work as on the labelling screen, but evidence
-cannot be marked.
+The dialogue prints a unit, then its question with the labels. The user answers with one line, and the answer is
+committed before the next unit is printed. Hidden checks, training, the judge's labels and undo work as on the labelling
+screen. Evidence cannot be marked.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from judge.errors import AdjudgeError
 
 # The same time as on the screen (`workplace.PATIENCE`).
 BUSY_MS = 10_000
-"""The milliseconds that a commit waits for another program that writes to the study."""
+"""The maximum time, in milliseconds, that a commit waits while another program writes to the study."""
 _BY_WORD = {word: sign for sign, (word, _) in COMMANDS.items()}
 
 
 class Dialogue:
-    """A dialogue with one annotator, from the first unit to the end of the input."""
+    """A dialogue with one annotator, which begins with the first unit and ends with the input."""
 
     def __init__(self, desk: Desk, lines: TextIO, out: TextIO) -> None:
         self._desk, self._lines, self._out = desk, lines, out
@@ -70,7 +70,7 @@ class Dialogue:
         return wrap_for_terminal(make_visible(text).text, self._out)
 
     def _read_line(self, prompt: str) -> str | None:
-        """Return one line, or None at the end of the input."""
+        """Read one line. Return None at the end of the input."""
         self._out.write(prompt)
         self._out.flush()
         # Text typed before the prompt was intended for another unit, or is the rest of a pasted text.
@@ -88,7 +88,7 @@ class Dialogue:
             line.encode()
         except UnicodeEncodeError:
             # A terminal with another encoding sends such bytes, and SQLite stores text as UTF-8 only.
-            self._print("This line has bytes that are not UTF-8. Type it again.")
+            self._print("This line contains bytes that are not UTF-8. Type it again.")
             return self._read_line(prompt)
         return line.strip()
 
@@ -120,7 +120,7 @@ class Dialogue:
     # Handling a line
 
     def _take(self, line: str) -> bool:
-        """Handle a line. Return False to end the dialogue."""
+        """Handle a line of input. Return False if the dialogue must end."""
         chosen = self._label_of(line)
         word, _, rest = line.partition(" ")
         # In a free-text answer, "skip" may be part of the answer, so only the signs are commands there.
@@ -143,7 +143,7 @@ class Dialogue:
         return True
 
     def _label_of(self, line: str) -> tuple[str, str] | None:
-        """Return the field and the label for a key or for a label's name; the active question comes first."""
+        """Return the field and the label for a label's key or name, or None. The active question takes precedence."""
         hand = self._hand
         if (by_key := hand.label_of(line)) is not None:
             return by_key
@@ -167,7 +167,7 @@ class Dialogue:
     # Answers, and the steps after them
 
     def _commit(self, change: Callable[..., State], *name: object) -> bool:
-        """Commit `change(position, *values, times)` for the current unit. Return whether it was stored."""
+        """Commit `change(position, *name, times)` for the current unit. Return whether the change was stored."""
         hand = self._hand
         spent = hand.take_time()._replace(shown_ms=round((monotonic() - self._printed_at) * 1000))
         try:
@@ -248,7 +248,10 @@ class Dialogue:
             self._ask()
 
     def _go_on(self) -> bool:
-        """Handle an empty line: close the feedback, keep the labels, or go to the next open unit. Return False at the end."""
+        """Handle an empty line: close the feedback, keep the labels, or go to the next open unit.
+
+        Return False if the dialogue is at the end of the batch.
+        """
         hand = self._hand
         if self._is_at_end:
             return False
@@ -281,7 +284,7 @@ class Dialogue:
         self._advance()
 
     def _advance(self) -> None:
-        """Go to the next open unit. If there is none, go to a unit to keep or revise, or to the end of the batch."""
+        """Go to the next open unit. If no unit is open, go to a unit to keep or revise, or to the end of the batch."""
         hand, desk = self._hand, self._desk
         following = desk.following(hand.unit.position)
         if following is None:
@@ -335,7 +338,7 @@ class Dialogue:
         )
 
     def _keep_text(self, name: str, prompt: str, store: Callable[..., State], given: str) -> None:
-        """Store the text of a flag or a note: `given`, which was typed after the command, or the next line of input.
+        """Store the text of a flag or a note. The text is `given`, typed after the command, or else the next line of input.
 
         A text that cannot be stored is kept as a draft.
         """
@@ -371,5 +374,5 @@ class Dialogue:
 
 
 def run_plain(desk: Desk) -> None:
-    """Run a dialogue on the standard input and output, until the end of the input."""
+    """Run a dialogue on standard input and output until the annotator quits or the input ends."""
     Dialogue(desk, sys.stdin, sys.stdout).run()

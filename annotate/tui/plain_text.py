@@ -34,11 +34,14 @@ COMMANDS = {
     "?": ("help", "guidelines, labels and these commands"),
     "q!": ("quit", "quit, like Ctrl+D; everything is stored already"),
 }
-"""A map from each sign to its word and its description. The user types the sign or the word, then its argument if any."""
+"""A map from each command's sign to its word and its description.
+
+The user types the sign or the word, then the argument if the command has one.
+"""
 
 
 def unit_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
-    """Yield the lines of the current unit: its position, its texts, and the annotator's flag and note."""
+    """Yield the lines that describe the current unit: its position, its texts, and the annotator's flag and note."""
     role = f", {hand.unit.role}" if hand.unit.role != "unit" else ""
     text = unit_text(desk.task, hand.unit, lambda _: 0, highlights=False)
     yield f"\nUnit {hand.unit.position} of {desk.total}, {hand.counts['done']} done{role}"
@@ -52,7 +55,7 @@ def unit_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
 
 
 def question_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
-    """Yield the lines that the next input answers: the questions, feedback in training, or the judge's label."""
+    """Yield the lines to which the user replies: the questions, the feedback in training, or the judge's label."""
     if hand.phase == "key":
         position = hand.unit.position
         reasons = None if hand.trying else desk.reasons(position)
@@ -95,7 +98,10 @@ def _judge_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
 
 
 def list_lines(desk: Desk, only: str, search: str) -> Iterator[str]:
-    """Yield the first units in a filter (one of FILTERS) that contain `search`, one line per unit, and their total number."""
+    """Yield one line for each unit that passes the filter `only` (one of FILTERS) and contains `search`.
+
+    At most LISTED units are listed. The last line has their number and the total number.
+    """
     rows, total = desk.listing(only, search, limit=LISTED), desk.count(only, search)
     for row in rows:
         given = ", ".join(row.answers.values()) or row.status
@@ -117,12 +123,12 @@ def help_lines(desk: Desk) -> Iterator[str]:
 
 
 def screen_rows(out: TextIO) -> int:
-    """Return the number of lines that are visible at once, or a usual number if `out` is not a terminal."""
+    """Return the number of lines that are visible at once, or a default if `out` is not a terminal."""
     return os.get_terminal_size(out.fileno()).lines if out.isatty() else USUAL_ROWS
 
 
 def wrap_for_terminal(text: str, out: TextIO) -> str:
-    """Break the lines of a text between words if `out` is a terminal, because terminals break lines within words."""
+    """Wrap the lines of a text between words if `out` is a terminal. The terminal would wrap them within words."""
     columns = os.get_terminal_size(out.fileno()).columns if out.isatty() else 0
     if not columns:
         return text
@@ -130,7 +136,7 @@ def wrap_for_terminal(text: str, out: TextIO) -> str:
 
 
 def forget_typed(lines: TextIO) -> None:
-    """Discard pending terminal input. Piped input is kept, because a program wrote it."""
+    """Discard the pending input of a terminal. Piped input is not discarded, because it comes from a program."""
     # Windows has no termios, and the input buffer of its console cannot be discarded from here.
     with suppress(ImportError, OSError, ValueError):
         import termios

@@ -1,4 +1,4 @@
-"""The list of the annotator's units, read from SQLite in pages: filter, search, and go to a unit."""
+"""The screen that lists the annotator's units, with filters and a search. The units are read from SQLite in pages."""
 
 from collections.abc import Awaitable, Callable
 
@@ -27,7 +27,7 @@ MARKS = {"open": "·", "done": "✓", "skipped": "-"}
 
 # Textual's DataTable takes 1.9 s for 10,000 rows, and a batch can have 100,000.
 class ReviewRows(ScrollView, can_focus=True):
-    """The rows of the list. Only the pages that are visible are read."""
+    """The rows of the list. A page of rows is read only when it becomes visible."""
 
     def __init__(self, desk: Desk, near: int, clicked: Callable[[int], None]) -> None:
         super().__init__()
@@ -41,13 +41,13 @@ class ReviewRows(ScrollView, can_focus=True):
         self.cursor = 0
 
     def on_mount(self) -> None:
-        """Count the units, and begin at the unit from which the list was opened."""
+        """Count the units, and place the cursor on the unit from which the list was opened."""
         self.reload()
         self.cursor = min(max(self._near - 1, 0), max(self.count - 1, 0))
         self.call_after_refresh(self._follow)
 
     def reload(self) -> None:
-        """Discard the rows that were read, and begin at the first row."""
+        """Discard the rows that were read, count the units again, and place the cursor on the first row."""
         self._pages.clear()
         self.count = self._desk.count(self.only, self.search)
         self.cursor = 0
@@ -56,7 +56,7 @@ class ReviewRows(ScrollView, can_focus=True):
         self.refresh()
 
     def row(self, index: int) -> ReviewLine | None:
-        """Return a row of the list from its page, or None after the last row."""
+        """Return a row of the list, or None if `index` is after the last row. Read the row's page if necessary."""
         page = index // PAGE
         if page not in self._pages:
             if len(self._pages) > 20:
@@ -66,7 +66,7 @@ class ReviewRows(ScrollView, can_focus=True):
         return rows[index % PAGE] if index % PAGE < len(rows) else None
 
     def render_line(self, y: int) -> Strip:
-        """Return row `y` of the screen."""
+        """Return the visible row `y` as text."""
         index = y + int(self.scroll_offset.y)
         width = self.size.width
         line = self.row(index) if index < self.count else None
@@ -82,12 +82,12 @@ class ReviewRows(ScrollView, can_focus=True):
         return Strip([text]).adjust_cell_length(width, style).crop(0, width)
 
     def move(self, step: int) -> None:
-        """Move the cursor."""
+        """Move the cursor by `step` rows."""
         self.cursor = max(0, min(self.count - 1, self.cursor + step))
         self._follow()
 
     def page(self, pages: int) -> None:
-        """Move the cursor by whole screens."""
+        """Move the cursor by whole pages of the screen."""
         self.move(pages * max(self.size.height - 1, 1))
 
     def _follow(self) -> None:
@@ -95,7 +95,7 @@ class ReviewRows(ScrollView, can_focus=True):
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the unit of the row that was clicked."""
+        """Go to the unit in the row that was clicked."""
         index = int(event.y + self.scroll_offset.y)
         line = self.row(index) if index < self.count else None
         # A click below the last row does nothing.
@@ -104,7 +104,7 @@ class ReviewRows(ScrollView, can_focus=True):
 
 
 class Review(Screen[None]):
-    """The list of the annotator's units. `chosen` is called with the position of the chosen unit and the search."""
+    """The list of the annotator's units. When the user chooses a unit, `chosen` is called with its position and the search."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Review(Screen[None]):
         self._desk, self._near, self._ask = desk, near, ask
         self._typed, self._chosen = typed, chosen
         self._filters = (*FILTERS, *desk.kinds())
-        """The filters in the order in which Tab visits them. A lead's list can also be filtered by kind of disagreement."""
+        """The filters, in the order in which Tab selects them. A lead's list can also be filtered by the kind of disagreement."""
         self.keys: dict[str, Callable[[ReviewRows], None]] = {
             **dict.fromkeys(("down", "j"), lambda rows: rows.move(1)),
             **dict.fromkeys(("up", "k"), lambda rows: rows.move(-1)),
@@ -137,7 +137,7 @@ class Review(Screen[None]):
         }
 
     def compose(self) -> ComposeResult:
-        """Yield filters, a search line, and the rows."""
+        """Yield the line with the filters, the search line, the rows, and the line with the keys."""
         yield Static("", id="review-top", markup=False)
         yield Input(
             placeholder="type words from the texts or your notes, then press Enter",
@@ -148,7 +148,7 @@ class Review(Screen[None]):
         yield Static(Content(KEYS), id="review-keys", markup=False)
 
     async def take(self, action: UserAction) -> bool:
-        """Handle a key. In the search line, return False for keys that type text."""
+        """Handle a key. Return False for keys that type text into the search line."""
         rows, box = self.query_one(ReviewRows), self.query_one(Input)
         # The footer's message about the previous key no longer applies.
         self._show_keys()
@@ -191,7 +191,7 @@ class Review(Screen[None]):
         self._chosen(position, searched)
 
     def on_mount(self) -> None:
-        """Focus the rows, or the search line."""
+        """Focus the rows or, if the list was opened for a search, the search line."""
         self._show_status()
         self.set_focus(self.query_one(ReviewRows))
         if self._ask:
@@ -207,7 +207,7 @@ class Review(Screen[None]):
         self.query_one("#review-top", Static).update(Content("").join(parts))
 
     def on_descendant_focus(self) -> None:
-        """Show the keys of the part that has the focus, because a click can move the focus."""
+        """Show the keys for the widget that has the focus. A click can move the focus."""
         self._show_keys()
 
     def _show_keys(self, instead: str = "") -> None:
@@ -215,7 +215,7 @@ class Review(Screen[None]):
         self.query_one("#review-keys", Static).update(Content(instead or (SEARCH_KEYS if typing else KEYS)))
 
     def filter(self, step: int) -> None:
-        """Choose the next or the previous filter."""
+        """Select the next or the previous filter."""
         rows = self.query_one(ReviewRows)
         names = self._filters
         rows.only = names[(names.index(rows.only) + step) % len(names)]
@@ -229,7 +229,7 @@ class Review(Screen[None]):
         self.set_focus(box)
 
     def search_for(self, text: str) -> None:
-        """List the units that contain this text."""
+        """List only the units that contain this text."""
         rows = self.query_one(ReviewRows)
         rows.search = text.strip()
         rows.reload()
@@ -237,7 +237,7 @@ class Review(Screen[None]):
         self.set_focus(rows)
 
     async def back(self) -> None:
-        """Close the search line, or the list if the search line is closed or the list was opened for a search."""
+        """Close the search line. If no search line is open, or the list was opened for a search, close the list."""
         box, rows = self.query_one(Input), self.query_one(ReviewRows)
         if self._ask or not box.has_class("on"):
             await self.app.pop_screen()

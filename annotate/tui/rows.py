@@ -1,4 +1,4 @@
-"""The rows of a terminal: the row of each character, and the division of rows between question, text and labels."""
+"""The rows of a terminal: which row contains a character, and how the question, the text and the labels share the rows."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from textual.content import Content
 
 Pane = Literal["head", "text", "labels"]
 LEAST = {"head": 2, "text": 4, "labels": 3}
-"""The minimum number of rows for each part that needs them. The rows of the text include its border line."""
+"""The minimum number of rows for each part, unless the part needs fewer. The rows of the text include its border line."""
 # With these shares, a three-line claim is fully visible at 80x24.
 PART = {"head": 0.3, "labels": 0.45}
-"""The maximum share of the rows for each part, as long as the text needs the remaining rows."""
+"""The maximum share of the rows for each part while the text needs the remaining rows."""
 
 
 class ShareRows(NamedTuple):
@@ -25,16 +25,17 @@ class ShareRows(NamedTuple):
 
 
 def rows_of(content: Content, width: int, most: int) -> int:
-    """Return the number of rows that a text needs in `width` columns, at most `most`."""
+    """Return the number of rows that a text needs in `width` columns, but at most `most`."""
     # Only the beginning is wrapped, because a passage can have a hundred thousand characters.
     start = content[: most * max(width, 1) + 1]
     return min(len(start.wrap(max(width, 1))), most)
 
 
 def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> ShareRows:
-    """Divide `total` rows. `head`, `text` and `labels` are the rows that each part needs.
+    """Divide `total` rows between the parts. `head`, `text` and `labels` are the numbers of rows that the parts need.
 
-    If the head or the labels are the chosen pane, they get all rows that the other parts do not need.
+    If the head or the labels are the chosen pane, this pane gets all rows that it needs, except for the minimum rows of the
+    other parts.
     """
     needed = {"head": head, "text": text, "labels": labels}
     got = {name: min(n, LEAST[name]) for name, n in needed.items()}
@@ -53,7 +54,7 @@ def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> ShareR
 
 @lru_cache(maxsize=4)
 def row_starts(text: str, width: int) -> Sequence[int]:
-    """Return the offset of each row of a text that is wrapped to `width` columns."""
+    """Return the offset at which each row begins in a text that is wrapped to `width` columns."""
     # Cached for both panes, before and after a change of the layout, so that a long text is wrapped only once.
     starts, at = [], 0
     for line in text.split("\n"):
@@ -64,15 +65,15 @@ def row_starts(text: str, width: int) -> Sequence[int]:
 
 
 def row_of(starts: Sequence[int], offset: int) -> int:
-    """Return the row that contains the character at `offset`."""
+    """Return the number of the row that contains the character at `offset`."""
     return max(bisect_right(starts, offset) - 1, 0)
 
 
 def matches_above(matches: Sequence[int], starts: Sequence[int], top: int) -> Sequence[int]:
-    """Return the sorted `matches` that begin above the row `top`."""
+    """Return those of the sorted `matches` that begin above the row `top`."""
     return matches[: bisect_left(matches, starts[top])] if top < len(starts) else matches
 
 
 def matches_below(matches: Sequence[int], starts: Sequence[int], end: int) -> Sequence[int]:
-    """Return the sorted `matches` that begin in the row `end` or below it."""
+    """Return those of the sorted `matches` that begin in the row `end` or below it."""
     return matches[bisect_left(matches, starts[end]) :] if end < len(starts) else ()

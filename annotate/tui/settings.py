@@ -35,7 +35,7 @@ def read_theme() -> str | None:
 
 
 def read_held_ms() -> float | None:
-    """Return the milliseconds within which a repeated key counts as held down, or None if this is not set."""
+    """Return the interval in milliseconds within which a repeated key counts as held down, or None if it is not set."""
     value = _settings().get("held_ms")
     # In Python, true is an integer.
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:

@@ -53,7 +53,7 @@ NAME_STYLE = "bold $text-primary"
 
 @dataclass(slots=True)
 class Picker:
-    """The evidence cursor: a range of code points in the raw text `name`, and the start of a begun span (`anchor`)."""
+    """The evidence cursor: a range of code points in the raw text `name`, and the start of a span in progress (`anchor`)."""
 
     name: str
     start: int
@@ -87,13 +87,16 @@ class UnitText:
     texts: list[Markable] = field(default_factory=list)
     matches: int = 0
     focus: int | None = None
-    """The offset of the part in question in the body."""
+    """The offset, in the body, of the part of the answer that is to be labelled."""
     first: tuple[Markable, int] | None = None
-    """The text and offset where marking begins: at a search hit, otherwise an answer, otherwise a word of the question."""
+    """The text and the offset at which the evidence cursor starts.
+
+    This is a search hit. Without one, it is an occurrence of a reference answer or, at last, of a word of the question.
+    """
     hits: int = 0
     """The number of search hits."""
     places: dict[bool, list[int]] = field(default_factory=dict)
-    """The sorted offsets of highlights and hits, in the body (False) and in the pane beside it (True)."""
+    """The sorted offsets of highlights and search hits, for the body (False) and for the pane beside it (True)."""
 
 
 def unit_text(
@@ -105,10 +108,10 @@ def unit_text(
     picker: Picker | None = None,
     searched: str = "",
 ) -> UnitText:
-    """Return the head, the body and the text beside it.
+    """Return the unit's texts in the form in which they are drawn: the head, the body and the text beside the body.
 
-    `columns(two)` returns the number of columns in a line; `two` is whether there are two panes. If it returns 0, texts
-    are shown as stored.
+    `columns(two)` returns the width of a line in columns, where `two` tells whether there are two panes. If `columns` returns
+    0, texts are shown as stored.
     """
     inputs, in_body = sheet.inputs, []
     # If there is an answer, the passages with which it is compared are beside it; otherwise passages are the body.
@@ -142,7 +145,7 @@ def unit_text(
 
 
 class _Maker:
-    """A builder that collects the pieces of both panes, and the offsets of the texts in them."""
+    """A builder that collects the pieces of text for both panes, and the offset of each text in its pane."""
 
     def __init__(
         self,
@@ -155,7 +158,7 @@ class _Maker:
     ) -> None:
         self.columns, self.searched = columns, searched
         self.first_hits: dict[str, list[tuple[int, int]]] = {}
-        """A map from each text to (rank, offset) of the first highlight of each kind in it."""
+        """A map from the name of each text to (rank, offset) pairs: the first search hit or highlight of each kind."""
         self.hits = 0
         self.sheet, self.highlights, self.picker = sheet, highlights, picker
         inputs = sheet.inputs
@@ -230,7 +233,7 @@ class _Maker:
         return highlighted
 
     def _in_answer(self, raw: str) -> list[tuple[int, int, str]]:
-        """Return the ranges of the part in question, of labelled parts, and of citations."""
+        """Return the ranges to highlight in an answer: the part to be labelled, the labelled parts, matches and citations."""
         highlighted: list[tuple[int, int, str]] = []
         done = [p for p in self.sheet.parts if p.span and p.status == "done"]
         highlighted += [(*p.span, QUIET) for p in done if p.span and p.position != self.sheet.position]
@@ -294,7 +297,7 @@ MOST_PARTS = 40
 
 
 def head(task: Task, sheet: Sheet) -> Content:
-    """Return the texts that the question is about, in a few lines."""
+    """Return the short texts that are shown above the body, such as the question, the claim or the reference answers."""
     inputs, rows = sheet.inputs, []
     for name in HEAD:
         value = inputs.get(name)
@@ -320,7 +323,7 @@ def head(task: Task, sheet: Sheet) -> Content:
 
 
 def _steps(task: Task, sheet: Sheet) -> Content:
-    """Return the parts of this answer with their labels; a click on a part goes there."""
+    """Return the parts of the answer with their labels. A click on a part opens this part."""
     keys = {value: key for labels in label_keys(task).values() for key, value in labels.items()}
     at = next(i for i, p in enumerate(sheet.parts) if p.position == sheet.position)
     kind = task.spec.unit.capitalize()

@@ -1,4 +1,4 @@
-"""Untrusted text in a form that is safe on a terminal, with a map from its offsets to those in the original."""
+"""Untrusted text in a form that is safe to show on a terminal, with a map between its offsets and the original's."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -14,23 +14,26 @@ _TAKEN_APART = re.compile(r"\r\n|[\t\r]|[^\n\x20-\x7e\xa0-\u02ff\u0370-\u061b\u0
 
 
 Replacement = tuple[int, int, str]
-"""(start, end, text): the text that replaces a range of the original; an insertion if start and end are equal."""
+"""(start, end, text): a range of the original, and the text that replaces it. If start equals end, the text is inserted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """A text as displayed. `find_offset` and `end` map offsets in the original to offsets in `text`; `raw` is the inverse."""
+    """A text as it is displayed, with a map between its offsets and the original's.
+
+    `find_offset` and `end` convert an offset in the original to an offset in `text`. `raw` is the inverse of `find_offset`.
+    """
 
     text: str
     added: Sequence[tuple[int, int]]
-    """The ranges of `text` that the layout added."""
+    """The ranges of `text` that come from the layout and not from the original."""
     _replaced: Sequence[Replacement]
     _starts: Sequence[int]
     _ends: Sequence[int]
-    """The start of each replacement in the original, and its end in `text`."""
+    """The start of each replacement in the original (`_starts`), and its end in `text` (`_ends`)."""
 
     def find_offset(self, offset: int) -> int:
-        """Return the offset in `text` at which the character at `offset` in the original, or its replacement, begins."""
+        """Return the offset in `text` of the character that is at `offset` in the original, or of its replacement."""
         i = bisect_right(self._starts, offset) - 1
         if i < 0:
             return offset
@@ -38,19 +41,20 @@ class ShownText:
         return self._ends[i] - len(new) if offset < end else self._ends[i] + offset - end
 
     def end(self, offset: int) -> int:
-        """Return the offset in `text` at which the original text before `offset` ends, before an insertion at that offset."""
+        """Return the offset in `text` where the part of the original before `offset` ends. Insertions at `offset` come later."""
         i = bisect_left(self._starts, offset) - 1
         return offset if i < 0 else self._ends[i] + max(offset - self._replaced[i][1], 0)
 
     def raw(self, offset: int, length: int) -> int:
-        """Return the offset of the first original character that begins at `offset` in `text` or later.
+        """Return the offset, in the original, of the first character that is displayed at `offset` in `text` or later.
 
-        `length` is the length of the original."""
+        `length` is the length of the original.
+        """
         return bisect_left(range(length), offset, key=self.find_offset)
 
 
 def make_visible(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
-    """Return a text as displayed, with the replacements of `layout`, which must not overlap.
+    """Return a text as it is displayed, with the replacements in `layout`, which must not overlap.
 
     Control, direction and invisible characters become escapes, and tabs become spaces.
     """
@@ -87,6 +91,6 @@ def make_visible(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
 
 
 def make_one_line(raw: str | None, width: int = 0) -> str:
-    """Return a text as one line that is safe to show, shortened to `width` characters if that is given."""
+    """Return a text as one line that is safe to show. If `width` is not 0, shorten the line to `width` characters."""
     flat = visible(" ".join((raw or "").replace(_JOINER, "").split()))
     return flat if not width or len(flat) <= width else flat[: width - 1] + "…"

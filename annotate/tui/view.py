@@ -1,4 +1,4 @@
-"""The display of a unit: top line, texts, labels, foot, and the time when it was painted. `label.py` handles the keys."""
+"""The display of a unit: the top line, the texts, the labels, and the lines at the bottom. `label.py` handles the keys."""
 
 import re
 from time import monotonic
@@ -23,7 +23,7 @@ _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 SMALLEST = (60, 15)
 WIDE = 110
 BESIDE = 44
-"""The minimum width, in columns, of labels beside the text. Labels get all columns that the texts do not need."""
+"""The minimum width, in columns, of labels beside the text. The labels also get the columns that the texts do not need."""
 PANES = {"head": "question", "labels": "labels"}
 
 
@@ -33,7 +33,7 @@ class UnitView:
     def __init__(self, hand: AtHand) -> None:
         self._hand = hand
         self.text: UnitText | None = None
-        """The texts of the last drawing."""
+        """The unit's texts as they were last drawn."""
         self.pane: Pane = "text"
         """The pane that the arrows scroll."""
         self.highlights = True
@@ -50,7 +50,7 @@ class UnitView:
         self._parts = {name: Static("", id=name, markup=False) for name in names}
         part = self._parts
         self.texts = Texts()
-        """The passage, or the answer and its passages."""
+        """The widget with the passage, or with the answer and its passages."""
         self.scrolls = {
             "head": VerticalScroll(part["head"], id="head-scroll", can_focus=False),
             "labels": VerticalScroll(part["said"], part["labels"], id="labels-scroll", can_focus=False),
@@ -74,7 +74,7 @@ class UnitView:
         return self._size.width >= WIDE
 
     def fit(self, size: Size) -> None:
-        """Lay the screen out for a size, or show that the terminal is too small."""
+        """Lay out the screen for a terminal of this size, or show that the terminal is too small."""
         self._size = size
         self.small = size.width < SMALLEST[0] or size.height < SMALLEST[1]
         screen = self.texts.screen
@@ -88,13 +88,13 @@ class UnitView:
             self.draw()
 
     def show(self) -> None:
-        """Draw another unit, from its beginning."""
+        """Draw a new unit, scrolled to its beginning."""
         self.pane = "text"
         self.draw(top=True)
         self.paint()
 
     def paint(self) -> None:
-        """Record the time when the new content appears on the screen."""
+        """Arrange that the time when the new content appears on the screen is recorded."""
         self._painted = None
         self._paints += 1
         self.texts.screen.call_after_refresh(self._is_painted, self._paints)
@@ -105,11 +105,11 @@ class UnitView:
             self._painted = monotonic()
 
     def since_paint(self, at: float) -> float | None:
-        """Return the seconds from the last paint to `at`, or None if `at` is before the paint."""
+        """Return the seconds between the last paint and `at`, or None if the new content was not yet painted at that time."""
         return None if self._painted is None or at < self._painted else at - self._painted
 
     def draw(self, *, top: bool = False) -> None:
-        """Draw everything that depends on the unit. With `top`, scroll all panes to their beginning."""
+        """Draw everything that depends on the unit. If `top` is true, scroll all panes to their beginning."""
         hand = self._hand
         picker = hand.evidence.picker if hand.evidence else None
         text = self.text = unit_text(
@@ -131,13 +131,13 @@ class UnitView:
             self.texts.turn_to(*self.text.first)
 
     def unveil(self) -> None:
-        """Draw the labels, and scroll to their top, where the answer key or the judge's label is now shown."""
+        """Draw the labels, and scroll to their top, where the answer key or the judge's label has appeared."""
         self.draw_labels()
         self.paint()
         self.scrolls["labels"].scroll_to(y=0, animate=False)
 
     def draw_labels(self) -> None:
-        """Draw the labels of others, the unit's labels and the note, and divide the rows between the parts."""
+        """Draw the labels of others, the user's labels and note, and divide the rows between the parts of the screen."""
         state, others = self._hand.unit.state, self._labels_of_others()
         others = Content("") if others is None else others + "\n"
         self._fill("said", others)
@@ -152,7 +152,7 @@ class UnitView:
         draw_if_changed(self._parts[part], content)
 
     def _labels_of_others(self) -> Content | None:
-        """Return the labels of others: the key of a training unit, the judge's labels, or those of people who disagree."""
+        """Return the labels of others: the answer key of a training unit, the judge's labels, or those of disagreeing people."""
         hand, desk, unit = self._hand, self._hand.desk, self._hand.unit
         if hand.phase == "key":
             reasons = None if hand.trying else desk.reasons(unit.position)
@@ -165,12 +165,15 @@ class UnitView:
         return None
 
     def _label_columns(self, two: bool) -> int:
-        """Return the number of columns for the labels beside one text, or beside two texts."""
+        """Return the number of columns for the labels beside one text or, if `two` is true, beside two texts."""
         # Lines of text are at most READABLE_COLUMNS long, so a wide terminal has columns left for the labels.
         return max(BESIDE, self._size.width - (2 if two else 1) * (READABLE_COLUMNS + 5))
 
     def _text_columns(self, two: bool) -> int:
-        """Return the columns for tables and code, in the narrower pane if there are two panes; 0 for raw text."""
+        """Return the number of columns for tables and code. It is 0 if texts are shown as stored.
+
+        If there are two panes, it is the number for the narrower pane.
+        """
         if self.raw:
             return 0
         # The subtracted columns are the padding in app.tcss and the scroll bar.
@@ -185,7 +188,7 @@ class UnitView:
         return self.text is not None and any(t.shown.added for t in self.text.texts)
 
     def switch_raw(self) -> None:
-        """Switch between stored and laid-out texts. The same part of the text stays at the top."""
+        """Switch between stored and laid-out texts, and keep the same part of the text at the top."""
         self.raw, place = not self.raw, self.texts.place()
         self.draw()
         self.texts.call_after_refresh(self.texts.scroll_to_place, place)
@@ -241,7 +244,7 @@ class UnitView:
             pane.set_class(self.pane == name, "chosen")
 
     def turn_pane(self) -> bool:
-        """Make the arrows scroll the next pane. Return whether there is another pane."""
+        """Select the next pane as the one that the arrows scroll. Return whether there is another pane."""
         before = (self.pane, self.texts.aside)
         self.pane, self.texts.aside = self._next_pane()
         self.draw_labels()
@@ -291,7 +294,7 @@ class UnitView:
         draw_if_changed(self._parts["top"], line, layout=False)
 
     def _key_line(self) -> Content:
-        """Return as many key hints as fit, the most useful first. Those for the menu and for quitting always fit."""
+        """Return as many key hints as fit, the most useful ones first. The hints for the menu and for quitting always fit."""
         last = [_hint("^P", "menu"), _hint("^Q", "quit")]
         hints: list[Content] = []
         room = self._size.width - 2 - sum(hint.cell_length + 2 for hint in last)
@@ -320,7 +323,7 @@ class UnitView:
         draw_if_changed(line, Content(self._message), layout=False)
 
     def add(self, text: str) -> None:
-        """Append a text to the message at the bottom, replacing the text that was appended before."""
+        """Append a text to the message at the bottom. It replaces a text that was appended earlier."""
         before = self._message.partition(" · ")[0]
         draw_if_changed(self._parts["message"], Content(f"{before} · {text}"), layout=False)
         self._message = before

@@ -1,4 +1,4 @@
-"""`annotate watch`: a read-only screen with the numbers of a batch, which is updated when the file changes."""
+"""`annotate watch`: a read-only screen with the numbers for a batch. The screen is updated when the file changes."""
 
 import threading
 import time
@@ -25,12 +25,12 @@ from annotate.tui.untrusted import make_visible
 from judge.errors import AdjudgeError
 
 SHARE = 10
-"""Reading takes at most 1/SHARE of a processor's time, however large the batch is."""
+"""The minimum ratio of waiting time to reading time. Reading therefore takes less than 1/SHARE of a processor's time."""
 WIDE = 130
 
 
 class WatchApp(App[None]):
-    """An app that shows the numbers for one batch, and reads them again whenever the file has changed."""
+    """An app that shows the numbers for one batch. It reads the numbers again whenever the file has changed."""
 
     TITLE = "annotate watch"
     ENABLE_COMMAND_PALETTE = False
@@ -74,7 +74,7 @@ class WatchApp(App[None]):
         yield Static("", id="keys", markup=False)
 
     def on_mount(self) -> None:
-        """Start following the file."""
+        """Set the theme, and start to watch the file."""
         if (name := read_theme()) in self.available_themes:
             self.theme = str(name)
         self.query_one("#people").focus()
@@ -82,7 +82,7 @@ class WatchApp(App[None]):
         self.set_interval(1, self.draw)
 
     def on_unmount(self) -> None:
-        """Stop following the file."""
+        """Stop watching the file."""
         self._left.set()
         # A query over a large batch would keep the program from ending.
         if self._conn is not None:
@@ -91,12 +91,12 @@ class WatchApp(App[None]):
                 self._conn.interrupt()
 
     def on_resize(self) -> None:
-        """Draw again, because only a wide terminal shows the flags beside the other sections."""
+        """Draw the screen again. Only a wide terminal shows the flags beside the other sections."""
         self.call_after_refresh(self.draw)
 
     @work(thread=True, exclusive=True)
     def follow(self) -> None:
-        """Read the numbers whenever the file has changed, through a connection that cannot write."""
+        """Watch the file over a read-only connection, and read the numbers whenever the file has changed."""
         while not self._left.is_set():
             try:
                 with open_study(self._path) as store:
@@ -122,12 +122,12 @@ class WatchApp(App[None]):
                 self._left.wait(self._every)
 
     def on_watch_app_read_result(self, message: ReadResult) -> None:
-        """Show the numbers. If the file could not be read, the last numbers stay."""
+        """Show the numbers. If the file could not be read, show the previous numbers and the reason."""
         self._document, self._problem = message.document or self._document, message.problem
         self.draw()
 
     def draw(self) -> None:
-        """Draw the screen. Elapsed times change even if the file does not."""
+        """Draw the screen. This is also done every second, because elapsed times change even if the file does not."""
         keys = self._problem or "q quit   ↑ ↓ PgUp PgDn scroll   nothing is written   labels are not shown"
         self.query_one("#keys", Static).update(Content(make_visible(keys).text))
         if self._document is None:
@@ -141,7 +141,7 @@ class WatchApp(App[None]):
 
 
 def _content(parts: list[WatchSection]) -> Content:
-    """Return the sections as text; control characters in people's notes are escaped."""
+    """Return the sections as text, with control characters in people's notes escaped."""
     lines = []
     for part in parts:
         lines.append(Content.styled(part.title, "bold $text-warning" if part.warns else "bold $text-primary"))

@@ -1,4 +1,4 @@
-"""The labelling screen in a browser: textual-serve on the loopback address, behind a token that works once."""
+"""The labelling screen in a browser. textual-serve listens on the loopback address; its address has a one-time token."""
 
 import asyncio
 import secrets
@@ -17,14 +17,14 @@ POLICY = (
     "connect-src 'self' ws://127.0.0.1:* ws://localhost:*; frame-ancestors 'none'"
 )
 RELOAD_SECONDS = 5.0
-"""Seconds that a tab waits for the previous session to end, because reloading a tab closes its session."""
+"""The seconds that a tab waits for the previous session to end. When a tab is reloaded, its old session is closing."""
 BUSY = 4409
-"""The code with which a WebSocket is closed if it gets no labelling screen. serve.js has the same code."""
+"""The code with which a WebSocket is closed if its tab gets no labelling screen. serve.js uses the same code."""
 FOLDER = Path(__file__).parent
 
 
 def _with_script(response: Any) -> Any:
-    """Add our script to the response if it is the labelling page. Return the response."""
+    """Return the response, with our script added if it is an HTML page."""
     if response.content_type == "text/html" and getattr(response, "text", None):
         script = (FOLDER / "serve.js").read_text(encoding="utf-8")
         response.text = response.text.replace("<head>", f"<head><script>{script}</script>")
@@ -39,11 +39,11 @@ async def _require_local(request: Any, response: Any) -> None:
 
 
 def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any, str]:
-    """Return a server that runs `command` for the browser with the token, and the address to open.
+    """Return a server that runs `command` in the browser, and the address to open, which contains a token.
 
-    The first request with the token gets a cookie. After that, the token no longer works and the cookie is required:
-    textual-serve has no login of its own. `check` raises an AdjudgeError if the command cannot start now, and the page
-    then shows the error. Raises MissingExtra if textual-serve is not installed.
+    The first request with the token gets a cookie. After that, the token no longer works, and every request needs the
+    cookie, because textual-serve has no login of its own. `check` must raise an AdjudgeError if the command cannot start
+    now. The page then shows the error. Raises MissingExtra if textual-serve is not installed.
     """
     try:
         from aiohttp import web
@@ -81,9 +81,9 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
 
     class Guarded(Server):  # type: ignore[misc, unused-ignore]
         is_labelling = False
-        """Whether a tab has the labelling screen open. The command would refuse a second tab only after starting."""
+        """Whether the labelling screen is open in a tab. Without this check, the command would refuse a second tab only late."""
         reason = ""
-        """The reason why the last refused tab got no labelling screen."""
+        """The reason why the labelling screen was refused to the last tab that got none."""
 
         async def handle_index(self, request: web.Request) -> Any:
             # textual-serve writes absolute addresses into the page. Through a tunnel the browser's port is not ours.
@@ -109,7 +109,7 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
             return web.Response(text=page.format(reason=escape(self.reason)), content_type="text/html")
 
         async def _busy(self) -> str | None:
-            """Return why no labelling screen can be opened now, or None if one can be opened."""
+            """Return the reason why the labelling screen cannot be opened now, or None if it can."""
             reason = (
                 "this batch is open in another tab of your browser; continue there, or close that tab first"
             )

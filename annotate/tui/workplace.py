@@ -1,4 +1,4 @@
-"""The shared state of the labelling screen (unit, view, queue), and the only functions that commit or refuse."""
+"""The shared state of the labelling screen (unit, view, queue), and the functions that commit or refuse an action."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from judge.errors import AdjudgeError
 P = ParamSpec("P")
 T = TypeVar("T")
 PATIENCE = 10.0
-"""Seconds that a commit waits for another program that writes to the study. Later keys wait, too."""
+"""The maximum time, in seconds, that a commit waits while another program writes to the study. Later keys wait, too."""
 TELL_AFTER = 0.3
 
 
 class Workplace:
-    """The current unit on the screen. Only committed changes are drawn."""
+    """The current unit and the screen that shows it. Only committed changes are drawn."""
 
     def __init__(self, hand: AtHand, view: UnitView, typed: ActionQueue) -> None:
         self.hand, self.view, self.typed = hand, view, typed
@@ -33,17 +33,20 @@ class Workplace:
         """The reason why the last change was not stored, or None if it was stored."""
 
     def show(self, position: int, message: str = "") -> None:
-        """Go to a unit."""
+        """Go to a unit, and show a message at the bottom."""
         self.hand.go(position)
         self.view.show()
         self.view.say(message)
 
     async def open(self, screen: Screen[None]) -> None:
-        """Show a dialog or the list over this screen. It handles the keys until it is closed."""
+        """Show a dialog or the list in front of this screen. The dialog or list handles the keys until it is closed."""
         await self.view.app.push_screen(screen)
 
     async def ask(self, title: str, draft: str, before: str, **options: Any) -> None:
-        """Show an `Ask` for a text of the current unit. A text that is not stored is kept as `draft`, even over restarts."""
+        """Show an `Ask` dialog for a text on the current unit.
+
+        A text that is not stored is kept as the draft with the name `draft`, which also survives a restart.
+        """
         desk, position = self.desk, self.hand.unit.position
 
         def on_escape(text: str) -> None:
@@ -55,14 +58,14 @@ class Workplace:
         await self.open(Ask(title, before=before, draft=kept, keep=keep, on_escape=on_escape, **options))
 
     def recount(self) -> None:
-        """Recompute progress and pace after an event."""
+        """Recompute and draw the progress and the pace after an event."""
         self.hand.recount()
         self.view.draw_top()
 
     async def commit(self, at: float, change: Callable[..., State], *values: object) -> bool:
         """Commit `change(position, *values, times)` for the current unit, for a key typed at `at`.
 
-        Return whether it was stored. If not, the reason is shown.
+        Return whether the change was stored. If it was not, show the reason.
         """
         unit, seen = self.hand.unit, self.view.since_paint(at)
         spent = self.hand.take_time()._replace(shown_ms=0 if seen is None else round(seen * 1000))
@@ -75,7 +78,7 @@ class Workplace:
         return state is not None
 
     async def attempt(self, change: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Call a function that commits, waiting while the study is locked. Return its result, or None on failure."""
+        """Call a function that commits, and try again while the study is locked. Return its result, or None on failure."""
         # The keys wait too, because a label must not be stored before the label that was typed before it.
         begun, is_shown = monotonic(), False
         while True:
@@ -105,7 +108,7 @@ class Workplace:
         self.refuse(f"not stored: {e}")
 
     def refuse(self, reason: str) -> None:
-        """Show why an action was refused, and drop the keys that were typed before this could be seen."""
+        """Show why an action was refused, and discard the keys that were typed before the user could see this."""
         self.view.say(reason, error=True)
         screen = self.view.app.screen
         if isinstance(screen, Dialog):

@@ -192,13 +192,15 @@ def test_whether_the_sample_was_random_is_told(tmp_path: Path) -> None:
     drawn = report(study, batch="pilot", reference="majority")
     assert "They were drawn at random, by batches of this study" in notes(drawn)
     assert "5 units with a tie" in notes(drawn)
-    assert "5 of the 10 units drawn have no such label" in notes(drawn), "those left are no random sample"
-    assert "drawn have no such label" not in notes(report(study, batch="pilot", reference="ann"))
+    assert "5 of the 10 units drawn have no reference label" in notes(drawn), (
+        "those left are no random sample"
+    )
+    assert "drawn have no reference label" not in notes(report(study, batch="pilot", reference="ann"))
     with Store.open(study) as store, store.transaction() as conn:
         for table in ("labels", "assignments"):
             conn.execute(f"DELETE FROM {table} WHERE annotator_id = 'ann' AND unit_id = 'study:3/p'")
     # With less than full overlap most units without a person's label were never that person's.
-    assert "have no such label (not asked, open" in notes(report(study, batch="pilot", reference="ann"))
+    assert "have no reference label (not asked, open" in notes(report(study, batch="pilot", reference="ann"))
     gold = report(tmp_path / "study.db")
     assert "how units were selected for gold labels" in notes(gold)
     queue = report(

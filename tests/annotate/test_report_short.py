@@ -68,7 +68,7 @@ def test_each_person_and_the_judge_against_the_majority_of_the_others(study: Pat
 def test_a_paragraph_and_one_table(study: Path) -> None:
     text = annotate("report", "--short").stdout
     # One unit of twelve has no label of the judge, and what that does to the coverage is said in words.
-    assert "Coverage is the share of the units that the judge was asked about" in text
+    assert "Coverage is the share of units on which the number is based" in text
     assert "n = 11 units" in text and text.count("| agreement |") == 1 and "#" not in text.split("|")[0]
     assert (
         "--short supports md and tex, not html"
