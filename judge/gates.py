@@ -106,7 +106,7 @@ def decide(title: str, gates: Sequence[Gate], files: Files) -> None:
     if not gates:
         # Without this error, a build would regard the missing test as passed.
         for path in (*files.junit, *files.summaries):
-            raise UsageError(f"{path}: there are no gates to report; add one, e.g. --fail-under MEASURE=0.6")
+            raise UsageError(f"{path}: there is no limit to report on; add an option that begins with --fail")
         return
     for path in files.junit:
         path.write_text(_junit(title, gates, "failure"), encoding="utf-8")

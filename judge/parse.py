@@ -173,7 +173,7 @@ def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
     for label in question.labels:
         if label.value.casefold() == folded:
             return label.value, None
-    return "", f"'{question.field}' is not one of the labels: {raw!r:.80}"
+    return "", f"the value of '{question.field}' is not one of the labels: {raw!r:.80}"
 
 
 def _bare(task: Task, text: str) -> dict[str, str] | None:

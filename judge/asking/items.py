@@ -165,7 +165,7 @@ def alike(store: Store, datasets: Collection[str]) -> list[str]:
     return [
         f"note: {n:,} items share {words:,} questions or claims, but each item counts as a separate question. Intervals and "
         "calibration treat questions as independent, so intervals would be too narrow. To group the items, import them into a "
-        "new study (-d) with --map question_id=COLUMN, where COLUMN contains the question or claim."
+        "new study with --map question_id=COLUMN, where COLUMN contains the question or claim."
     ]
 
 
@@ -191,7 +191,7 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
             want = ", ".join(sorted(domains[label_field]))
             out.append(
                 f"note: the task of '{label_field}' does not declare some of the labels: {examples}; it declares {want}. They were "
-                f"imported unchanged. To rename them, import into a new study (-d) with --map-label {label_field}:OLD=NEW."
+                f"imported unchanged. To rename them, import them with --map-label {label_field}:OLD=NEW into a new study."
             )
         unknown = label_field not in domains and label_field not in derived_from
         if unknown and (same := _tasks_with(counts)):

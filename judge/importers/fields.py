@@ -167,6 +167,13 @@ class Labels:
     """Applies --map-label to the labels in a file, and records which entries had an effect."""
 
     def __init__(self, options: Options) -> None:
+        for field, names in options.label_maps.items():
+            for old, new in names.items():
+                # An ambiguous suggestion lists all labels, as in A|B. Pasted unchanged, it would become a label.
+                if "|" in new:
+                    raise UsageError(
+                        f"--map-label {field}:{old}={new}: choose one of {new.replace('|', ', ')}"
+                    )
         self._maps = options.label_maps
         self._note: Callable[[str], None] = options.note
         self._idle = {(f, old) for f, m in options.label_maps.items() for old in m}

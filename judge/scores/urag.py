@@ -201,7 +201,8 @@ def scores(
         notes += note_few_questions(fit.units.clusters, fit.correct, test.letters, alpha)
     elif np.isinf(made.limits_lac).any():
         notes.append(f"{n_cal} calibration {noun} are too few for alpha {alpha:g}: every set is full")
-    else:
+    elif convention == "exact":
+        # The other convention's quantile has no such guarantee, and its sets are not full if units are few.
         notes += note_few_questions(fit.units.clusters, fit.correct, alpha=alpha)
 
     def score(measure: str, values: FloatArray) -> Score:

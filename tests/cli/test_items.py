@@ -62,6 +62,7 @@ def test_a_bad_row_says_where_and_what_to_do(judge: Judge, tmp_path: Path) -> No
         (["jsonl", "pairs.jsonl", "--map", "klaim=x"], "no field 'klaim'"),
         (["jsonl", "pairs.jsonl", "--map", "question=frage"], "no row has 'frage'"),
         (["jsonl", "pairs.jsonl", "--map-label", "stance=x"], "FIELD:OLD=NEW"),
+        (["jsonl", "pairs.jsonl", "--map-label", "stance:SUP=support|refute"], "stance:SUP=support|refute"),
     ],
 )
 def test_what_cannot_be_asked_for(judge: Judge, rows: Path, args: list[str], words: str) -> None:
