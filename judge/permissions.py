@@ -228,7 +228,7 @@ def _is_permitted(address: ServerAddress, vendor: str, allowed: Allowed) -> bool
 def _may_receive(address: ServerAddress | None, vendor: str, variable: str, allowed: Allowed) -> bool:
     """Return whether a permitted server may receive a variable.
 
-    If `at` is None, the vendor's default server is meant.
+    If `address` is None, the vendor's default server is meant.
     """
     usual = _USUAL.get(vendor)
     is_usual = usual is not None and variable in usual.keys
@@ -297,7 +297,7 @@ def _parse_host(given: str) -> tuple[str, int | None]:
 def _get_remembered_name(address: ServerAddress | None, vendor: str) -> str:
     """Return the name under which a server is remembered.
 
-    The name is the server's address. If `at` is None, the name is the address in the environment or, if there
+    The name is the server's address. If `address` is None, the name is the address in the environment or, if there
     is no such address, the vendor's name.
     """
     home = _home(vendor) if address is None else address

@@ -212,7 +212,7 @@ class Score:
     ) -> Measure:
         """Return the Measure: value, interval over questions, n_units, n_clusters, coverage, notes, reason.
 
-        `how` contains the interval settings: interval, confidence, replicates, seed. For many scores, use
+        `options` contains the interval settings: interval, confidence, replicates, seed. For many scores, use
         `measure_all`.
         """
         settings = IntervalSettings(**options)

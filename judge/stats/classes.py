@@ -66,7 +66,7 @@ def class_scores(
     TP / predicted, recall = TP / reference, F1 = 2 TP / (predicted + reference). n is the number of units in
     the denominator; the coverage is the pair's. A zero denominator gives None with a reason, never 0.
     macro_f1 is the mean F1 over the labels that either annotator used. The values are those of scikit-learn
-    (`precision_recall_fscore_support`, zero_division=nan). For `how`, see `measures`. Raises BadInput if an
+    (`precision_recall_fscore_support`, zero_division=nan). For `options`, see `measures`. Raises BadInput if an
     annotator is not in the table.
     """
     settings = IntervalSettings(**options)
@@ -177,7 +177,7 @@ def class_agreement(
     sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): the probability that one annotator gives label k to a unit,
     given that another annotator did. With two annotators this is 2a / (2a + b + c) (Cicchetti & Feinstein
     1990); for more annotators, see Fleiss 1981, section 13.1. n is the number of units with the label, and
-    the coverage is that of all labels. The value is None if no pairable unit has the label. For `how`, see
+    the coverage is that of all labels. The value is None if no pairable unit has the label. For `options`, see
     `measures`.
     """
     settings = IntervalSettings(**options)

@@ -27,7 +27,7 @@ def scores_alpha(
     """Return Krippendorff's interval alpha of `scores` `[units, annotators]`, with nan for missing scores.
 
     Alpha is computed from the number m, the sum s and the sum of squares q of each unit's scores: Do = (1/n)
-    sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). `clusters` has one value per unit. For `how`,
+    sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). `clusters` has one value per unit. For `options`,
     see `measures`. Raises BadInput unless `scores` is a two-dimensional array of finite numbers or nan.
     """
     settings = IntervalSettings(**options)
@@ -79,7 +79,7 @@ def mean(
     Pass nan for a unit without a value.
 
     For a share such as accuracy, the values are 0 or 1. `n_units` counts the values. `weights` are design
-    weights, one for each value. For `how`, see `measures`. Raises BadInput unless `values` is a
+    weights, one for each value. For `options`, see `measures`. Raises BadInput unless `values` is a
     one-dimensional array of finite numbers or nan.
     """
     settings = IntervalSettings(**options)

@@ -99,7 +99,7 @@ def verdict(
     that the boundary requires. Otherwise the verdict is a single look at all units. `gold` is a column of
     gold labels: if annotators contradict it, the verdict is undecided. If `power` is None, the number of
     labels still needed is not computed. The intervals are jackknife intervals, so only `confidence` is used
-    from `how`. If it is above .95, conditions (b) and (c) become stricter to the same extent. Raises BadInput
+    from `options`. If it is above .95, conditions (b) and (c) become stricter to the same extent. Raises BadInput
     if there is no annotator or reference to compare with, for unknown names, for limits out of range, and for
     interval=None.
     """

@@ -109,7 +109,7 @@ def measures(
 
     `names` are keys of METRICS, or None for the default measures of this level. `krippendorff_alpha` is
     computed at `level`, and `gwet_ac2` has quadratic weights. `pairwise=False` leaves out the coefficients
-    for pairs if there are more than two annotators. `how`: interval="bca" | "percentile" | None,
+    for pairs if there are more than two annotators. `options`: interval="bca" | "percentile" | None,
     confidence=0.95, replicates=2000, seed=0. Clusters are resampled if the table has them, otherwise units.
 
     `reason` is set if and only if `value` is None. `n_units` counts the units that at least two annotators

@@ -149,7 +149,7 @@ def compare(
     """Compare each pair of annotators by agreement with the reference, on the units that all annotators and
     the reference labelled.
 
-    `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. From `how`, only
+    `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. From `options`, only
     `confidence` and interval=None (no bounds) are used. Nothing is drawn at random. An annotator who used
     only one label counts with a kappa of 0 (no skill). `coverage` is the share of shared units among the
     table's units. Raises BadInput for other measures, for fewer than two annotators, and for names that are

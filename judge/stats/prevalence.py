@@ -40,7 +40,7 @@ def rogan_gladen(
     no human label, or if sens + spec <= 1. For `weights`, see `correct_mean`; with weights, sens and spec are
     weighted shares.
 
-    `judge` and `human` are 0, 1 or nan. Raises BadInput for other values. For `how`, see `measures`; only
+    `judge` and `human` are 0, 1 or nan. Raises BadInput for other values. For `options`, see `measures`; only
     `interval` (None for no interval) and `confidence` are used.
     """
     settings = IntervalSettings(**options)
