@@ -52,7 +52,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made.append(U(gold, people, {"m/judge": judge}, f"Claim {i // 2}.", f"Passage {i}.", f"q{i // 2}"))
     path = study(tmp_path_factory.mktemp("study") / "study.db", made)
     with Store.open(path) as store:
-        # ReportOptions again about five units, the judge changes its mind on unit 3.
+        # Asked again about five units, the judge changes its mind on unit 3.
         again = {f"study:{i}/p": (S if i == 3 else ROWS[i][3][0]) for i in range(5)}
         add_run(store, load_task("stance"), "m/judge", again, repeat=1)
         store.conn.execute(
