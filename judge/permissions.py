@@ -248,7 +248,7 @@ def _with_usual_key(address: ServerAddress, vendor: str, allowed: Allowed) -> bo
     is_vendors = usual is not None and address.origin.startswith("https:") and address.is_within(usual.domain)
     if is_vendors or allowed.has(address):
         return True
-    home = _home(vendor)
+    home = _find_server(vendor)
     return home is not None and home.origin == address.origin
 
 
@@ -300,11 +300,11 @@ def _get_remembered_name(address: ServerAddress | None, vendor: str) -> str:
     The name is the server's address. If `address` is None, the name is the address in the environment or, if there
     is no such address, the vendor's name.
     """
-    home = _home(vendor) if address is None else address
+    home = _find_server(vendor) if address is None else address
     return vendor if home is None else home.origin
 
 
-def _home(vendor: str) -> ServerAddress | None:
+def _find_server(vendor: str) -> ServerAddress | None:
     """Return the server that the environment names for a vendor, or None."""
     usual = _USUAL.get(vendor)
     named = os.environ.get(usual.base_url, "").strip() if usual else ""

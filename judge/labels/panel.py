@@ -156,7 +156,7 @@ class Panel:
             return None
         # Gold and a lead's decisions are separate references, so they have no vote.
         codes, tied = stats.vote(self.ratings.select(self.people).counts)
-        return Derived(self._free(MAJORITY), codes, self.by_people, n_tied=int(tied.sum()))
+        return Derived(self._find_unused_name(MAJORITY), codes, self.by_people, n_tied=int(tied.sum()))
 
     @cached_property
     def decided(self) -> Derived | None:
@@ -181,10 +181,12 @@ class Panel:
             return None
         codes[agreed] = highest[agreed]
         n_ruled, n_agreed = int(ruled.sum()), int(agreed.sum())
-        return Derived(self._free(DECIDED), codes, self.by_people | ruled, n_ruled=n_ruled, n_agreed=n_agreed)
+        return Derived(
+            self._find_unused_name(DECIDED), codes, self.by_people | ruled, n_ruled=n_ruled, n_agreed=n_agreed
+        )
 
-    def _free(self, name: str) -> str:
-        return name if name not in self.kinds else self._free(f"{name} by people")
+    def _find_unused_name(self, name: str) -> str:
+        return name if name not in self.kinds else self._find_unused_name(f"{name} by people")
 
     @cached_property
     def table(self) -> Ratings:
@@ -238,7 +240,7 @@ class Panel:
         return self.select(np.ones(self.ratings.n_units, dtype=np.bool_), order)
 
     @cached_property
-    def _few(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
+    def _count_labelled_by_others(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
         """The units that annotators other than judges labelled or were asked to label."""
         # These units are few compared with those that judges label. Every pair with a person or gold is selected from
         # them.
@@ -260,7 +262,7 @@ class Panel:
             return self.add_weights(self.among_people.select(names))
         only_judges = all(name in self.judges for name in names)
         if len(names) <= 2 and any(name not in self.judges for name in names):
-            table, requested = self._few
+            table, requested = self._count_labelled_by_others
         elif self.inside is not None:
             # Judges keep their labels outside the batch, which only corrected estimates may use.
             requested = {name: mask & self.inside for name, mask in requested.items()}
@@ -407,7 +409,7 @@ class Panel:
             table, judges, reference, self.coefficient, level=self.level, field=self.field, **options
         )
 
-    def judges_compared(self, reference: str, **options: Unpack[IntervalOptions]) -> list[Comparison]:
+    def compare_all_judges(self, reference: str, **options: Unpack[IntervalOptions]) -> list[Comparison]:
         """Compare all judges that labelled at least one unit with a reference label (see `compare_judges`).
 
         The result is empty if there are fewer than two such judges, or if the labels are scores.

@@ -269,7 +269,7 @@ def density(study: PaperStudy) -> Mapping[Any, Any]:
     return dict(zip(questions.reindex(named.index), named, strict=True))
 
 
-def several(by_judge: Mapping[str, list[Score]]) -> list[Score]:
+def combine_judges(by_judge: Mapping[str, list[Score]]) -> list[Score]:
     """Aggregate several judges by the rule of FACTS.
 
     An answer is ineligible only if all judges label it so; factuality is the mean over judges.
@@ -365,5 +365,5 @@ PAPER = Paper(
         ),
     ),
     strata={"density": density},
-    several=several,
+    several=combine_judges,
 )
