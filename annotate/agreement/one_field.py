@@ -199,7 +199,7 @@ def analyse(
         done.update(frozenset(pair) for pair in left)
         _add_pairs(result, title, left, wanted[1], options)
     if reference is not None:
-        result.compared = panel.judges_compared(reference.name, **options)
+        result.compared = panel.compare_all_judges(reference.name, **options)
     # Numbers have no classes, so there is no confusion matrix, no table by label, and no shares.
     if panel.numeric:
         return result

@@ -177,7 +177,7 @@ def _compare_judges(subject: Subject, reference: str) -> Table:
         if alone
         else []
     )
-    differences = subject.panel.judges_compared(reference, confidence=subject.panel.confidence(*names))
+    differences = subject.panel.compare_all_judges(reference, confidence=subject.panel.confidence(*names))
     rows: list[list[Cell]] = [
         [f"{c.second} minus {c.first}", c.difference, c.p_value, c.adjusted, c.difference]
         for c in differences
