@@ -90,7 +90,7 @@ def _print(result: Result) -> None:
                 "questions",
                 "coverage",
                 "no value",
-                "papers*",
+                "papers*" if result.published else "papers",
             ],
             [
                 [*([line.stratum or "all"] if stratified else []), *_row(result, line)]

@@ -137,7 +137,7 @@ def compare(
     """
     if len(panel.judges) < 2:
         raise UsageError(
-            f"'{panel.field}' has {len(panel.judges)} runs to compare, but a comparison needs at least two: name runs with --run (to "
+            f"a comparison needs at least two runs, but '{panel.field}' has {len(panel.judges)}: name runs with --run (to "
             f"list them: {command('judge runs list')})"
         )
     if panel.numeric:

@@ -99,5 +99,5 @@ class Incomplete(AdjudgeError):
         # Several parts of a paper may lack the same run.
         self.steps = list(dict.fromkeys(steps))
         super().__init__(
-            f"{name}: the study lacks data that can be added in {len(self.steps)} steps: {'; '.join(s.why for s in self.steps)}"
+            f"{name}: the study lacks data that can be added step by step: {'; '.join(s.why for s in self.steps)}"
         )
