@@ -199,7 +199,7 @@ class BatchPlan:
             )
         if not 0 <= self.repeats <= 0.5:
             raise UsageError(
-                f"--repeats {self.repeats:.0%}: must be at most 50%, because half of the other units must come before a repeat"
+                f"--repeats {self.repeats:.0%}: must be at most 50%, because a repeat is shown only after half of the other units"
             )
         if self.reveal and self.repeats:
             raise UsageError(

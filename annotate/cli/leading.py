@@ -146,7 +146,7 @@ def stop(name: str, person: str, reason: str | None, undo: bool, store: Store) -
 
     # The report names everybody whose labels are left out, with the reason.
     if not undo and not (reason or "").strip():
-        raise UsageError("--why requires a reason, e.g. --why 'failed training'; progress and report show it")
+        raise UsageError("--why requires a reason, e.g. --why 'failed training'; the report shows it")
     if undo:
         # The log has kept the labels.
         units = resume_person(store, name, person, reason)

@@ -207,7 +207,7 @@ def resume_person(store: Store, name: str, person: str, note: str | None = None)
     info = seats.open_batch(store, name)
     with store.transaction() as conn:
         if not is_stopped(conn, name, person):
-            raise UsageError(f"batch '{name}': {person} is not stopped")
+            raise UsageError(f"batch '{name}': {person} has not been stopped")
         conn.execute("DELETE FROM stopped WHERE batch = ? AND annotator_id = ?", [name, person])
         seats.log(conn, name, "resume", person, {}, note)
         return replay_log(conn, info.task, name, person)

@@ -69,7 +69,7 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
     files = options["output"]
     # A draw tests nothing, and a build would regard its file as a passed test.
     if anchors is not None and (files.junit or files.summaries):
-        raise UsageError("--output requires a check; omit --anchors")
+        raise UsageError("--output writes the result of a check, so it cannot be combined with --anchors")
     with Store.open(options["db"], create=False) as store:
         run = options["like"]
         if run is None and model is not None and anchors is None:

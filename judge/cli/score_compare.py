@@ -87,7 +87,7 @@ def compare(first: str, second: str, **options: Any) -> None:
     on_systems = options["axis"] == "system"
     if on_systems and (options["system"] or options["reference"]):
         raise UsageError(
-            "--axis system: A and B are the systems; --system and --reference require a comparison of judges"
+            "--axis system: A and B name the systems; --system and --reference can be used only to compare judges"
         )
     if options["fail_if_worse"] and not on_systems:
         raise UsageError(

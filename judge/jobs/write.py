@@ -133,7 +133,7 @@ def _check(plan: Plan, settled: Settled) -> None:
         )
     if settled.asker.reasons_first:
         raise UsageError(
-            "letters after a rationale take two calls per unit, which batches do not support; add --answers json"
+            "an answer by letter after a rationale takes two calls per unit, which batches do not support; add --answers json"
         )
     if plan.task.spec.rationale == "quote":
         raise UsageError(

@@ -373,7 +373,7 @@ def test_closing_and_reopening(tmp_path: Path) -> None:
         ("close pilot --undo", "batch 'pilot' is already open"),
         ("stop pilot --annotator alice", "--why requires a reason"),
         ("stop pilot --annotator eve --why x", "has no annotator 'eve'"),
-        ("stop pilot --annotator alice --undo", "alice is not stopped"),
+        ("stop pilot --annotator alice --undo", "alice has not been stopped"),
         ("policy pilot --tolerance stance=1", "not a numeric question of stance.v2"),
         ("policy pilot --tolerance stance", "FIELD=NUMBER"),
         ("policy pilot --tolerance stance=inf", "--tolerance stance"),
