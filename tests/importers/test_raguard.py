@@ -176,7 +176,7 @@ def test_the_verdict_column_may_be_called_label(tmp_path: Path) -> None:
 
 def test_files_that_do_not_fit(tmp_path: Path) -> None:
     _, documents = formats.raguard(tmp_path)
-    with pytest.raises(UsageError, match="claims.csv"):
+    with pytest.raises(UsageError, match=r"claims\.csv"):
         load("raguard", documents)
     with pytest.raises(BadInput, match="neither RAGuard's claims nor its documents") as caught:
         load("raguard", write(tmp_path / "x.csv", "a,b\n1,2\n"))
