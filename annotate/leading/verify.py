@@ -10,9 +10,11 @@ from typing import NamedTuple
 from annotate.drawing.batch import redraw
 from annotate.drawing.eligible import eligible
 from annotate.drawing.sample import DrawnUnit
+from annotate.leading.adjudication import POLICY
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import fold
 from annotate.sitting.standing import events_of, follow, source_of
+from annotate.store import ADJUDICATED
 from judge.errors import UsageError
 from judge.reread import unlike_replies
 from judge.store import Store
@@ -278,13 +280,15 @@ def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
 def _exposures(conn: sqlite3.Connection) -> Iterator[Finding]:
     """Check that for every label, the table of exposures shows that the person saw the unit.
 
-    Adopted labels have no exposure, because they came with items or from an import.
+    Adopted labels have no exposure, because they came with items or from an import. A policy decides by rule
+    without showing the unit to anybody.
     """
-    query = """
+    query = f"""
         SELECT DISTINCT 'batch ''' || e.batch || '''', s.person, a.unit_id FROM events AS e JOIN sessions AS s USING (session_id)
         JOIN assignments AS a ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position
         JOIN batches AS b ON b.batch = e.batch
         WHERE e.kind = 'label' AND b.exposure = 'kept' AND b.packed_for IS NULL AND s.version NOT LIKE '% adopt'
+          AND NOT (e.annotator_id = '{ADJUDICATED}' AND s.person = '{POLICY}')
           AND NOT EXISTS (SELECT 1 FROM exposures AS x WHERE x.person = s.person AND x.unit_id = a.unit_id)
         UNION SELECT '''' || s.source || '''', s.annotator_id, s.unit_id FROM label_sources AS s
         WHERE s.source GLOB 'import:*'

@@ -397,6 +397,19 @@ def test_verify_finds_an_imported_label_without_exposure(study: Path, way: tuple
     assert result == [("exposure", ["carol", "unit 'd:q/a'"])]
 
 
+def test_verify_expects_no_exposure_of_a_policy(study: Path) -> None:
+    annotate("batches", "new", "main", "stance", "-n", "1", "--annotators", "bob,carol,dan")
+    [(unit,)] = rows_of(study, "SELECT unit_id FROM batch_units")
+    for who, label in (("bob", "support"), ("carol", "support"), ("dan", "refute")):
+        annotate(
+            "import", str(sheet(study.with_name("2.csv"), [(unit, label)], who)), "--batch", "main", "--blind"
+        )
+    annotate("batches", "policy", "main", "majority")
+    assert labels(study, "adjudicated") == [(unit, "support", "first", "adjudication")]
+    with open_study(study) as store:
+        assert verify(store) == []
+
+
 def test_verify_finds_rows_of_an_import_that_were_changed_deleted_or_added(study: Path) -> None:
     sheet(study.with_name("1.csv"), [("d:q/a", "support")], "bob")
     annotate("import", "1.csv", "--blind", "--new-people")
