@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -71,8 +71,9 @@ class Checks:
         at = None if response.at is None else _plain_time(response.at)
         for name, text in (("note", response.note), ("flag", response.flag)):
             _storable(text or "", name)
-        if response.spans:
-            self._spans(response)
+        # Evidence is stored only with a batch, which has a task.
+        if response.spans and self._task is not None:
+            self._spans(response, self._task.input_names)
         return replace(response, answers=answers, at=at)
 
     def _label(self, name: str, value: str) -> str:
@@ -106,11 +107,10 @@ class Checks:
             raise BadInput("must be a JSON array of strings", field=name)
         return value
 
-    def _spans(self, response: Response) -> None:
-        names = self._task.input_names if self._task else []
+    def _spans(self, response: Response, names: Sequence[str]) -> None:
         for name, start, end in response.spans or ():
             if name not in names or name in LIST_INPUTS:
-                known = ", ".join(n for n in names if n not in LIST_INPUTS) or "none without a task"
+                known = ", ".join(n for n in names if n not in LIST_INPUTS)
                 raise BadInput(
                     f"evidence in '{name}', which is not a text of the unit; its texts are: {known}",
                     field="spans",

@@ -163,6 +163,21 @@ def test_assisted_labels_stay_apart(tmp_path: Path) -> None:
     assert {row[3] for row in all_labels(path) if row[2] == "bob"} == {"assisted"}
 
 
+@pytest.mark.parametrize(
+    ("form", "file"), [("csv", "l.csv"), ("jsonl", "l.jsonl"), ("parquet", "l/data/labels.parquet")]
+)
+def test_own_labels_stay_blind_without_a_named_format(form: str, file: str, tmp_path: Path) -> None:
+    path = study(tmp_path / "s.db", task="stance")
+    answer(path, "alice", {1: {"stance": "support"}}, spans={1: [("passage", 0, 7)]})
+    before = all_labels(path)
+    assert {row[3] for row in before} == {"first"}
+    export(path, tmp_path / file.partition("/")[0], form, "--labels")
+    assert "1 were already there" in annotate("import", tmp_path / file, "-d", path).stderr
+    assert all_labels(path) == before
+    annotate("import", tmp_path / file, "--as", "bob", "-d", path)
+    assert {row[2:4] for row in all_labels(path)} == {("alice", "first"), ("bob", "first")}
+
+
 def test_derived_labels_follow_from_answers_and_gold(tmp_path: Path) -> None:
     from tests.tui.studies import labels
 

@@ -1,5 +1,6 @@
 """Read and write rows of labels in our own format, which is the same in JSON Lines, CSV and Parquet."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,7 @@ def _response(
         blind=None if blind in (None, "") else BLIND[blind],
         repeat=parse_whole(_number(row.get("repeat"), "repeat"), "repeat"),
         where=where,
+        weight=parse_weight(row),
         differs=_describe_difference(row, reading),
     )
 
@@ -119,6 +121,15 @@ def _number(value: Any, name: str) -> float | None:
         return float(value)
     except (TypeError, ValueError) as e:
         raise BadInput("must be a number", field=name) from e
+
+
+def parse_weight(row: Mapping[str, Any]) -> float | None:
+    """Return the design weight in a row, or None if the column does not contain a weight."""
+    try:
+        weight = float(row.get("weight") or "nan")
+    except (TypeError, ValueError):
+        return None
+    return weight if 0 < weight < math.inf else None
 
 
 def parse_whole(value: float | None, name: str) -> int:

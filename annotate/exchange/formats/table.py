@@ -2,11 +2,13 @@
 recognised by common names, or specified by options.
 """
 
-import math
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from annotate.exchange.base import ReadOptions
+from annotate.exchange.formats._own import COLUMNS, check_spans, parse_weight, responses
 from annotate.exchange.proof import SHA_KEY
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
@@ -28,6 +30,10 @@ OPTIONS = {
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield the response in each row. Rows with an empty label are skipped."""
     present = columns_of(path)
+    # Labels that `annotate export --labels` wrote state whether they are blind, and on which text they were given.
+    if not reading.options and set(COLUMNS) <= set(present):
+        yield from responses(_own_rows(path, reading), path, reading, _spans)
+        return
     columns = {key: reading.options.get(key) or _usual(key, present) for key in OPTIONS}
     if reading.as_person:
         del columns["annotator"]
@@ -51,7 +57,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
             continue
         if who and name:
             where = Where(str(path), line)
-            yield Response(row["unit"], who, {name: row["label"]}, where=where, weight=_weight(row))
+            yield Response(row["unit"], who, {name: row["label"]}, where=where, weight=parse_weight(row))
         else:
             reading.bad(BadInput("a row needs an annotator and a field", path=str(path), line=line))
 
@@ -65,10 +71,21 @@ def _usual(role: str, present: Sequence[str]) -> str:
     return role if role in present or role not in NAMES else find_column(present, role) or role
 
 
-def _weight(row: Mapping[str, str | None]) -> float | None:
-    """Return the design weight in a row, or None if the column does not contain a weight."""
-    try:
-        weight = float(row.get(WEIGHT) or "nan")
-    except ValueError:
-        return None
-    return weight if 0 < weight < math.inf else None
+def _own_rows(path: Path, reading: ReadOptions) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    source = table(path, COLUMNS)
+    fixed = {"annotator": reading.as_person, "field": reading.field}
+    fixed = {column: value for column, value in fixed.items() if value}
+    for line, cells in source.rows:
+        yield line, dict(zip(source.columns, cells, strict=True)) | fixed
+
+
+def _spans(value: Any) -> list[tuple[str, int, int]] | None:
+    """Return the evidence of a row: JSON text in a delimited table, lists in JSON, and objects in Parquet."""
+    if isinstance(value, str) and value:
+        try:
+            value = json.loads(value)
+        except ValueError as e:
+            raise BadInput("must be a list of [input, start, end]", field="spans") from e
+    if isinstance(value, list):
+        value = [list(span.values()) if isinstance(span, dict) else span for span in value]
+    return check_spans(value)
