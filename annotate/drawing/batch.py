@@ -239,8 +239,8 @@ def _verdict_notes(store: Store, task: Task, plan: BatchPlan) -> list[str]:
         )
     if sequence.one_look and sequence.batches[0].name != plan.name:
         return [
-            f"batch '{sequence.batches[0].name}' was declared with a single look at its end, so these units allow estimates but no "
-            "further verdict over this frame"
+            f"batch '{sequence.batches[0].name}' was declared with a single look at its end, so these units allow no further "
+            "verdict on the judges compared there. They allow estimates, and a verdict on a judge that was added later"
         ]
     return []
 

@@ -141,9 +141,23 @@ def test_one_look_is_declared_before_the_first_label(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="batch 'one' was declared with a single look"):
             extend_batch(store, "one", to=90)
         notes = draw(store, "two", 20)
-        assert any("'one' was declared with a single look" in note for note in notes)
+        assert any("no further verdict on the judges compared there" in note for note in notes)
         with pytest.raises(UsageError, match=r"--looks 1 .* 'one' was already drawn"):
             draw(store, "three", 20, looks=1)
+
+
+def test_after_a_single_look_a_later_judge_takes_later_units(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 240, looks=1)
+        label(store, "one", truth, 0, 240)
+        ruled(store)
+        add_run(store, load_task("stance"), "m/late", truth)
+        assert "-n 20 --annotators" in ruled(store)[1].sentence
+        (note,) = draw(store, "two", UNITS - 240)
+        assert "a verdict on a judge that was added later" in note
+        label(store, "two", truth, 0, 20)
+        assert ruled(store)[1].draw.startswith("20 units drawn with equal probability")
 
 
 def test_judges_of_a_family_share_the_level_and_a_later_one_takes_later_units(tmp_path: Path) -> None:
