@@ -71,7 +71,7 @@ def paces(store: Store, batch: str | None = None) -> dict[str, ReadingPace]:
 
 
 def describe_haste(who: str, pace: ReadingPace) -> str:
-    """Return the sentence about a person who labels too fast."""
+    """Return a sentence that says how often a person labelled units faster than they could be read."""
     return (
         f"{who} labelled {pace.fast:,} of {pace.timed:,} units faster than they could be read "
         f"(less than {MS_A_WORD} ms per word, for at most {MOST_WORDS} words)"

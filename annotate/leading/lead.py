@@ -1,6 +1,7 @@
 """Change a running batch: add, replace and stop annotators. Every change is recorded in `batch_changes`.
 
-No function in this module changes an existing label. Only units without any event are handed over.
+No function in this module changes an existing label. A unit is handed over to another person only if its
+annotator has not worked on it.
 """
 
 import sqlite3
@@ -48,10 +49,11 @@ def add_people(
     note: str | None = None,
     allow_exposed: bool = False,
 ) -> Changed:
-    """Assign the `n` units of the sample that have the fewest people to new people, or all units if `n` is None.
+    """Assign units of the batch's sample to new people.
 
-    The new people begin with the batch's training units and also get its attention units. Raises UsageError
-    if a person is already in the batch, was stopped in it, or has seen the answers elsewhere.
+    Each person gets the `n` units that have the fewest annotators, or all units if `n` is None. The person
+    also gets the batch's training units, which come first, and its attention units. Raises UsageError if a
+    person is already in the batch, was stopped in it, or has seen the answers elsewhere.
     """
     info = seats.open_batch(store, name)
     people = list(dict.fromkeys(people))
@@ -201,8 +203,8 @@ def stop_person(store: Store, name: str, person: str, why: str) -> int:
 
 
 def resume_person(store: Store, name: str, person: str, note: str | None = None) -> int:
-    """Let a stopped person continue, and restore the person's labels. Returns the number of units that the
-    person has.
+    """Let a stopped person label again in a batch, and restore the person's labels. Returns the number of
+    units that the person has.
     """
     info = seats.open_batch(store, name)
     with store.transaction() as conn:

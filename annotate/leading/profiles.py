@@ -36,10 +36,10 @@ def set_profile(store: Store, name: str, values: Mapping[str, str]) -> dict[str,
 
 
 def list_annotators(store: Store) -> list[dict[str, Json]]:
-    """Return all annotators in the study, people first. Each row has the kind, the number of labels, the
-    labelled fields and the profile.
+    """Return one row for each annotator in the study, people first.
 
-    In each row, `shown` is a readable name for a judge run, and the name itself for everybody else.
+    A row has the annotator's name and kind, the number of labels, the labelled fields and the profile.
+    `shown` is a readable name for a judge run, and the name itself for everybody else.
     """
     runs = store.conn.execute("SELECT run_id, model, task FROM runs").fetchall()
     shown = make_short_names(runs)

@@ -77,9 +77,9 @@ def changes(store: Store, name: str) -> list[dict[str, Json]]:
 
 
 def _wordless(measure: Measure) -> dict[str, Json]:
-    """Return a measure without its texts.
+    """Return a measure as JSON, without texts that could name a label.
 
-    The texts name labels, and the person who watches the progress may also label in the batch.
+    The person who watches the progress may also label in the batch.
     """
     reason = "not defined on the existing labels" if measure.reason else None
     return {**measure.as_json(), "reason": reason, "notes": []}
@@ -155,8 +155,9 @@ def _count_known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[in
 
 
 def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
-    """Return how many units still need a decision to keep or revise the label. Return None if the batch does
-    not reveal a judge.
+    """Return the number of units for which `who` must still decide to keep or revise the label.
+
+    Return None if the batch does not show a judge's labels after the first labels.
     """
     if not info.reveal:
         return None
@@ -195,8 +196,9 @@ def _adjudication(store: Store, name: str) -> dict[str, Json]:
 
 
 def agreement(store: Store, info: BatchInfo) -> list[Measure]:
-    """Compute percent agreement and alpha over the units that at least two of the batch's annotators have
-    labelled.
+    """Compute percent agreement and Krippendorff's alpha for each question with categories.
+
+    The measures use the units that at least two of the batch's annotators have labelled.
     """
     out: list[Measure] = []
     for question in info.task.spec.questions:

@@ -126,7 +126,7 @@ def _place(key: tuple[Json, ...]) -> str:
 
 
 def _judges(store: Store) -> Iterator[Finding]:
-    """Check each judge's labels against the judge's stored replies."""
+    """Check that each judge's labels match the judge's stored replies."""
     for (run,) in store.conn.execute("SELECT run_id FROM runs ORDER BY run_id").fetchall():
         for difference in unlike_replies(store, run):
             where = f"run {run}, unit '{difference.unit}', field '{difference.field}'"
@@ -134,7 +134,7 @@ def _judges(store: Store) -> Iterator[Finding]:
 
 
 def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Find labels whose source is not in the study."""
+    """Find labels from a batch, an import or a run that is not in the study."""
     # Labels in a study of version 0.2.0 that are in no log have the source 'study:0.2.0', which is not in any table.
     query = """
         SELECT s.annotator_id, s.unit_id, s.field, s.source, s.value FROM label_sources AS s WHERE NOT CASE
@@ -153,7 +153,7 @@ def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _labels(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Check people's labels against their sources."""
+    """Check that people's stored labels equal the labels that result from the sources in `label_sources`."""
     columns = "annotator_id, unit_id, field, repeat, layer, value, sources, rationale, derived_from"
     sides = []
     for table in ("resolved_labels", "labels"):
@@ -202,9 +202,10 @@ Design = tuple[float | None, float | None]
 
 
 def _expect_designs(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[str, Design]:
-    """Return the inclusion probability and weight that each unit should have.
+    """Return the correct (inclusion probability, weight) for each unit.
 
-    They are computed by repeating the draw. If this is not possible, they are computed from the stored plan.
+    They are computed by repeating the draw. If the draw cannot be repeated, they are computed from the stored
+    plan.
     """
     plan = info.plan
     again = _repeat_draw(store, info, set(stored))
@@ -262,8 +263,8 @@ def _weight(design: Design) -> str:
 
 
 def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Check that the questions in each split exist, and that the looks at the split's test are numbered without
-    gaps.
+    """Check that every question in a split is in the study. Also check that the record of each opening of a
+    sealed test (`split_looks`) has no gaps in its numbers.
     """
     query = "SELECT task_id, question_id FROM split_questions WHERE question_id NOT IN (SELECT question_id FROM units)"
     for task, question in conn.execute(query):

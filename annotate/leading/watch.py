@@ -20,7 +20,7 @@ RECENT = 300
 
 @dataclass(frozen=True, slots=True)
 class WatchSection:
-    """A heading and its lines. Warnings are highlighted."""
+    """One section of the screen: a heading and lines of text. A section with warnings is highlighted."""
 
     title: str
     lines: Sequence[str]

@@ -1,16 +1,16 @@
-"""The schema of the human half: the set `annotate` of the migrations that `judge.migrations` applies.
+"""The database schema for people's labels. `judge.migrations` applies it as the set `annotate`.
 
-events        what people did, append-only: triggers refuse changes, and rows for a closed batch
-assignments   who labels what, in which order, and how it stands: a fold of that unit's events
+events        people's actions. Append-only: triggers reject changes, and new rows for a closed batch
+assignments   each annotator's units in order, with the state that is computed from the unit's events
 batches, batch_units, sessions
-batch_labels  view: one row a batch, annotator, unit and field, with layer, value and seconds
-label_imports labels made elsewhere: one row an import that brought something new
-label_studio_projects, _tasks, _annotations   where a batch was pushed, and what came from there;
-              `person` is empty where one project serves all
-event_sources which record of another program an event came from, so that it can be retracted with it
-quarantine    incoming labels without proof, with the reason; no number reads it
-exposures     what a person was shown of a unit, append-only, over all batches, packs, pushes and imports
-batch_changes what a lead did to a batch in flight, append-only
-handed_over   seats in queues that were taken from somebody, so that a pack made before can still come back
-stopped       people whose labels in a batch count no more, with the reason
+batch_labels  a view with one row per batch, annotator, unit and field: the layer, value and seconds
+label_imports labels made elsewhere: one row per import that added something
+label_studio_projects, _tasks, _annotations   where a batch was pushed, and what was read back;
+              `person` is empty if all annotators share one project
+event_sources the record of another program from which an event was made. Both are retracted together
+quarantine    incoming labels that were not accepted, with the reason. No result uses them
+exposures     what a person was shown of a unit, in any batch, pack, push, import or page. Append-only
+batch_changes a lead's changes to a running batch. Append-only
+handed_over   assignments that were taken from a person. The person's earlier pack can still be merged
+stopped       people whose labels in a batch no longer count, with the reason
 """

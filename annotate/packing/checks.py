@@ -27,7 +27,7 @@ revised.
 
 
 class LogRow(NamedTuple):
-    """An event of the log with its position."""
+    """An event from the log, with the position of its unit in the person's queue."""
 
     seq: int
     position: int

@@ -1,4 +1,4 @@
-"""Find contradictions between a pack and the study, and apply the lead's decisions on them."""
+"""Find contradictions between a pack and the study, and carry out the lead's decisions about them."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,10 +23,11 @@ _PART_OF = {Kind.NOTE: "note", Kind.FLAG: "flag", Kind.SPAN: "evidence"}
 
 
 def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> str | None:
-    """Describe the contradiction between a unit's events in the study (`mine`) and in the file (`events`).
-    Return None if there is no contradiction.
+    """Describe how the events of a unit in the study (`mine`) and in the file (`events`) contradict each
+    other.
 
-    A contradiction is a change on one side that would be reversed if the other side's events were appended.
+    Return None if they do not. They contradict each other if one side has made a change that the other side's
+    events would reverse when they are appended.
     """
     differences = _contradicting(events, mine)
     if _ANSWER in differences or _undone(events) & _undone(mine) - {
@@ -41,8 +42,9 @@ def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> s
 
 
 def _contradicting(events: Sequence[Event], mine: Sequence[Event]) -> list[str]:
-    """Return the parts of a unit's state that one side has changed since packing, and whose change the other
-    side's events would reverse.
+    """Return the names of the parts of a unit's state in which the two sides contradict each other.
+
+    One side has changed such a part since packing, and the other side's events would reverse this change.
     """
     known = _select_known(events, mine)
     ids = {e.event_id for e in known}
@@ -69,10 +71,10 @@ def _describe_state(state: State) -> str:
 
 
 def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
-    """Store the file's version of a unit, and undo those changes in the study that contradict the file. The log
-    keeps all events.
+    """Replace the study's version of a unit with the file's version.
 
-    A second call changes nothing. Raises StudyError if the batch is closed, or if the person is currently
+    Changes in the study that contradict the file are undone by new events, so the log keeps all events. A
+    second call changes nothing. Raises StudyError if the batch is closed, or if the person is currently
     working.
     """
     batch, person, position = payload["batch"], payload["annotator"], int(payload["position"])
@@ -122,7 +124,10 @@ def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event
 
 
 def give_back(conn: sqlite3.Connection, batch: str, person: str, positions: Sequence[int]) -> int:
-    """Assign units that were handed over to others back to the first person, who has labelled them in the pack."""
+    """Assign handed-over units to their first annotator again, who has labelled them in the pack.
+
+    The units also stay with the people who received them. Return the number of units.
+    """
     for position in positions:
         conn.execute(
             "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) "

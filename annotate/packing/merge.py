@@ -31,8 +31,8 @@ SETTLED = ("accepted", "dropped")
 class MergedLabels:
     """The result of a merge.
 
-    `conflicts` names the units that were changed differently in the study and in the pack, or whose text
-    differs. These units are quarantined.
+    `conflicts` describes the units that were quarantined: their text differs between the study and the pack,
+    or both sides changed them in different ways.
     """
 
     batch: str
@@ -138,7 +138,7 @@ _GONE = "SELECT position, unit_id FROM handed_over WHERE batch = ? AND annotator
 
 
 def _take_away(conn: sqlite3.Connection, batch: str, person: str, positions: Collection[int]) -> int:
-    """Undo `give_back` for these positions, and return their number."""
+    """Remove the assignments that `give_back` made at these positions. Return the number of positions."""
     query = "DELETE FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
     conn.executemany(query, [(batch, person, position) for position in positions])
     return len(positions)
@@ -201,13 +201,13 @@ def _quarantine(
 def _earlier_record(
     conn: sqlite3.Connection, batch: str, person: str, position: int, new: set[str]
 ) -> tuple[str | None, str | None]:
-    """Return (status, reason) for earlier quarantined records of a unit.
+    """Look for new events of a unit in earlier quarantined records. Return (status, reason).
 
-    `status` is the status of a record that contains all of these events. `reason` is the reason of a dropped
-    record that contains some of them. Each is None if there is no such record.
+    If a record contains all of the events, return its status and reason. If a dropped record contains some of
+    them, return None and its reason. Otherwise, return (None, None).
 
-    Open records with only some of the events are closed: either a new record will contain all of the events, or
-    the events no longer contradict the study.
+    Open records with only some of the events are closed: either a new record will contain all of the events,
+    or the events no longer contradict the study.
     """
     # A lead decides on all events of a unit at once, so that the result does not depend on the order of the files.
     query = (

@@ -28,7 +28,9 @@ from judge.types import GOLD
 
 
 def pack(store: Store, batch: str, person: str, path: Path) -> int:
-    """Write the packed study for one person, and return its number of units. Raises UsageError if the file exists."""
+    """Write one person's units to a new study file, and return the number of units. Raises UsageError if the
+    file exists.
+    """
     info = batch_info(store, batch)
     if info.packed_for:
         raise UsageError(f"batch '{batch}' is already a packed batch")
@@ -107,10 +109,11 @@ def copy_events(
     blindness: Callable[[int, str], str | None] = lambda position, at: None,
     without: Collection[int] = (),
 ) -> tuple[int, int]:
-    """Copy one person's sessions and events, unless the target has them or their position is in `without`.
+    """Copy one person's sessions and events. Events that the target has, and events at the positions
+    `without`, are not copied.
 
-    `blindness` computes the layer of a new label from the label's position and time, and returns None for a
-    blind label. Return the number of new events, and the number of labels among them that are not blind.
+    `blindness` gets the position and the time of a new label. It returns the label's layer, or None if the
+    label is blind. Return the number of new events, and the number of labels among them that are not blind.
     """
     for row in source.execute("SELECT * FROM sessions WHERE batch = ? AND annotator_id = ?", [batch, person]):
         target.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -139,9 +142,7 @@ _HIDDEN: dict[str, str | None] = {
 
 
 def copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Task, units: set[str]) -> None:
-    """Copy units, the items, answers and passages that are their inputs, and gold labels that are an input of
-    the task.
-    """
+    """Copy units and everything that the task shows with them: items, answers, passages and gold labels."""
     names = set(task.input_names)
     rows = _select(
         source, "units", "unit_id, item_id, passage_id, answer_id, json_extract(span, '$.counter')", units
@@ -229,8 +230,9 @@ def _keep_contexts(source: sqlite3.Connection, target: sqlite3.Connection, units
 def _find_shown_gold(
     source: sqlite3.Connection, task: Task, units: set[str], listed: Mapping[str, set[str]]
 ) -> list[tuple[str, str, str]]:
-    """Return (unit, field, label) for the gold labels that the task shows as inputs, and for the labels that
-    mark a passage as relevant.
+    """Return the gold labels for a pack as (unit, field, label).
+
+    These are the labels that the task shows as inputs, and the labels that mark a passage as relevant.
     """
     out: list[tuple[str, str, str]] = []
     for name in task.gold_inputs.values():

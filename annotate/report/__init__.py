@@ -1,4 +1,5 @@
-"""The report on one field of a study: how far a judge can be trusted, and which numbers result after correction.
+"""The report on one field of a study: how far a judge can be trusted, and the judge's numbers after
+correction by human labels.
 
     with Store.open("study.db", create=False) as store:
         document = build(store, ReportOptions(task="stance"))   # everything is computed here, once

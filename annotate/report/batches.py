@@ -59,7 +59,10 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
 
 
 def read_revealed(store: Store, name: str | None, field: str) -> set[str]:
-    """Return the runs whose labels were shown to people after they had given their own labels, in one batch or in all."""
+    """Return the judge runs whose labels people saw after they had given their own labels for the field.
+
+    Only the batch `name` is searched, or all batches if `name` is None.
+    """
     rows = store.conn.execute(
         "SELECT batch, task, reveal_run FROM batches WHERE reveal_run IS NOT NULL"
     ).fetchall()
@@ -135,7 +138,11 @@ def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: J
 
 
 def _elsewhere(store: Store, batch: str) -> str:
-    """Return the end of a sentence: what people had seen of the units before labelling, according to the exposures table."""
+    """Return a clause on what people had seen of the units before they labelled them, for the end of a
+    sentence.
+
+    The facts are from the table of exposures.
+    """
     query = "SELECT exposure FROM batches WHERE batch = ?"
     if store.conn.execute(query, [batch]).fetchone()[0] == "unknown":
         return (
@@ -197,7 +204,10 @@ def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]
 
 
 def _describe_policy(store: Store, batch: str, policy: Policy) -> str:
-    """Return the end of a sentence: how many units the batch's policy decided without a lead."""
+    """Return a clause on how many units the batch's policy decided without a lead, for the end of a sentence.
+
+    The clause is empty if there is no policy and no such unit.
+    """
     # A lead can overrule the policy's decision, so all events for a unit must be the policy's.
     n = store.conn.execute(
         "SELECT count(*) FROM (SELECT e.position FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
@@ -211,7 +221,10 @@ def _describe_policy(store: Store, batch: str, policy: Policy) -> str:
 
 
 def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
-    """Return, for each import format, how many labels in the batch were made elsewhere, and their declared blindness."""
+    """Return, for each import format, the number of labels in the batch that were made elsewhere.
+
+    They are counted by what the import declared: blind, with visible suggestions, or nothing.
+    """
     counts_by_format: dict[str, Counter[str]] = {}
     query = "SELECT format, counts FROM label_imports WHERE batch = ? ORDER BY imported_at"
     for form, text in store.conn.execute(query, [batch]):

@@ -36,7 +36,7 @@ class Grid:
 
     @property
     def dense(self) -> bool:
-        """Whether some row has so many intervals that each interval is written below its value."""
+        """Whether each interval is written below its value, because some row has more than two intervals."""
         return any(sum(bool(cell.interval) for cell in row) > 2 for row in self.rows)
 
 

@@ -39,7 +39,10 @@ def consistency(store: Store, subject: Subject) -> Section:
 
 
 def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None, int]:
-    """Return a table of one annotator's labels with one column per repeat, and the number of these columns."""
+    """Return a table of one annotator's labels with one column per repeat, and the number of columns.
+
+    Without repeats, return (None, 1).
+    """
     annotator = subject.run_ids.get(name, name)
     most, answers = relation.repeats(
         store.conn, annotator, subject.panel.field, subject.panel.kinds[name] is AnnotatorKind.JUDGE

@@ -51,8 +51,8 @@ def _iterate_label_estimands(subject: Subject, judge: str, reference: str) -> It
 def _accuracy(subject: Subject, judge: str, reference: str) -> Estimand:
     """Return the estimand for the judge's accuracy.
 
-    The judge's value for a unit is the probability of its own label. The human value is whether the judge is right, on
-    units with a reference label.
+    The judge's value for a unit is its probability for the label that it gave. The human value is 1 if this
+    label equals the reference label, otherwise 0. Units without a reference label have no human value.
     """
     judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     given = subject.has_label(judge)
@@ -158,7 +158,9 @@ def _pair_labels(
 
 
 def _on_judged_units(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, float]) -> Estimand:
-    """Restrict an estimand to the units that the judge was asked about; other units belong to another population."""
+    """Return the estimand on only those units that the judge was asked about. The others belong to another
+    population.
+    """
     mask = subject.panel.asked_units[judge]
     unit_weights = None
     if weights:
@@ -183,7 +185,8 @@ def _mask_code(codes: IntArray, code: int) -> FloatArray:
 
 
 def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Estimand], list[str]]:
-    """Return the measures from all papers that use this judge's run, and a note on each paper that raised an error.
+    """Return the papers' measures that use this judge's run, and a note on each paper whose measures raised
+    an error.
 
     If the run covers several data sets or systems, the name of each measure includes them.
     """
@@ -221,7 +224,10 @@ def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Es
 
 
 def _group_parts(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
-    """Return the paper's parts that use a run, in groups. With weights, parts for several tasks form their own group."""
+    """Return the parts of a paper that use a run, in groups.
+
+    If the units are `weighted`, the parts that combine several tasks form a group of their own.
+    """
     parts = [part for part in paper.parts if run.task_id in part.tasks or run.task_id in part.instead]
     # If a unit is drawn for two tasks, neither task's inclusion probability is the unit's.
     groups = (
@@ -239,7 +245,10 @@ class _Place:
     condition: str | None
 
     def distinction(self, places: list[_Place]) -> str:
-        """Return a suffix that distinguishes this place from the others, or an empty string if there is only one place."""
+        """Return a suffix with the data set and the system, as far as these differ between `places`.
+
+        The suffix is empty if nothing differs.
+        """
         parts = [self.dataset] if len({p.dataset for p in places}) > 1 else []
         if self.system is not None and len({(p.system, p.condition) for p in places}) > 1:
             parts.append(f"{self.system} ({self.condition})")
@@ -247,7 +256,10 @@ class _Place:
 
 
 def _places(store: Store, run: Run) -> list[_Place]:
-    """Return the places that a run covers, without human answers (which papers use as a reference) and distractors."""
+    """Return each combination of data set and system that a run covers.
+
+    Human answers are left out, because papers use them as a reference. So are distractors.
+    """
     from judge.suites.queries import HUMAN
 
     query = (

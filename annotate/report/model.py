@@ -25,8 +25,8 @@ NUMBERS = "key_numbers"
 class Column:
     """A column of a table: its title, and how its cells are shown (`kind`).
 
-    The kind `brief` shows the value and the interval of a Measure, and `n` shows its units, questions and coverage.
-    `share` shows a number as a percentage, and `p` shows a p-value.
+    For a Measure, the kind `brief` shows the value and the interval, and `n` shows the coverage and the
+    numbers of units and questions. `share` shows a number as a percentage, and `p` shows a p-value.
     """
 
     title: str
@@ -134,9 +134,10 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A drawing of the data in `table`. Renderers that cannot draw show the table instead.
+    """A figure that is drawn from the data in `table`. Renderers that cannot draw show the table instead.
 
-    `draw` is the name of a function in `plots`, and `data` contains its arguments. `text` describes the figure in words.
+    `draw` is the name of a function in `plots`, and `data` contains its arguments. `text` describes the
+    figure in words.
     """
 
     key: str
@@ -223,9 +224,9 @@ class Section:
 class Ruling:
     """The verdict on one judge: the sentence, the rule that was applied, and the numbers.
 
-    `draw` describes in words how many units the verdict is based on, and how they were drawn. `next_place` is the number of
-    units at the next look. `numbers` is a table of the agreements on which the verdict is based. The table is in the
-    verdict's box; the section `summary` shows the agreements for all judges.
+    `draw` says how many units the verdict is based on, and how they were drawn. `next_place` is the number of
+    labelled units at which the rule is applied again. `numbers` is the table of agreements in the verdict's
+    box. The section `summary` shows the agreements for all judges.
     """
 
     judge: str

@@ -1,6 +1,7 @@
 """The verdict on each judge, with the rule that was applied and the numbers.
 
-Figures and tables show how many more labels would decide the verdict, and what the verdict would be with other limits.
+Figures and tables show how many more labels would decide the verdict, and what the verdict would be with
+other margins or thresholds.
 """
 
 from __future__ import annotations
@@ -94,7 +95,12 @@ def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
 
 
 def _describe_sharing(verdict: Verdict) -> str:
-    """Return, in words, the tests that share the verdict's error rate. They make its intervals wider than 95 % intervals."""
+    """Return, in words, the tests among which the verdict's error rate is divided: several looks or several
+    judges.
+
+    This division makes the verdict's intervals wider than 95 % intervals. The result is empty if there is
+    only one test.
+    """
     looks, family = verdict.draw.looks, len(verdict.draw.family)
     parts = ["several looks at the units"] if looks is not None and len(looks.spent) > 1 else []
     return " and by ".join([*parts, *([f"{family} judges"] if family > 1 else [])])
@@ -160,7 +166,10 @@ def _warn_missing(subject: Subject, judge: str) -> list[str]:
 
 
 def _warn_chance(subject: Subject) -> list[str]:
-    """Return a warning if people may agree only by chance, because a judge that guesses could then be non-inferior."""
+    """Return a warning if the agreement between people may be due to chance.
+
+    In that case, even a judge that guesses could be non-inferior to people.
+    """
     if len(subject.panel.people) < 2 or subject.panel.numeric:
         return []
     (alpha,) = subject.panel.measure(subject.panel.people, subject.panel.keys(["krippendorff_alpha"]))
@@ -185,7 +194,10 @@ def describe_draw(verdict: Verdict) -> str:
 
 
 def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
-    """Return the verdict in at most 60 words, not counting names: the comparison, the units, the result and the next step."""
+    """Return the verdict as a text of at most 60 words, not counting names.
+
+    The text says whom the judge was compared with, on which units, with what result, and what to do next.
+    """
     if verdict.draw.no_labels:
         return f"No verdict on '{subject.panel.field}': {verdict.refused}."
     people = len(verdict.people)
@@ -280,7 +292,11 @@ def _describe_look(look: Look | None) -> list[str]:
 
 
 def power(rulings: Sequence[Ruling]) -> list[Section]:
-    """Return the section with one curve for each undecided judge: the chance of a verdict against the added units."""
+    """Return the section on the number of labels that are still needed.
+
+    It has a curve for each undecided judge, which shows the chance of a verdict for each number of added
+    units.
+    """
     blocks: list[Block] = [_curve(i, ruling) for i, ruling in enumerate((r for r in rulings if r.chances), 1)]
     return [Section("power", "How many more labels", blocks)] if blocks else []
 
@@ -310,7 +326,10 @@ def _curve(number: int, ruling: Ruling) -> Figure:
 
 
 def limits(subject: Subject, rulings: Sequence[Ruling]) -> list[Section]:
-    """Return the section with the verdict under other margins and epsilons, or under other thresholds, if requested."""
+    """Return the section with the verdict under other margins and epsilons, or under other thresholds.
+
+    Without such a request, there is no section.
+    """
     blocks: list[Block] = [
         _tabulate_limits(subject, i, ruling) for i, ruling in enumerate(rulings, 1) if ruling.curve
     ]

@@ -87,7 +87,11 @@ class Subject:
 
     @property
     def reference_kind(self) -> str | None:
-        """The word for the kind of reference (gold, decided or majority), or the name of the person who is the reference."""
+        """The kind of reference: gold, decided or majority. If the reference is one person, this is the
+        person's name.
+
+        None if there is no reference.
+        """
         return self.resolved.word if self.resolved else None
 
     @property
@@ -107,7 +111,7 @@ class Subject:
 
     @property
     def waiting(self) -> Mapping[str, Mapping[str, int]]:
-        """A map from person to layer to the number of unused labels, such as labels that may not be blind."""
+        """The number of unused labels by person and layer. For example, labels that may not be blind are not used."""
         return {n: layers for n, layers in self.panel.layers.items() if n not in self.panel.others}
 
     @cached_property
@@ -153,7 +157,10 @@ def load(store: Store, options: ReportOptions) -> Subject:
 
 
 def _find_versioned(store: Store) -> set[tuple[str, str]]:
-    """Return the (model, task without its version) pairs for which the study has runs of several versions of the task."""
+    """Return each (model, task) for which the study has runs of several versions of the task.
+
+    The task's name is given without the version.
+    """
     only_tried = read_tried(store.conn)
     versions: dict[tuple[str, str], set[str]] = {}
     for run, model, task in store.conn.execute("SELECT run_id, model, task FROM runs"):
@@ -163,9 +170,11 @@ def _find_versioned(store: Store) -> set[tuple[str, str]]:
 
 
 def _make_short_names(panel: Panel, in_versions: Collection[tuple[str, str]]) -> dict[str, str]:
-    """Return a short unique name for each judge: the model and, if necessary, the task's version and the end of the run id.
+    """Return a short unique name for each judge: the model and, if necessary, the task's version and the end
+    of the run id.
 
-    The name includes the version even if only one run was chosen. The reader may know the model's other runs.
+    If the model has runs on several versions of the task, the name includes the version. This is so even if
+    only one of these runs was chosen, because the reader may know the others.
     """
     models: dict[str, str] = {}
     for name in panel.shown.values():

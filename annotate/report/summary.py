@@ -111,7 +111,10 @@ def _ceiling(subject: Subject) -> list[list[Cell]]:
 
 
 def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
-    """Return a table that shows, for each label, whether condition (d) of the verdict (docs/verdict.md) holds, with its n."""
+    """Return a table that shows for each label whether condition (d) of the verdict (docs/verdict.md) holds.
+
+    Each row also has the number of units.
+    """
     rows: list[list[Cell]] = []
     for row in ruling.labels:
         span = "" if row.low is None or row.high is None else f" ({cell(row.low)} to {cell(row.high)})"
@@ -173,9 +176,10 @@ def with_the_others(
 ) -> Measure:
     """Return the agreement of `who` with the majority of the people other than `person`.
 
-    `who` is the person or a judge in the person's place. The agreement is computed on the units that the person labelled.
-    To compare a person with a judge, pass masks of the units that the judge was asked about (`judged`) and labelled
-    (`labelled`); only units in both are used. Coverage is the share of the person's units in `judged` that are used.
+    `who` is the person, or a judge in the person's place. Only units that the person labelled are used. Two
+    masks can restrict these units further, so that a person and a judge are compared on the same units:
+    `judged` marks the units that the judge was asked about, and `labelled` marks the units that it labelled.
+    Coverage is the share of the person's units in `judged` that are used.
     """
     by_person = subject.has_label(person)
     judged = by_person if judged is None else by_person & judged
@@ -242,7 +246,7 @@ def shorten_document(document: Document) -> Document:
 
 
 def levels(rulings: Sequence[Ruling]) -> list[str]:
-    """Return a sentence for each confidence level of verdicts that differs from the default, with the reason for it."""
+    """Return sentences that name the verdicts whose confidence level differs from the default, and the reason."""
     judges: dict[tuple[str, str], list[str]] = {}
     for r in rulings:
         if r.shared_by and r.confidence != IntervalSettings().confidence and has_intervals(r):
@@ -276,7 +280,9 @@ def _verdict(ruling: Ruling) -> str:
 
 
 def _annotators(document: Document) -> list[str]:
-    """Return a sentence on the annotators and, in brackets, the unrecorded facts that the author must add."""
+    """Return sentences on the annotators. A sentence in brackets lists the unrecorded facts that the author
+    must add.
+    """
     people = [str(name) for name in document.facts["people"]]
     if not people:
         return []

@@ -1,4 +1,4 @@
-"""Batches that are labelled in blocks until the verdict is decided. The batch is then closed."""
+"""Batches that are labelled in blocks until the verdict is decided, and are then closed."""
 
 from __future__ import annotations
 

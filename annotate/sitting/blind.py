@@ -68,7 +68,9 @@ class Busy(StudyError):
 
 
 class Blind:
-    """The part of a study that a screen can read. `rows` queries the views that the module's docstring lists."""
+    """A connection that reads only what the annotator may see. `rows` queries the views that the module's
+    docstring lists.
+    """
 
     __slots__ = ("__conn", "__path", "is_deciding")
 
@@ -128,7 +130,8 @@ def explain_to_person(path: Path) -> Iterator[None]:
 def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]) -> Any:
     """Return SQLite's authorizer callback.
 
-    It decides what each compiled statement may read, by table, column and innermost view.
+    The callback allows or denies each column that a statement reads. It decides by the table, the column, and
+    the innermost view that reads the column.
     """
     ok, deny, null = sqlite3.SQLITE_OK, sqlite3.SQLITE_DENY, sqlite3.SQLITE_IGNORE
 
@@ -156,9 +159,9 @@ def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]
 
 
 def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[str], set[str], str]:
-    """Create the temporary views.
+    """Create the temporary views, and return three facts about their names.
 
-    Returns the names of the views that may read the tables, the names of the views that statements may use,
+    These are the names of the views that may read the tables, the names of the views that statements may use,
     and the name of the view with the units' texts.
     """
     inside: set[str] = set()
@@ -248,7 +251,7 @@ def _texts(task: Task, mine: str) -> str:
 def _passages(task: Task, mine: str) -> str:
     """Return the SQL query that selects the passages in the task's lists, in order.
 
-    `place` is a passage's index in the context that the system had for the answer.
+    `place` is the index of a passage among the passages that the system was given for its answer.
     """
     shown = (
         "p.passage_id, p.item_id, p.title, p.date, p.source, p.text, "
@@ -266,8 +269,9 @@ def _passages(task: Task, mine: str) -> str:
 
 
 def _parts(mine: str) -> str:
-    """Return the SQL query that selects those of the annotator's units that are parts of answers, without
-    hidden repeats or checks.
+    """Return the SQL query that selects the annotator's units that are parts of answers.
+
+    Hidden repeats and checks are left out.
     """
     kinds = ", ".join(map(quote, PARTS))
     return (

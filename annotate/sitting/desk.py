@@ -68,14 +68,14 @@ class Desk(Queue):
         busy_ms: int = BUSY_MS,
         returning: bool = False,
     ) -> Desk:
-        """Begin a session. `busy_ms` is the time in milliseconds for which a commit waits for another program
-        before it raises Busy.
+        """Begin a session.
 
-        With `returning`, the session can begin even if all of the person's units were handed over. This is
-        needed to merge the person's pack.
+        `busy_ms` is the time in milliseconds that a commit waits for another program before it raises Busy.
+        If `returning` is true, the session can begin even if all of the person's units were handed over. A
+        merge of the person's pack needs this.
 
-        Raises UsageError if the batch or person is unknown, and StudyError if the batch is closed or the person
-        is working in another terminal.
+        Raises UsageError if the batch or person is unknown, and StudyError if the batch is closed or the
+        person is working in another terminal.
         """
         info = _open_batch(store, batch)
         annotator = ADJUDICATED if adjudicate else person

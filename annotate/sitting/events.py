@@ -162,7 +162,7 @@ def _apply(state: State, e: Event) -> None:
 
 
 def standing(state: State, fields: Sequence[str]) -> dict[str, Json]:
-    """Return the columns of a unit's row in `assignments` that follow from its state."""
+    """Return the columns of a unit's row in `assignments` that are computed from the unit's state."""
     return {
         "status": str(state.status(fields)),
         "answers": dumps(state.answers),
@@ -199,8 +199,8 @@ class NewLabel(NamedTuple):
 
 
 def label_rows(state: State, task: Task) -> list[NewLabel]:
-    """Return the labels that follow from a unit's state, including derived labels. Labels whose derivation
-    needs gold are left out.
+    """Return the labels that are computed from a unit's state. They include derived labels, except for those
+    that are derived from gold.
     """
     # A skip overrides earlier answers, because the person decided that the unit cannot be judged.
     if state.skipped:

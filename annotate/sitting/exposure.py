@@ -1,12 +1,15 @@
 """The exposures: one append-only table of what each person was shown about a unit, and when.
 
-The table covers batches, packs, pushes, imports and pages.
+The table covers batches, packs, pushes, imports and pages. The kinds of content are:
 
-    text     the unit itself               gold    its known answer: a training key, gold that a task shows, passages
-    judge    a judge's label for it        labels  other people's labels for it            chosen by gold
+    text     the unit itself
+    gold     the unit's known answer: a training key, gold that a task shows, or passages chosen by gold
+    judge    a judge's label for the unit
+    labels   other people's labels for the unit
 
-An exposure to gold is recorded on the unit that has the gold label. For example, the verdict on a claim is recorded
-on the claim, so that it applies to all its passages. A batch drawn before this table existed has exposure `unknown`.
+An exposure to gold is recorded on the unit that has the gold label. For example, the verdict on a claim is
+recorded on the claim, so that it applies to all its passages. A batch drawn before this table existed has
+exposure `unknown`.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ WORDS = {
 
 
 class Exposure(NamedTuple):
-    """The number of units in a batch for which a person was, or will be, shown one kind of content."""
+    """A kind of content that a person was, or will be, shown in a batch, with the number of units."""
 
     person: str
     content: str
@@ -103,11 +106,11 @@ def is_exposed(
     *,
     deciding: bool = False,
 ) -> bool:
-    """Return whether the person was shown an answer for the unit, or for its item, before the time `before`
-    (None means now).
+    """Return whether the person was shown an answer for the unit, or for its item.
 
-    Gold that the task shows as an input does not count. For a lead who is `deciding` between other people's
-    labels, these labels do not count either. If the table has no exposure, the result is false.
+    If `before` is given, only earlier exposures count. Gold that the task shows as an input does not count.
+    For a lead who is `deciding` between other people's labels, these labels do not count either. If no
+    exposure is recorded, the result is false.
     """
     # A lead decides between people's labels, so seeing them does not make the decision assisted.
     seen = "'judge'" if deciding else "'judge', 'labels'"
@@ -142,9 +145,9 @@ def note_batch(
     how: str,
     judge: Iterable[str] = (),
 ) -> None:
-    """Record the exposures that a whole batch causes when it leaves the study.
+    """Record what each person will see when a whole batch leaves the study.
 
-    Each person sees the content of their units, and the judge's labels on the units `judge`.
+    Each person will see the content of their own units, and the judge's labels for the units in `judge`.
     """
     judged = quote(dumps(sorted(judge)))
     for person in people:
@@ -169,10 +172,10 @@ def note_unit(
 
 
 def against(store: Store, task: Task, person: str, units: Sequence[str], name: str) -> list[Exposure]:
-    """Return what other batches have shown, or will show, the person about these units.
+    """Return what the person was, or will be, shown about these units outside the new batch.
 
-    The reverse also counts. If the new batch would show the gold label of open units in another batch, these
-    units are counted under the other batch.
+    The new batch can also show gold labels that answer open units in another batch. Those units are counted
+    under the other batch.
     """
     conn = store.conn
     counts: Counter[tuple[str, str]] = Counter()
@@ -243,7 +246,10 @@ def _count_exposing(store: Store, task: Task, person: str, name: str) -> Counter
 
 
 def refusal(exposures: Sequence[Exposure]) -> str | None:
-    """Return the reason why people cannot be assigned to a batch, or None if none of them is shown an answer."""
+    """Return the reason why people cannot be assigned to a batch, or None if they can.
+
+    People cannot be assigned if they were, or will be, shown an answer.
+    """
     worst = [e for e in exposures if e.content in REFUSED]
     if not worst:
         return None
@@ -258,7 +264,7 @@ def refusal(exposures: Sequence[Exposure]) -> str | None:
 
 
 def warnings(exposures: Sequence[Exposure]) -> list[str]:
-    """Return a warning for each of the other exposures of people to these units."""
+    """Return a warning for each exposure in a batch that does not prevent the assignment."""
     return [
         f"{e.person} has seen, or will see, {WORDS[e.content]} for {e.units:,} of these units in batch '{e.batch}'"
         for e in exposures
@@ -276,11 +282,10 @@ def unknown_batches(conn: sqlite3.Connection) -> list[str]:
 
 
 def waiting(conn: sqlite3.Connection) -> set[str]:
-    """Return the units that somebody must still label blind, and the items of these units. Pages do not show
-    their labels.
+    """Return the units that somebody must still label blind, and the items of these units.
 
-    These are the open and skipped units in open batches of any task. They include units that a lead must still
-    decide.
+    These are the open and skipped units in open batches of any task. They include units that a lead must
+    still decide. Pages do not show labels for the returned units and items.
     """
     # A skip can be undone, so skipped units are included. Gold of an item answers all its units, so items are included.
     query = (

@@ -1,5 +1,5 @@
-"""A person's queue, limited to what that person may see: the units, their status, what was shown, and which
-unit comes next.
+"""A person's queue, which reads only what that person may see: the units, their status, what was shown, and
+which unit comes next.
 
 The queue is read through the blind connection. `Desk` adds the methods that commit.
 """
@@ -321,7 +321,7 @@ class Queue:
         ]
 
     def kinds(self) -> dict[str, list[int]]:
-        """Return a map from each set of conflicting labels, such as "refute / support", to positions. It is
+        """Return the positions of the units for each kind of conflict, such as "refute / support". The map is
         empty unless the user adjudicates.
 
         A unit with conflicts on several questions is listed once per question. If the task has several
@@ -346,8 +346,7 @@ class Queue:
         return f"{field}: {difference}" if len(self.fields) > 1 else difference
 
     def _describe_answers(self, positions: Sequence[int]) -> dict[int, str]:
-        """Return a text for each position that says which source gave which answers, for the rows of a lead's
-        list.
+        """Return a map from each position to a text with the answers of each source, for a lead's list.
 
         Sources are named by the letters of `sources`.
         """
@@ -367,9 +366,7 @@ class Queue:
                 yield position, json.loads(answers)
 
     def training(self) -> tuple[int, int, int]:
-        """Return the number of training units, how many of them are answered, and how many have only right
-        answers.
-        """
+        """Return three numbers of training units: all of them, those answered, and those answered without a mistake."""
         rows = self._blind.rows("SELECT position, answers, locked FROM my_units WHERE role = 'training'")
         keys: dict[int, dict[str, str]] = {}
         for position, field, value in self._blind.rows("SELECT position, field, value FROM my_key"):

@@ -1,5 +1,5 @@
-"""Append events to the log, and update the data that are computed from them: a unit's row in `assignments`, and
-its labels.
+"""Append events to the log, and update what is computed from the log: a unit's row in `assignments`, and the
+unit's labels.
 
 Desks, imports, merges and leads all append events through this module.
 """
@@ -94,7 +94,7 @@ def source_of(batch: str, annotator: str) -> str:
 
 
 def _read_times(conn: sqlite3.Connection, seat: tuple[str, str, int]) -> dict[tuple[str, bool], str]:
-    """Return a map from (field, is_revised) to the time of the current label."""
+    """Return a map from (field, is_revised) to the time of the latest label that was not undone."""
     query = (
         "SELECT e.field, e.kind <> 'label', e.at FROM events AS e WHERE e.batch = ? AND e.annotator_id = ? "
         "AND e.position = ? AND e.kind IN ('label', 'keep', 'revise') "
@@ -162,7 +162,7 @@ def make_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, o
 
 
 def people_of(conn: sqlite3.Connection, batch: str) -> list[str]:
-    """Return the names of a batch's annotators in order, without those whose units were all handed over."""
+    """Return the sorted names of a batch's annotators. People whose units were all handed over are left out."""
     # A lead's decisions are also a queue in `assignments`.
     query = (
         "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"
@@ -183,8 +183,10 @@ def is_stopped(conn: sqlite3.Connection, batch: str, person: str) -> str | None:
 
 
 def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[NewLabel]) -> list[NewLabel]:
-    """Return the labels that are derived from an answer together with the gold label of the unit or its item.
-    The result is empty if neither has a gold label.
+    """Return the labels that are computed from an answer and a gold label.
+
+    The gold label is that of the unit or, if the unit has none, that of its item. The result is empty if
+    neither has one.
     """
     derived: list[NewLabel] = []
     for name, rule in task.spec.derive.items():

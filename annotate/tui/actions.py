@@ -28,7 +28,7 @@ RELEASED = 0.25
 
 @dataclass(slots=True)
 class UserAction:
-    """A user's action and its monotonic time (`at`).
+    """One action of the user, and the monotonic time at which it occurred (`at`).
 
     A key press or pasted text has an `event`. A click or a menu choice has a `callback`.
     """

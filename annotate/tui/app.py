@@ -1,4 +1,4 @@
-"""The Textual app for `annotate open`, which handles the user's actions from a queue."""
+"""The Textual app for `annotate open`. It puts the user's actions into a queue, and handles them in order."""
 
 import asyncio
 from collections.abc import Iterable

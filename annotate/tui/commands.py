@@ -71,7 +71,7 @@ class Commands:
         }
 
     async def run(self, name: str, at: float) -> None:
-        """Run the command for a key that was typed at `at` (monotonic seconds)."""
+        """Run the command with this name. `at` is when its key was typed, in monotonic seconds."""
         self._at = at
         await self.by_id[name]()
 
@@ -223,7 +223,9 @@ class Commands:
             self._place.show(result)
 
     async def scroll(self, lines: int) -> None:
-        """Scroll the chosen pane by one line, by a page (10 lines), or to its beginning or end (more lines)."""
+        """Scroll the chosen pane. `lines` is 1 for one line, 10 for a page and ALL for the end; negative
+        values scroll up.
+        """
         self._view.scroll(lines)
 
     async def raw(self) -> None:
@@ -242,6 +244,9 @@ class Commands:
             self._view.say(f"no highlight or match {'below' if step > 0 else 'above'} the visible text")
 
     async def pane(self) -> None:
-        """Select the pane that the arrows scroll: first the texts, then the question and the labels if they do not fit."""
+        """Select the next pane for the arrows to scroll.
+
+        The texts come first, followed by the question and the labels if they do not fit.
+        """
         if not self._view.turn_pane():
             self._view.say("everything is visible")

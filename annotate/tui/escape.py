@@ -28,7 +28,9 @@ _PASTE, _PASTED = ESC + "[200~", ESC + "[201~"
 
 
 class EscapeParser(XTermParser):
-    """Textual's parser with rewritten input, in which each key is unambiguous, as in the kitty keyboard protocol."""
+    """A variant of Textual's parser that rewrites its input so that each key is unambiguous, as in the kitty
+    keyboard protocol.
+    """
 
     _held_since: float | None = None
     """The monotonic time of the last read, if the read ended with an Escape that is not parsed yet. Otherwise None."""

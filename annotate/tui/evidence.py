@@ -101,7 +101,7 @@ class Evidence:
     def span(self) -> tuple[int, int]:
         """Return the span that Enter marks, and remove the anchor.
 
-        The span is from the anchor to the cursor or, if there is no anchor, the sentence at the cursor.
+        The span reaches from the anchor to the cursor. Without an anchor, it is the sentence at the cursor.
         """
         text, picker = self._text, self.picker
         if picker.anchor is None:
@@ -137,11 +137,12 @@ def remove_span(spans: list[tuple[str, int, int]], name: str, at: int) -> list[t
 def find_dragged_words(
     texts: Sequence[Markable], beside: bool, start: int, end: int
 ) -> tuple[str, int, int] | None:
-    """Return the words that were selected with the mouse as (text, start, end), or None if no word was selected.
+    """Return the words that were selected with the mouse as (text, start, end), or None if no word was
+    selected.
 
-    The arguments `start` and `end` are offsets in a pane: the pane beside the body if `beside` is true, otherwise the body.
-    The returned offsets are code points in the raw text. If the selection covers several texts, the result is for the text
-    with the longest selected part.
+    The arguments `start` and `end` are offsets in a pane. If `beside` is true, this is the pane beside the
+    body, otherwise the body. The returned offsets are code points in the raw text. If the selection covers
+    several texts, the result is for the text with the longest selected part.
     """
     best: tuple[int, str, int, int] | None = None
     for text in texts:

@@ -55,7 +55,7 @@ class Form:
             await self._continue_after_label(was_done, value)
 
     def _nobody_gave(self, field: str, value: str) -> bool:
-        """Return whether the user, as a lead, chose a label that none of the annotators gave."""
+        """Return whether a lead chose a label that none of the annotators gave. False if the user is not a lead."""
         # The annotators are shown as A, B and C, so the lead may have typed a person's letter, which is a label's key.
         unit = self._hand.unit
         if unit.role != "adjudication":

@@ -22,9 +22,9 @@ from judge.prompts.load import Task
 
 
 class KeyCommand(NamedTuple):
-    """A command with its keys, which are Textual's key names, separated by commas.
+    """A command and its keys. `keys` contains Textual's names for the keys, separated by commas.
 
-    Every command, except for scrolling, has a second key that cannot be the key of a label, such as F4.
+    Every command, except for scrolling, has a second key that no task can use for a label, such as F4.
     """
 
     # A task can use any character as the key of a label, and the commands must remain available.

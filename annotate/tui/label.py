@@ -46,7 +46,10 @@ class LabelScreen(Screen[None]):
         yield from self.view.compose()
 
     def on_mount(self) -> None:
-        """Show the first unit to keep or revise. If there is no such unit, show the first open unit or the end of the batch."""
+        """Show the first unit on which the user must still keep or revise a label.
+
+        If there is no such unit, show the first open unit or the end of the batch.
+        """
         desk = self.hand.desk
         self.view.fit(self.app.size)
         self.place.show(desk.first())

@@ -136,8 +136,8 @@ def feedback_panel(
 ) -> Content:
     """Return the feedback on a training unit: right or wrong, the right answers, and their reasons.
 
-    If `reasons` is None, the right answers stay hidden to allow a second try. Only the wrong answers and their meanings
-    are then shown.
+    If `reasons` is None, a second try is allowed, so the right answers stay hidden. A wrong answer is then
+    shown with only its own meaning.
     """
     rows = []
     for question in task.spec.questions:

@@ -1,8 +1,8 @@
 """Fit Markdown tables and code to the width of a pane, by replacing parts of the stored text.
 
-The cells of a table that fits are padded to align. A wider table is printed row by row, with one cell per line. Long
-lines of code are broken, and the continuation is indented. The layout replaces only bars, the line under a header, and
-spaces. It never replaces words.
+The cells of a table that fits are padded to align. A wider table is printed row by row, with one cell per
+line. Long lines of code are broken, and the continuation is indented. Words never change: the layout replaces
+only bars (`|`), the line under a table's header, and spaces.
 """
 
 import re

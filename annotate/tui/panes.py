@@ -16,7 +16,10 @@ READABLE_COLUMNS = 120
 
 
 def draw_if_changed(part: Static, content: Content, *, layout: bool = True) -> None:
-    """Draw a part of the screen if its content has changed. If its number of rows never changes, pass `layout=False`."""
+    """Draw a part of the screen if its content has changed.
+
+    `layout=False` is faster, but the part must always have the same number of rows.
+    """
     # Most of the time that a key takes is spent on the layout.
     before = part.content
     if not (isinstance(before, Content) and before.is_same(content)):
@@ -102,7 +105,10 @@ class Texts(Horizontal):
             self.border_title = rule
 
     def _position(self) -> str:
-        """Describe the position in the text and the number of matches below the visible rows. Empty if all rows are visible."""
+        """Describe how far the pane is scrolled, and how many matches are below the visible rows.
+
+        Return an empty string if all rows are visible.
+        """
         box = self.box
         if self._text is None or not box.max_scroll_y:
             return ""

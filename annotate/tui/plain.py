@@ -167,7 +167,7 @@ class Dialogue:
     # Answers, and the steps after them
 
     def _commit(self, change: Callable[..., State], *name: object) -> bool:
-        """Commit `change(position, *name, times)` for the current unit. Return whether the change was stored."""
+        """Change the current unit by calling `change(position, *name, times)`. Return whether the change was stored."""
         hand = self._hand
         spent = hand.take_time()._replace(shown_ms=round((monotonic() - self._printed_at) * 1000))
         try:

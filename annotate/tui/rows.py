@@ -32,10 +32,11 @@ def rows_of(content: Content, width: int, most: int) -> int:
 
 
 def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> ShareRows:
-    """Divide `total` rows between the parts. `head`, `text` and `labels` are the numbers of rows that the parts need.
+    """Divide `total` rows between the parts. `head`, `text` and `labels` are the numbers of rows that the
+    parts need.
 
-    If the head or the labels are the chosen pane, this pane gets all rows that it needs, except for the minimum rows of the
-    other parts.
+    If the head or the labels are the chosen pane, they get all the rows that they need. The other parts then
+    keep at least their minimum number of rows.
     """
     needed = {"head": head, "text": text, "labels": labels}
     got = {name: min(n, LEAST[name]) for name, n in needed.items()}

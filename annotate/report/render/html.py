@@ -38,7 +38,7 @@ def _page() -> Template:
 def _environment(figures: str, prefix: str) -> Environment:
     """Return the environment for HTML.
 
-    Ids inside drawings begin with `figures`. Ids of tables and figures begin with `prefix`.
+    `figures` is a prefix for the ids inside drawings. `prefix` is a prefix for the ids of tables and figures.
     """
 
     def drawing(figure: Figure) -> Markup:
@@ -98,7 +98,10 @@ def piece(document: Document) -> str:
 
 
 def _piece_style() -> str:
-    """Return the page's style sheet, limited to our element by CSS nesting and without the rules for a whole page."""
+    """Return a style sheet that applies only to the report's element in a notebook.
+
+    The rules of the page's style sheet are nested under the element's class, and `@page` rules are removed.
+    """
     # Without nesting, the style sheet would also apply to the notebook around our output.
     style = (FOLDER / "page.css").read_text(encoding="utf-8")
     style = _ROOT.sub("&", re.sub(r"@page\s*\{[^}]*\}", "", style))

@@ -37,8 +37,9 @@ _BREAKS = "/_-.:,;|=&?@·"
 class TabularLayout:
     """The layout of a table, or of one part of a split table.
 
-    `indices` lists the columns of the part, and `spec` is the argument of \\begin{tabular}. `room` is the number of
-    characters in a line of a paragraph column. If `stacked` is true, each interval is below its value.
+    `indices` lists the columns of the part, and `spec` is the argument of \\begin{tabular}. `room` is the
+    number of characters that fit on a line of a paragraph column. If `stacked` is true, each interval is
+    below its value.
     """
 
     indices: tuple[int, ...]
@@ -229,7 +230,7 @@ def _cell(cell: Shown, stacked: bool) -> str:
 
 
 def _stack(place: str, stacked: Iterable[str]) -> str:
-    """Stack lines in a cell, because TeX does not break the cells of such a column.
+    """Return the LaTeX for a cell with several lines. TeX does not break the text of such a column by itself.
 
     `place` selects the line that is on the row's baseline: the top (t) or the bottom (b).
     """

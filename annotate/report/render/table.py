@@ -1,9 +1,9 @@
 """All tables in the document as one CSV table with one row per cell, for R, pandas or a spreadsheet.
 
-The columns `section, table, row, column` identify the cell, and `text` contains its text. If the cell is a Measure, the
-columns from `measure` to `notes` contain its numbers with full precision. `annotators` and `notes` are JSON lists. The
-head of the report is the table `about`, and the verdicts are the table `verdict`. For a text outside the tables, the
-`column` is `note`, `text`, `quote` or `drawing`.
+The columns `section, table, row, column` identify the cell, and `text` contains its text. If the cell is a
+Measure, the columns from `measure` to `notes` contain its numbers with full precision. `annotators` and
+`notes` are JSON lists. The head of the report is the table `about`, and the verdicts are the table `verdict`.
+A text outside the tables has a row of its own, with `note`, `text`, `quote` or `drawing` in `column`.
 """
 
 from __future__ import annotations
