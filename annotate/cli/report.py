@@ -14,10 +14,10 @@ from judge.console import json_option, note, parse_named_number
 from judge.errors import UsageError
 from judge.gates import Files, Gate, decide, output_option
 from judge.store import Store
-from judge.types import attributes
+from judge.types import Measure, attributes
 
 if TYPE_CHECKING:
-    from annotate.report.model import Document
+    from annotate.report.model import Document, Ruling
 
 VERDICTS = {"trust": ("trust",), "part": ("trust", "trust in part")}
 """A map from each value of --fail-under verdict=VALUE to the verdicts that pass."""
@@ -208,11 +208,14 @@ def _gates(document: Document, limits: list[tuple[str, float]], verdict: str, *,
             gates.append(Gate(wanted, False, document.no_ruling.rstrip(".")))
     for name, least in limits:
         for ruling in rulings:
-            measure = next((m for m in ruling.measures if m.measure == name), None)
+            measures = _list_measures(ruling)
+            measure = next((m for m in measures if m.measure == name), None)
             title, of = f"{name} of {ruling.judge} >= {least:g}", f"{name} of {ruling.judge}"
             # The build depends on a number that this kind of verdict does not have.
             if measure is None:
-                gates.append(Gate(title, False, f"{of} is not in this verdict"))
+                available = ", ".join(key for key in MEASURES if key in {m.measure for m in measures})
+                instead = f"; available: {available}" if available else ""
+                gates.append(Gate(title, False, f"{of} is not in this verdict{instead}"))
             elif measure.value is None:
                 gates.append(Gate(title, False, f"{of} is undefined: {measure.reason}"))
             else:
@@ -222,3 +225,9 @@ def _gates(document: Document, limits: list[tuple[str, float]], verdict: str, *,
         if not rulings:
             gates.append(Gate(f"{name} >= {least:g}", False, f"{name}: there is no verdict"))
     return gates
+
+
+def _list_measures(ruling: Ruling) -> list[Measure]:
+    """Return the measures of the verdict, then the measures in the table beside it, such as the agreement with a majority."""
+    rows = ruling.numbers.rows if ruling.numbers is not None else ()
+    return [*ruling.measures, *(value for row in rows for value in row if isinstance(value, Measure))]

@@ -61,8 +61,12 @@ def test_a_measure_below_its_limit_is_named_with_its_value(trusted: Path, in_par
     # The judge differs from a majority on 4 of 200, a and b too: all agreement lies above .9, and the gap near 0.
     limits = ("--fail-under", "pooled_kappa=0.9", "--fail-under", "pooled_kappa_difference=-0.05")
     annotate("report", "-d", in_part, *limits)
-    failed = annotate("report", "-d", in_part, *limits, "--fail-under", "cohen_kappa=0.1", code=5).stderr
-    assert failed.strip().endswith("failed: cohen_kappa of m/judge is not in this verdict")
+    # The report of several people also has the agreement with their majority.
+    annotate("report", "-d", in_part, *limits, "--fail-under", "cohen_kappa=0.9")
+    failed = annotate("report", "-d", in_part, "--fail-under", "cohen_kappa=0.99", code=5).stderr
+    assert "failed: cohen_kappa of m/judge is 0.96" in failed
+    failed = annotate("report", "-d", trusted, *limits[:2], code=5).stderr
+    assert failed.strip().endswith("pooled_kappa of m/judge is not in this verdict; available: cohen_kappa")
 
 
 @pytest.mark.parametrize(
