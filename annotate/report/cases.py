@@ -56,8 +56,9 @@ def _rank(subject: Subject, judge: str, reference: str) -> tuple[IntArray, str]:
     """Rank the units on which the judge and the reference differ. Return their indices, and a description of
     the order.
 
-    The units are ranked by the distance between the labels, if these are numbers or ordered, largest first. Ties are broken
-    first by the judge's probability for its label, then by the share of people who gave the reference label.
+    The units are ranked by the distance between the labels, if these are numbers or ordered, largest first. Ties
+    are broken first by the judge's probability for its label, then by the share of people who gave the reference
+    label.
     """
     judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     differ = np.flatnonzero(subject.has_label(judge) & subject.has_label(reference) & (judged != true))
