@@ -1,4 +1,4 @@
-"""Guess from common column names which columns in a user's file correspond to our fields.
+"""Guess the meaning of a user's columns from common column names.
 
 A table is recognised if it has a question, and contexts or an answer (see `judge.importers.roles`). Only the
 names in ROLES are recognised. All other names only serve as suggestions to the user.
@@ -50,7 +50,8 @@ _NO_LABELS = frozenset(
 class MissingFields(BadInput):
     """Raised if no column provides a required field.
 
-    `maps` contains all maps to pass next time. It includes the user's own maps if they are valid.
+    `maps` contains the --map options with which the import can be repeated. It includes the user's own maps
+    if they are valid.
     """
 
     def __init__(self, reason: str, maps: Mapping[str, str], **where: Any) -> None:
@@ -59,10 +60,11 @@ class MissingFields(BadInput):
 
 
 def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
-    """Guess the columns for the fields that neither a key nor a map provides. Return {our field: column}.
+    """Guess a column for each field that is still missing. Return {field: column}.
 
-    A column with a list of objects or strings can be `passages`. The fields of a passage are then searched
-    for in these objects.
+    A field is missing if the row has no key of this name and the user gave no map for it. A column with a
+    list of objects or strings can be `passages`. The fields of a passage are then searched for in these
+    objects.
     """
     columns = {normalise_name(name): name for name in row}
     # A column that the user has mapped is not offered for another field.
@@ -167,7 +169,7 @@ def are_ranking(name: str, values: Iterable[Any]) -> bool:
 
 
 def _field(label: str, is_claim: bool) -> str:
-    """Return the label field in a built-in task that best matches a column of labels."""
+    """Return the label field of a built-in task that a column of labels most likely corresponds to."""
     if {"grade", "score", "rating"} & set(label.split("_")):
         return "relevance_grade"
     if {"stance", "support", "verdict"} & set(label.split("_")) or is_claim:

@@ -1,8 +1,8 @@
 """Import files, or rows in memory, into a study.
 
-Each file is imported in one transaction. Files that belong together share one transaction, and rows in memory
-also use one. Rows in memory are either table rows or objects. Table rows are treated like CSV rows, but their
-values are typed. Objects are treated like objects in JSON Lines.
+Each file is imported in one transaction, but files that belong together share a transaction. All rows in
+memory are imported in one transaction. They may be table rows, which are treated like CSV rows with typed
+values, or objects, which are treated like objects in JSON Lines.
 """
 
 import hashlib
@@ -64,15 +64,16 @@ def import_files(
 def understood(
     path: Path, rows: Iterable[Any], options: Options, known: Sequence[tuple[str, str]] = ()
 ) -> Options:
-    """Add to the options the maps that a common table needs, unless the user gave them. Return the new
-    options.
+    """Return the options with the maps that a common table needs.
 
-    If the rows are not a common table, no map is added. Each added map is reported to `options.note`.
+    Maps from the user are kept. If the rows are not a common table, no map is added. Each added map is
+    reported to `options.note`.
 
-    `known` lists each (data set, system) whose answers were imported from a file with the same content. A
-    renamed copy of a file is therefore not taken for the answers of another system. Raises a MissingFields
-    that names the file if two columns could be the same field. Raises UsageError if an option names a missing
-    column.
+    `known` lists the (data set, system) pairs whose answers were already imported from a file with the same
+    content. A renamed copy of a file therefore does not become another system.
+
+    Raises MissingFields, which names the file, if two columns could be the same field. Raises UsageError if
+    an option names a missing column.
     """
     if options.taken is not None:
         return options
@@ -157,8 +158,8 @@ def import_rows(
     """Import rows in one transaction. If a row is bad, nothing is stored unless `skip_bad` is set.
 
     `columns` contains the names of a table's columns, or is None for objects. Raises BadInput for a bad row,
-    with `name` as the path and the row's number (from 1) as the line. Raises UsageError if no row has the
-    path in a map.
+    with `name` as the path and the row's number (from 1) as the line. Raises UsageError if a map names a path
+    that no row has.
     """
     # The rows are needed twice, because they are hashed before they are stored.
     kept = list(rows)

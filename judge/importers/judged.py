@@ -1,4 +1,4 @@
-"""Import labels from another program's model, as a run in the study.
+"""Import labels that a model assigned in another program, as a run in the study.
 
 All rows are checked before anything is stored.
 """
@@ -62,11 +62,14 @@ class KeptRun:
 def import_run(store: Store, task: Task, given: Given) -> KeptRun:
     """Store a table with a model's labels as a run of the task.
 
-    A row without a label counts as a missing label. If the label itself is refused, unparsed, truncated or
-    failed, this word is the status. Otherwise the status is taken from the column `status` or, if that is
-    empty, is unparsed. If the same table is imported again with the same model, task and maps, the stored run
-    is returned. If a row is bad, nothing is stored, and a BadInput is raised that names the file, line and
-    column.
+    A row without a label counts as a missing label. Its status is found as follows:
+
+    - If the label cell contains the word refused, unparsed, truncated or failed, this word is the status.
+    - Otherwise, the status is the value in the column `status`.
+    - If that value is empty as well, the status is unparsed.
+
+    If the same table was already imported with the same model, task and maps, the stored run is returned. If
+    a row is bad, nothing is stored. The BadInput error then names the file, line and column.
     """
     label_table = table(given.path, [*UNIT, "label", *task.fields])
     given_table = _Table(store, task, given, label_table)
@@ -150,8 +153,8 @@ class _Table:
         return columns
 
     def _cell_of(self, name: str, cell: Json) -> Json:
-        """Return the value in a cell. If the cell is an object with all fields, return only the value for
-        this field.
+        """Return the value in a cell. If the cell is an object with one value for each field, return only the
+        value for this field.
         """
         several = self.columns[name] in EXPORTED and isinstance(cell, dict)
         return cell.get(name.partition(".")[0]) if several else cell

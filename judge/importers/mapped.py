@@ -1,6 +1,7 @@
 """Turn a user's row into an item.
 
-Values are found under our own keys, or with `--map` and `--map-label`. All other keys become `meta`.
+A value is found under adjudge's own key for it, or under the path that `--map` or `--map-label` gives. All
+other keys become `meta`.
 """
 
 from __future__ import annotations
@@ -35,17 +36,20 @@ _IDS = ("id", "question_id", "pair_id")
 class RowReader:
     """Turns the rows of one file into items.
 
-    A row's passages may be a list (or one object) under `passages`. The paths of `passages.*` are then
-    relative to each element, and unused keys are kept in the item's `meta`. A row without `passages` is flat
-    and has one passage. Its paths are relative to the row, and unused keys are kept in the passage's `meta`,
-    because several flat rows may be merged into one item. With `is_csv`, values are CSV cells, in which lists
-    and objects are JSON text.
+    Call `item` (or `items`) for each row and `finish` once at the end.
+
+    A row may have its passages under `passages`, as a list or a single object. The paths of `passages.*` are
+    then relative to each passage, and unused keys are kept in the item's `meta`.
+
+    A row without `passages` is flat: it contains one passage. The paths of `passages.*` are then relative to
+    the row. Unused keys are kept in the passage's `meta`, because several flat rows may be merged into one
+    item.
+
+    With `is_csv`, values are CSV cells, in which lists and objects are JSON text.
 
     In a common table (`Options.taken`, see `judge.importers.roles`), a row may also contain an answer. The
     row's passages are then the context of this answer. If the row has no id, the item's id is a hash of its
     question and reference.
-
-    Call `item` (or `items`) for each row and `finish` once at the end.
     """
 
     def __init__(self, path: Path, options: Options, *, is_csv: bool = False) -> None:
@@ -263,8 +267,8 @@ class RowReader:
         """Raise MissingFields if the first row lacks fields. The error names all missing fields, and the maps
         to pass.
 
-        With `all_rows`, `row` is a table's header without values, so a --map to a missing column is always an
-        error. If there is no other error, UsageError is raised.
+        With `all_rows`, `row` is the header of a table and stands for all rows. If no field is missing, but a
+        --map names a column that is not in the header, UsageError is raised.
         """
         there = {*row, *self._maps}
         if self._taken is not None and self._taken.derives_id:
@@ -306,11 +310,11 @@ class RowReader:
         raise MissingFields(reason, usable | placeholders | offered, field=missing[0])
 
     def finish(self, *, notes_unused: bool = True) -> None:
-        """Raise UsageError if no row has the path in a --map. Issue a note for each label map that had no
-        effect.
+        """Check the maps after the last row, and issue notes.
 
-        Raises MissingFields if no row has passages, but some columns could be passages. With `notes_unused`,
-        another note lists the unused columns.
+        Raises UsageError if no row has the path in a --map. Raises MissingFields if no row has passages or an
+        answer, but some columns could be passages. A note is issued for each label map that had no effect.
+        With `notes_unused`, another note lists the unused columns.
         """
         met = set().union(*(level.met for level in self._levels))
         unmet = {field: path for field, path in self._maps.items() if path not in met}

@@ -1,6 +1,6 @@
-"""List what a paper's data set still lacks after an import.
+"""List what an imported data set lacks before its paper's scores can be computed.
 
-Conditions, the ranking of a system, or human answers may be missing.
+For example, answers under some conditions, the ranking of a system, or human answers may be missing.
 """
 
 from collections.abc import Iterable
@@ -70,7 +70,7 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
 
 
 def _find_unowned_rankings(store: Store, dataset: str, systems: set[str]) -> list[str]:
-    """Return the names of a data set's imported rankings that are not names of systems.
+    """Return the names of the data set's imported rankings that do not match any system.
 
     A ranking is named after its TREC tag. A tag cannot contain spaces, so it may differ from the system's
     name.
@@ -80,7 +80,9 @@ def _find_unowned_rankings(store: Store, dataset: str, systems: set[str]) -> lis
 
 
 def _name(paper: str, condition: str) -> str:
-    """Return the paper's name for a required condition. RAGuard's oracle has one output per document."""
+    """Return the paper's name for a required condition. RAGuard's condition for outputs about single
+    documents is called oracle.
+    """
     return "oracle" if condition == DOCUMENT else name_of(paper, condition)
 
 

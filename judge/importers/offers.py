@@ -1,6 +1,6 @@
-"""Suggest --map and --map-label options for columns whose names are not ours.
+"""Suggest --map and --map-label options for columns with unknown names.
 
-Suggestions are checked against the values in label columns.
+Suggestions for label columns are checked against the values in these columns.
 """
 
 import re
@@ -39,12 +39,16 @@ def suggest_maps(
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """Return (the maps to pass, {label field: {label in the rows: label in the task}}).
 
-    Labels that are the same in the rows and in the task are not included.
+    `given` contains the user's own maps, which are kept. For each guessed label column, the values are
+    checked:
 
-    `given` contains the user's own maps, which are kept. A guessed label column is omitted if it contains a
-    retriever's scores. Grades are mapped to the field with the same number of grades. A column whose name
-    only resembles that of a label column is used only if all its values are labels. If a label is ambiguous,
-    all labels of the task are listed, as in A|B.
+    - If they are a retriever's scores, the column is omitted.
+    - If they are grades, the column is mapped to the field with the same number of grades.
+    - If the column's name only resembles that of a label column, the column is omitted unless all values are
+      labels.
+
+    Labels that are the same in the rows and in the task are not returned. If a label could mean several
+    labels of the task, all labels of the task are listed, as in A|B.
     """
     domains, values = _domains(), _values(rows, maps)
     out: dict[str, str] = {}

@@ -27,7 +27,7 @@ def read_rankings(
 ) -> Iterator[Ranked]:
     """Yield one list per item and tag, in the order in which the items first occur.
 
-    A note reports for how many lists the order by score differs from the order by rank.
+    A note reports the number of lists in which the order by score differs from the order by rank.
     """
     lists: dict[tuple[str, str], list[_Entry]] = {}
     seen: dict[tuple[str, str], dict[str, int]] = {}

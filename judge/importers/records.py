@@ -41,7 +41,7 @@ _PLAIN = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class Noting(dict[str, Any]):
-    """A dictionary that ijson fills. It records errors in the keys instead of raising them.
+    """A dictionary for ijson to fill. An invalid key is recorded in `wrong` and raises no error.
 
     If an exception is raised during parsing, ijson's C parser turns it into a SystemError.
     """
@@ -354,7 +354,7 @@ def _dicts(
 
 
 def add_place(error: BadInput, path: Path, number: int, word: str = "line") -> BadInput:
-    """Add the file and the record's number to the error, unless it already has a place."""
+    """Add the file and the record's number to the error, unless the error already names a file."""
     if error.path:
         return error
     reason = error.reason if word == "line" else f"{word} {number}: {error.reason}"
@@ -381,7 +381,7 @@ def build_all(records: Records, build: Callable[[Any], Iterable[T]], bad: Bad) -
 
 
 def build_each(records: Records, build: Callable[[Any], Iterable[Item]], bad: Bad) -> Iterator[Row]:
-    """Return an iterator over rows, each with an item that `build` returns for a record.
+    """Return an iterator with one row for each item that `build` returns for a record.
 
     Errors are handled as in `build_all`.
     """

@@ -70,8 +70,8 @@ def read_roles(
     """Return how the columns in these first rows are interpreted, or None if this is not a common table.
 
     A common table has a column with a question (or a claim), and a column with contexts or an answer. Columns
-    without any value are ignored. A table with exactly the keys of `jsonl` is not a common table. Raises
-    MissingFields if two columns could be the same field.
+    without any value are ignored. A table is not a common table if it has ids and no answers, and its columns
+    already have adjudge's field names. Raises MissingFields if two columns could be the same field.
     """
     columns = {
         name: None

@@ -18,8 +18,8 @@ from judge.types import Vote
 class RowLevel:
     """Looks up the values of an item or a passage in an object.
 
-    A field without a map is looked up under the key `prefix` + name. If a map uses this key for another
-    field, the key is in `shadow` and is not looked up. `met` collects the mapped paths that were found.
+    A field without a map is looked up under the key `prefix` + name. `shadow` contains the keys that the user
+    has mapped to another field; they are not looked up. `met` collects the mapped paths that were found.
     """
 
     def __init__(

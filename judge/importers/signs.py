@@ -20,12 +20,15 @@ If a row contains long lists, keys after them may be ignored.
 
 
 def recognise_format(paths: Sequence[Path]) -> str:
-    """Return the format whose `SIGNS` match the keys in the files' first rows, or csv or jsonl if none
-    matches.
+    """Return the format of these files.
 
-    An importer's function `recognises` is tried first. If it accepts one file, all files have its format. A
-    file that matches an importer's `BESIDE` gets the importer's format if another file matches the importer's
-    `SIGNS`. Raises UsageError if a path is not a file, or if the files have different formats.
+    It is the format whose `SIGNS` match the keys in the first rows. If none matches, it is csv or jsonl. An
+    importer's function `recognises` is tried first. If it accepts one file, all files have this format.
+
+    A file whose keys match only the `BESIDE` of an importer has no format of its own. It gets the importer's
+    format if another file matches the `SIGNS` of this importer.
+
+    Raises UsageError if a path is not a file, or if the files have different formats.
     """
     for name in base.names():
         # TREC files have no header, so there are no keys to compare.

@@ -1,16 +1,16 @@
-"""Turn production traces into items: one item for each retrieval, with one passage for each retrieved document.
+"""Turn production traces into items: one item per retrieval, with one passage per retrieved document.
 
 Each format (such as `langfuse`, `phoenix` or `otlp`) turns its records into `TraceSpan` and `TraceScore`
 objects, which this module turns into items. A span is recognised by its kind (retriever or model), not by its
 position in the file or the trace.
 
-- The question is the input of the nearest span above the retrieval under which a model was called after the
-  retrieval. If there is no such span, or if its input is not text, the question is the retriever's query.
-- The answer is the output of the last model call under that span. If several retrievals lead to the same
-  call, the answer belongs to the last of them, and its context is the documents of all of them.
-- A score on the call, or on a span above it, is about the answer. A score on the retrieval is about the item,
-  and a score on a document is about the passage. A person's score becomes a human label. A program's scores
-  become a run of that program.
+- The question is the input of the nearest span that contains both the retrieval and a later model call. If
+  there is no such span, or if its input is not text, the question is the retriever's query.
+- The answer is the output of the last model call in that span. If several retrievals lead to the same call,
+  the answer belongs to the last of them, and the documents of all of them are its context.
+- A score on the call, or on a span that contains it, is about the answer. A score on the retrieval is about
+  the item, and a score on a document is about the passage. A person's score becomes a human label. The scores
+  from a program become a run of this program.
 
 The spans of a trace may be anywhere in the files. They are first written to a SQLite file in a temporary
 directory, so that only one trace at a time is in memory.
@@ -89,7 +89,7 @@ def scores_of(
     comment: Any,
     document: int | None = None,
 ) -> Iterator[TraceScore]:
-    """Yield the score. Skip a score without a value. A program's score comes from the judge `TOOL-SOURCE`."""
+    """Yield the score if it has a value. A program's score comes from the judge `TOOL-SOURCE`."""
     # A boolean score is a label, formatted as in JSON.
     value = json.dumps(value) if isinstance(value, bool) else value
     if not isinstance(value, str | int | float) or value == "":
@@ -102,7 +102,7 @@ def scores_of(
 
 
 def unknown(row: Mapping[str, Any], expected: str, field: str) -> BadInput:
-    """Return the error for a record of a kind that the format does not have."""
+    """Return the error for a record that the format does not define."""
     return BadInput(f"the record is not {expected}; its keys are: {', '.join(list(row)[:12])}", field=field)
 
 

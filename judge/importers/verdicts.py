@@ -1,8 +1,8 @@
-"""Import outputs about single documents (RAGuard's oracle) as a run of `verdict_document`.
+"""Import a system's verdicts on single documents (RAGuard's oracle) as a run of `verdict_document`.
 
-The run's model is the system. Each output is about one document. Such an output is not stored as an answer,
-because an answer belongs to an item and a condition, not to a passage. The outputs are checked while the
-answers in the same file are imported, and are stored in the same transaction.
+The run's model is the system. A verdict is not stored as an answer, because an answer belongs to an item and
+a condition, not to a passage. The verdicts are checked while the answers in the same file are imported, and
+are stored in the same transaction.
 """
 
 import sqlite3
@@ -24,10 +24,10 @@ TASK = "verdict_document"
 
 
 class Verdicts:
-    """Separates the outputs about single documents from the answers in a file, and checks condition names.
+    """Separates a file's outputs about single documents from its answers, and checks the names of conditions.
 
-    `paper` is the paper that defines the condition names. If `paper` is None, it is the paper that the data
-    set's format belongs to. If the format belongs to no paper, the names are not checked.
+    `paper` is the paper that defines the condition names. If it is None, the data set's format determines the
+    paper. Names are not checked if the format does not belong to a paper.
     """
 
     def __init__(self, store: Store, dataset: str | None, paper: str | None) -> None:

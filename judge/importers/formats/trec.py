@@ -57,7 +57,10 @@ def recognises(path: Path) -> bool:
 
 
 def _kind_by_content(path: Path, first: str) -> str | None:
-    """Return the kind of file according to its first line, or None if only the file's name can show the kind."""
+    """Return the kind of a file according to its first line.
+
+    Return None if the line does not show the kind. The kind may then be shown by the file's name.
+    """
     cells = first.split()
     # `id TAB three word text` also consists of four words. In qrels, all separators are equal.
     same_separator = first.count("\t") in (0, len(cells) - 1)
