@@ -1,9 +1,10 @@
 """Notes that must accompany a number.
 
-Each is a code with parameters, and only this module turns it into words.
+A note consists of a code and parameters. Only this module turns them into words.
 
 Code that computes a number creates `Note("few_units", n=12, least=50)`. Code that shows the number prints the
-note or reads its `code`. If the counts are shown elsewhere, that code prints the note's `general` words.
+note or reads its `code`. If the counts in a note are already shown elsewhere, its `general` words are printed
+instead, which contain no counts.
 """
 
 from __future__ import annotations

@@ -219,7 +219,9 @@ def parse_choice(
 
 
 def derive(task: Task, labels: Sequence[Answered], gold: Mapping[str, str]) -> tuple[Answered, ...]:
-    """Return the labels that the task's tables derive from these answers and the unit's gold labels."""
+    """Return the labels for the task's derived fields. They are looked up in tables in the task, by these
+    labels and the unit's gold labels.
+    """
     values = {a.field: a.value for a in labels}
     out = []
     for name, rule in task.spec.derive.items():

@@ -264,7 +264,7 @@ def _refusal(source: str | Path, hosts: Sequence[ServerAddress], variables: Sequ
 
 
 def _get_plugin_options(vendor: str, options: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the options in which a server may be named.
+    """Return the options that may contain a server's address.
 
     For a plugin, these are all options. For a built-in provider, there are none.
     """

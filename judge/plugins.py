@@ -83,7 +83,9 @@ def working(kind: str) -> Iterator[tuple[str, Any]]:
 
 
 def load_all(built_in: dict[str, list[str]]) -> list[Plugin]:
-    """Load and return all plugins. `built_in` contains the names of each kind that a plugin cannot use."""
+    """Load and return all plugins. `built_in` contains the names of the built-in extensions of each kind.
+    Plugins with such a name are not used.
+    """
     plugins = []
     for kind in GROUPS:
         seen: set[str] = set()
@@ -174,8 +176,9 @@ def describe_unexpected(error: BaseException) -> str:
 
 
 def _to_blame(error: BaseException) -> str | None:
-    """Return the plugin package that raised an error or called the code that did, or None if no plugin was
-    involved.
+    """Return the package of the plugin that raised an error or called the code that raised it.
+
+    Return None if no plugin was involved.
     """
     step, blamed = error.__traceback__, None
     while step is not None:
@@ -206,6 +209,8 @@ def _find_lack(kind: str, name: str, loaded: Any) -> str | None:
 
 
 def _are_signs(signs: Any) -> bool:
-    """Return whether the signs are non-empty lists of keys. An empty list would match every file."""
+    """Return whether the value is a list whose elements are non-empty lists of keys. An empty element would
+    match every file.
+    """
     listed = (list, tuple, set, frozenset)
     return isinstance(signs, listed) and all(isinstance(sign, listed) and sign for sign in signs)

@@ -86,7 +86,9 @@ class Bench:
         return [t for t in self.outcome.tried if t.n_questions == len(self.order)]
 
     def pay(self, budget: Budget | Opened, seconds: float) -> None:
-        """Subtract the cost of the rewriter from the limits."""
+        """Subtract from the limits the tokens, cost and time of a call to the model that rewrites
+        instructions.
+        """
         self.limits.pay(budget, seconds)
         self.outcome.spent.update(budget.usage)
 

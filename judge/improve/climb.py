@@ -105,7 +105,9 @@ async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
 
 
 def _wrong(bench: Bench, run: str, units: Sequence[str]) -> list[Wrong]:
-    """Return learning units on which the run and the reference disagree, with the lead's notes."""
+    """Return learning units on which the run and the reference disagree. Each has the lead's reason for the
+    final label, if there is one.
+    """
     conn = bench.store.conn
     labels = relation.values(conn, run, bench.field)
     # A unit without a judge's label is not an error to learn from.

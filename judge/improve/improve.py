@@ -113,7 +113,10 @@ async def prove(bench: Bench, winner: Recipe) -> None:
 
 
 def _count_needed_units(bench: Bench, proof: Contest) -> int | None:
-    """Return how many labelled test units the next look needs to detect this difference with a probability of 80 %."""
+    """Return how many labelled test units are needed to detect this difference with a probability of 80 %.
+
+    It is assumed that the sealed test is used once more, at the next, stricter significance level.
+    """
     observed = bench.outcome.difference
     if (
         observed is None

@@ -83,7 +83,7 @@ def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
 
 
 def inputs_of(store: Store, task: Task, units: Sequence[str]) -> dict[str, Mapping[str, Json]]:
-    """Return the inputs of each unit that the prompt of the task shows."""
+    """Return the inputs that the prompt of the task shows for each of these units."""
     selection.select(store, task, select(store, units))
     return {unit.unit_id: unit.inputs for unit in selection.pending(store, task, run_id="")}
 

@@ -87,9 +87,10 @@ def _lead_notes(store: Store, field: str, panel: Panel) -> list[str]:
 
 
 def clauses(task: Task, field: str, pairs: Sequence[tuple[str, str, int]]) -> list[str]:
-    """Return what the task says about the two labels that are confused most often.
+    """Return the parts of the task that explain the two labels that are confused most often.
 
-    This is the meaning of each label, and every list entry or paragraph of the guidelines that names one of these labels.
+    The parts are the meaning of each of the two labels, and every list entry or paragraph of the guidelines
+    that names one of them.
     """
     if not pairs:
         return []
@@ -159,5 +160,5 @@ class Improved:
 
     @property
     def proved(self) -> bool:
-        """Whether the lower bound of the difference is above 0."""
+        """Whether the confidence interval of the difference lies above 0."""
         return self.difference is not None and self.difference[1] is not None and self.difference[1] > 0

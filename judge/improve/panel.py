@@ -59,7 +59,7 @@ class Member:
     settings: Mapping[str, str] = default(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """Return the content of the file for this member."""
+        """Return the member's entry in the recipe file."""
         return {
             "model": self.model,
             **({} if self.asked_as is None else {"as": self.asked_as}),
@@ -91,7 +91,7 @@ class PanelRecipe:
             )
 
     def text(self) -> str:
-        """Return the content of the file."""
+        """Return the panel's recipe as YAML."""
         panel = {"method": self.method, "members": [member.document() for member in self.members]}
         head = {"recipe": recipes.VERSION, **attributes(self, "task", "task_sha256", "field")}
         return recipes.as_yaml({**head, "panel": panel})

@@ -158,7 +158,7 @@ class Recipe(RecipePart):
                 raise UsageError(f"the recipe's {e}") from e
 
     def document(self) -> dict[str, Any]:
-        """Return the recipe as a document for the file."""
+        """Return the recipe as an object that can be written as YAML."""
         return self.model_dump(mode="json", exclude={"instructions"} if self.instructions is None else None)
 
     @field_serializer("examples")
@@ -167,7 +167,7 @@ class Recipe(RecipePart):
         return None if examples is None else examples.model_dump(mode="json", exclude_defaults=True)
 
     def text(self) -> str:
-        """Return the content of the file."""
+        """Return the recipe file's text (YAML)."""
         return as_yaml(self.document())
 
 

@@ -36,8 +36,8 @@ class BatchState:
 
     `status` is the vendor's own term. According to the vendor, `done` of `total` requests are finished.
 
-    `failed` is the reason why the vendor accepted none of the requests, if that happened. `results` names the
-    files to fetch after the end, and `answered` is the number of lines in them that are answers.
+    If the vendor rejected the whole batch, `failed` is the reason. When the batch has ended, `results` names
+    the files to download, and `answered` is the number of answers in them.
     """
 
     status: str
@@ -118,7 +118,7 @@ class BatchService(ABC):
 
     @abstractmethod
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """Yield the account's batches created since `since` that may be the batch with this mark."""
+        """Yield the batches created since `since` that have this mark, or whose mark cannot be seen."""
 
     @abstractmethod
     def state(self, batch_id: str) -> BatchState:
@@ -132,8 +132,8 @@ class BatchService(ABC):
         """Write one result file. The file is empty if there are no results."""
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
-        """Yield the custom ids in the results of an ended batch. If a mark identifies the batches, yield
-        nothing.
+        """Yield the custom ids in the results of an ended batch. Yield nothing for a vendor that stores our
+        mark with each batch.
         """
         return iter(())
 

@@ -1,8 +1,8 @@
 """Anthropic's message batches: https://docs.anthropic.com/en/api/creating-message-batches.
 
-A batch is posted together with its requests and cannot carry our mark. If the response to the post was lost,
-all later batches are searched for the batch that was posted. Only the results of a batch show which job it
-belongs to.
+A batch is posted together with its requests, and the vendor cannot store our mark with it. Only the results
+of a batch therefore show which job it belongs to. If the response to a post was lost, the results of all
+later batches are searched for the job's requests.
 """
 
 from __future__ import annotations
@@ -119,7 +119,9 @@ def _build_body(path: Path) -> Iterator[bytes]:
 
 
 def _time(value: Json) -> datetime:
-    """Parse a time. An invalid time is replaced with the current time, so that it does not end the search."""
+    """Parse a time. An invalid time is replaced with the current time, so that the list of batches is still
+    read to its end.
+    """
     try:
         parsed = datetime.fromisoformat(value)
     except (TypeError, ValueError):

@@ -23,8 +23,9 @@ MISSING = "the batch ended without a result for this request"
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """The stored state of a file, and the vendor's state of its batch (None: not requested, or unknown to the
-    vendor).
+    """The stored state of a request file, and the vendor's state of its batch.
+
+    `state` is None if the batch was not looked up, or if the vendor does not know it.
     """
 
     file: JobFile
@@ -144,7 +145,8 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
 def _check_complete(
     service: BatchService, job: Job, file: JobFile, state: BatchState, paths: list[Path]
 ) -> None:
-    """Check that no answer is missing. Every answer that the vendor counts has been paid for.
+    """Check that the downloaded files contain as many answers as the vendor counts, because all of them are
+    paid for.
 
     Deletes the files and raises ServerFault if an answer is missing.
     """

@@ -16,8 +16,8 @@ class Offline(BaseProvider):
 
     `label_codes` is True if the answers will have probabilities.
 
-    No server can be probed for its method of restricting answers to the labels, so `--option mask=` must name
-    the method. Raises UsageError for `logit_bias`, which needs token ids from a server.
+    `--option mask=` must name the method that restricts answers to the labels, because there is no server to
+    test for it. Raises UsageError for `logit_bias`, which needs token ids from a server.
     """
 
     def __init__(self, inner: Provider, label_codes: bool) -> None:
@@ -43,7 +43,7 @@ class Offline(BaseProvider):
         raise UsageError("a job for another program cannot call a server")
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the facts of the vendor's provider, without an address."""
+        """Return the description of the vendor's provider, without an address."""
         # Another program runs the model, so the prices of the vendor do not apply.
         return {**self._inner.describe(), "base_url": None, "own_server": False, "reports": None}
 

@@ -119,7 +119,7 @@ def _seconds(value: Json) -> float:
 
 
 def _explain_refusal(errors: Json) -> str:
-    """Return the first reasons why the vendor refused a whole file."""
+    """Return the first three reasons why the vendor refused a whole file."""
     rows = errors.get("data") if isinstance(errors, dict) else None
     reasons = [
         str(row.get("message")) + (f" (line {row['line']})" if row.get("line") is not None else "")

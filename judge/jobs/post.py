@@ -37,8 +37,9 @@ PEEKED = 100
 class PostReport:
     """The files of a job for which it is unknown whether they were posted.
 
-    `unsure` describes each of these files. `undecided` describes one of them: its batch is not in the
-    vendor's list, so the vendor may never show whether the file was posted.
+    `unsure` has a description of each of these files. `undecided` describes a file whose batch is not in the
+    vendor's list, so that it may never be known whether the file was posted. It is None if there is no such
+    file.
     """
 
     unsure: list[str] = field(default_factory=list)
@@ -109,8 +110,10 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> None:
 
 
 def _search(store: Store, job: Job, file: JobFile, service: BatchService, report: PostReport) -> None:
-    """Look for the batch created from a file that may already have been posted: store the batch, or report
-    that it is still unknown.
+    """Search for the batch of a file that may already have been posted.
+
+    If the batch is found, it is stored. Otherwise, the report says that it is unknown whether the file was
+    posted.
     """
     since = datetime.fromisoformat(job.made) - SLACK
     other_batches = jobs.read_known_batches(store)

@@ -44,13 +44,15 @@ NAMED = 5
 class JobTally:
     """The outcome of reading results.
 
-    `ended` counts units by status. `reused` counts units that received the answer to an identical line.
-
-    `missing`: units without a line in an ended batch. `free`: answers that were not restricted to the labels
-    although the run restricts answers. `known`: lines that had been read before. `late`: answers for units
-    that have a newer attempt. `unasked` counts the lines that were not processed, by reason, and `released`
-    counts their units. `unknown` lines belong to another job and `odd` lines are not results: both list the
-    first such lines, and `named` counts all of them.
+    - `ended` counts units by status.
+    - `reused` counts units that received the answer to an identical request.
+    - `missing` lists units for which an ended batch has no line.
+    - `free` counts answers that were not restricted to the labels, although the run requires this.
+    - `known` counts lines that had been read before.
+    - `late` counts answers for units that have a newer attempt.
+    - `unasked` counts requests that the vendor did not process, by reason. `released` counts their units.
+    - `unknown` lists the first lines that belong to another job, and `odd` the first lines that are not
+      results. `named` counts all of these lines.
     """
 
     ended: Counter[str] = field(default_factory=Counter)
@@ -208,8 +210,8 @@ class _Reading:
         golds: Mapping[str, Mapping[str, str]],
         tally: JobTally,
     ) -> Iterator[Entry]:
-        """Yield an entry for each unit of the line. The first entry has the cost of the request that the
-        units share.
+        """Yield an entry for each unit whose request has this line as its result. Only the first entry has
+        the cost of the request.
         """
         reply = line.reply
         parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self.asker.parse(reply)
@@ -262,7 +264,7 @@ class _Facts(base.BaseProvider):
 
 
 def asker_of(store: Store, job: Job) -> Asker:
-    """Rebuild the object that turned the units of the job's run into requests, in order to read the replies."""
+    """Return an asker with the settings of the job's run. It is used to parse the replies."""
     stored_run = find_named_run(store, job.run_id)
     options = json.loads(stored_run["options"])
     task = read_stored_task(store, stored_run["task"]).thinking(options.get("rationale"))
@@ -277,8 +279,8 @@ def asker_of(store: Store, job: Job) -> Asker:
 
 
 def price_of(job: Job) -> Price | None:
-    """Return the price with which the job was written. A price that depends on the size of the call is looked
-    up in its price list again.
+    """Return the price that was stored when the job was created. A price that depends on the size of the call
+    is looked up in its price list again.
     """
     if job.price is None:
         return None

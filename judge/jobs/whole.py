@@ -135,7 +135,7 @@ class _Batched:
                 return
 
     def _open(self, run_id: str) -> list[Job]:
-        """Return the run's open jobs at a provider. Jobs for other programs are left to the user."""
+        """Return the run's open jobs at a provider. Jobs whose requests another program answers are left out."""
         return [j for j in jobs.listed(self.store, run_id) if j.state == "open" and j.base_url is not None]
 
     def _write(self, report: RunReport | None = None) -> write.Written:
@@ -248,8 +248,10 @@ class _Batched:
         return ", ".join(parts)
 
     def _only_undecided_files(self, run_id: str) -> bool:
-        """Return whether all remaining files have been undecided for longer than `--patience`. A file is
-        undecided while it is unknown whether it was posted.
+        """Return whether all unread files have been undecided for longer than `--patience`.
+
+        A file is unread if its results have not been read, and undecided if it is unknown whether it was
+        posted.
         """
         unread = [
             file

@@ -71,9 +71,9 @@ def write_job(
 ) -> Written:
     """Write the plan's pending requests for an open provider, within the plan's token and cost limits.
 
-    `folder` must not exist yet (default: beside the study). `not_again` names jobs whose answers are final,
-    whatever the status of an answer. The caller must hold the run's lock. Raises UsageError for plans with
-    several calls for each unit.
+    `folder` must not exist yet (default: beside the study). `not_again` names jobs: a request that one of
+    them has answered is not written again, even if the answer has no label. The caller must hold the run's
+    lock. Raises UsageError for plans with several calls for each unit.
     """
     vendor = (plan.asked_as or plan.model).partition("/")[0]
     reader = reader_of(provider)
@@ -156,7 +156,7 @@ def batch_price(plan: Plan, facts: dict[str, Json]) -> tuple[Price | None, bool]
 
 @dataclass(slots=True)
 class _JobPage:
-    """The rows of one page of requests, collected before they are written in one transaction."""
+    """The rows for some of the requests, collected so that they can be written in one transaction."""
 
     rows: list[JobRequest] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)

@@ -61,7 +61,11 @@ def _find(
     made: Sequence[str],
     people: Sequence[str],
 ) -> str:
-    """Return the id of the only run that `name` refers to. `made` lists the comparable runs that a user started."""
+    """Return the id of the only run that `name` refers to.
+
+    `comparable` lists the runs that have the field with the same labels. `made` lists those of them that a
+    user started.
+    """
     if name == "last" and made:
         return made[-1]
     # As in `judge.store.export.find_named_run`, but a model may also have runs of other tasks.

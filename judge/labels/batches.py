@@ -42,8 +42,10 @@ def asking(store: Store, field: str) -> list[tuple[str, str]]:
 
 
 def read_sampled_units(store: Store, name: str | None, field: str) -> set[str]:
-    """Return the units that one batch (or all batches with the field) sampled from the whole study before the
-    first queue was created.
+    """Return the units that a batch sampled from the whole study. If `name` is None, return those of all
+    batches with the field.
+
+    Batches that were created after the first queue are ignored, because they are not random samples.
     """
     units: set[str] = set()
     for batch, purpose in asking(store, field):
@@ -87,13 +89,14 @@ def _uneven(weights: dict[str, float]) -> dict[str, float]:
 
 
 def fix_families(store: Store, field: str) -> None:
-    """Store which judges share one significance level on the units of a batch.
+    """Store, for each batch, which judges share one significance level on its units.
 
-    These are the judges that labelled at least half of the units. If there are none, they are all judges that
+    These are the judges that labelled at least half of the units or, if there are none, all judges that
     labelled any of the units.
 
-    This is called whenever human labels are read together with a judge's labels. Batches without labels, and
-    batches whose judges are already declared or fixed, are not changed.
+    This is called whenever human labels are read together with a judge's labels, so that nobody can choose
+    the judges after seeing results. It does not change batches without labels, or batches for which the
+    judges are already stored.
     """
     # Somebody who sees a judge's results on these units may choose the next judge by them. A family that is fixed
     # later would be too small.
@@ -139,10 +142,10 @@ class SampleDesign:
 
 
 def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> SampleDesign:
-    """Return which of these labelled units can be treated as a random sample of the whole study. If it is not
-    recorded how the units were chosen, all of them are returned.
+    """Return which of these labelled units can be treated as a random sample of the whole study.
 
-    `people` is True for human labels: only batches record how their units were drawn.
+    If it is not recorded how the units were chosen, all of them are returned. This is always the case for
+    gold labels (`people` is False).
     """
     # Gold labels come with the data, and nothing records why these units have them.
     if not people:

@@ -45,11 +45,13 @@ def layout_of(
 ) -> Layout:
     """Return the roles of a table's columns.
 
-    `people` lists the annotator columns of a wide table, or the annotators to use from a long table. `cluster`
-    names the column with the question. If it is NO_CLUSTER, every unit is its own question; if it is not given,
-    the column is recognised by its name. With `judges`, a column with probabilities is also read; in a wide
-    table, the probabilities belong to the only judge. Raises UsageError for a role without a column, and
-    BadInput for a file that is not a table.
+    - `people` lists the annotator columns of a wide table, or the annotators to use from a long table.
+    - `cluster` names the column with the question. If it is None, the column is recognised by its name. If it
+      is NO_CLUSTER, every unit is its own question.
+    - `judges` lists the judges. If there are any, a column with probabilities is read as well. A wide table
+      can have such a column only if there is exactly one judge.
+
+    Raises UsageError for a role without a column, and BadInput for a file that is not a table.
     """
     columns = columns_of(path)
     is_wide = bool(people) and (set(people) <= set(columns) or find_column(columns, "annotator") is None)

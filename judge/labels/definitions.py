@@ -25,7 +25,11 @@ def definitions_of(tasks: Iterable[Task], field: str) -> list[list[Task]]:
 
 
 def definition_of(store: Store, field: str, name: str | None) -> tuple[Task | None, set[str], list[Note]]:
-    """Return the task whose labels form the domain, the names of the tasks whose runs are comparable, and notes."""
+    """Return the task that defines the field, the names of all tasks that define it in the same way, and
+    notes.
+
+    Only runs of these tasks can be compared with each other.
+    """
     groups = definitions_of(read_stored_tasks(store), field)
     if name is None:
         # Labels with the same name and different meanings must not be compared, so the user must choose.

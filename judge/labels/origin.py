@@ -1,4 +1,4 @@
-"""Describe the origin of a run's labels, and check whether the labels that it was fitted on have changed."""
+"""Describe the origin of a run's labels, and check whether the labels used to fit the run have changed."""
 
 import hashlib
 from collections.abc import Mapping

@@ -35,9 +35,13 @@ MOST_LABELS = 200
 class Derived:
     """A column that is computed from other columns. Its name differs from every annotator's name.
 
-    `majority`: the majority of the human labels; `n_tied` units have none because of a tie. `decided`: a lead
-    decided `n_ruled` units, and at least two people agree on `n_agreed` other units. `requested`: the units for
-    which a missing label lowers the coverage.
+    - The column `majority` has the majority of the human labels. `n_tied` is the number of units without a
+      majority because of a tie.
+    - The column `decided` has the lead's decision for `n_ruled` units, and the label on which at least two
+      people agree for `n_agreed` other units.
+
+    `requested` marks the units that should have a label. If one of their labels is missing, the coverage is
+    lower.
     """
 
     name: str
@@ -50,23 +54,24 @@ class Derived:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
-    """The labels for one field: `ratings` is the table of labels, and `kinds` maps each annotator to their kind.
+    """The labels for one field: `ratings` is the table, and `kinds` maps each annotator to their kind.
 
-    `requested[u, a]` is true if a missing label lowers the coverage. It is true for a judgement without a label
-    (unparsed, refused ...), and false for a unit that the annotator was never asked to label. `source` is the
-    file, for error messages.
+    `requested[u, a]` is true if annotator a should have labelled unit u, so that a missing label lowers the
+    coverage. It is true for a judgement without a label (unparsed, refused ...), and false for a unit that
+    the annotator was never asked to label. `source` is the file, for error messages.
 
     A panel that was read from a study also has:
 
-    - `task`: None if no task in the study defines the field
-    - `shown`: run id -> the run's name in the table
-    - `distributions[name][u, k]`: the probability of `domain[k]`, nan if not stored
-    - `outside[name]`: labels outside the domain, which are not used in any measure
-    - `inside`: the units that a batch drew; judges keep their labels on other units, which are needed to correct
-      estimates with human labels
-    - `weights`: unit -> design weight; empty if all weights are equal
-    - `layers`: annotator -> layer -> labels that are not known to be blind and are not used
-    - `looks`: judge -> the last look that opened the sealed test for it, if the table has units of that test
+    - `task`: the task that defines the field, or None if the study has no such task
+    - `shown`: the name of each run in the table, by run id
+    - `distributions[name][u, k]`: the probability of `domain[k]`, or nan if it is not stored
+    - `outside[name]`: the number of labels outside the domain, by label; they are not used in any measure
+    - `inside`: the units that a batch drew; judges keep their labels on other units, which are needed to
+      correct estimates with human labels
+    - `weights`: the design weight of each unit; empty if all weights are equal
+    - `layers[annotator]`: the number of labels that are not used because they may not be blind, by layer
+    - `looks[judge]`: the last logged use of the sealed test for the judge, if the table has units of that
+      test
     """
 
     field: str
@@ -195,7 +200,9 @@ class Panel:
 
     @cached_property
     def asked_units(self) -> Mapping[str, BoolArray]:
-        """For each column of `table`, the units for which a missing label lowers the coverage."""
+        """For each column of `table`, a mask of the units that should have a label. Missing labels on these
+        units lower the coverage.
+        """
         return self._full[1]
 
     @cached_property
@@ -251,11 +258,11 @@ class Panel:
     def select_common(self, *names: str) -> Ratings:
         """Return the labels of these annotators on their common units.
 
-        The common units of two annotators are those that both were asked to label. For a larger group, they are
-        the units that any member was asked to label.
+        The common units of two annotators are those that both were asked to label. For more than two
+        annotators, they are the units that any of them was asked to label.
 
-        If all annotators are people, the units are those that any person labelled or was asked to label, and
-        missing labels lower the coverage.
+        There is one exception. If all annotators are people, the common units are those that any person, even
+        one who is not listed here, labelled or was asked to label.
         """
         table, requested = self.table, self.asked_units
         if len(names) > 1 and all(name in self.people for name in names):
@@ -322,16 +329,15 @@ class Panel:
 
     @property
     def coefficient(self) -> str:
-        """The coefficient that measures the agreement of two annotators at this level of measurement. The
-        verdict uses it.
-        """
+        """The coefficient that measures the agreement of two annotators at this level of measurement."""
         if self.numeric:
             return "krippendorff_alpha"
         return pair_kappa(self.level)
 
     def confidence(self, *names: str) -> float:
-        """Return the confidence level for intervals on these annotators. If a sealed test was opened, this is
-        the level of the last look.
+        """Return the confidence level for intervals on these annotators.
+
+        If the sealed test was used for one of them, the level is at least that of the test.
         """
         # A sealed test was opened at the level of its look, and no interval on that judge may be narrower.
         looks = (self.looks[name].confidence for name in names if name in self.looks)
@@ -372,7 +378,9 @@ class Panel:
         return np.where(table.codes == MISSING, np.nan, values[table.codes])
 
     def class_agreement(self, names: Sequence[str], **options: Unpack[IntervalOptions]) -> list[Measure]:
-        """Compute, for each label, how often another annotator assigns the same label."""
+        """Compute the agreement for each label: how often one annotator assigns the label if another
+        annotator did.
+        """
         return stats.class_agreement(self.select_common(*names), field=self.field, **options)
 
     def keys(self, wanted: Sequence[str]) -> list[str]:

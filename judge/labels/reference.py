@@ -90,11 +90,11 @@ def _units(n: int) -> str:
 
 
 class ReferenceLabels:
-    """The labels from one reference for all fields in a study. They are used for measures that combine several
-    fields.
+    """The labels from one reference for all fields in a study. They are used for measures that combine
+    several fields.
 
-    `word` is gold, decided, majority, or an annotator (for a judge, its run id). The labels for a field are
-    those that `resolve` selects for that field alone, except for `decided`. With `batch`, only the labels that
+    `word` is gold, decided, majority, or an annotator (for a judge, its run id). Each field has the same
+    labels that `resolve` selects for it, except if the word is `decided`. With `batch`, only the labels that
     the batch's annotators assigned to its units are used.
     """
 
@@ -142,10 +142,11 @@ class ReferenceLabels:
         return {self.numbers[unit]: label for unit, label in self.labels(field, task).items()}
 
     def weights(self, field: str) -> dict[int | str, float]:
-        """Return the design weight of each unit by rowid, and of each question whose units all have the same
-        weight by question id.
+        """Return design weights for units and for questions. The keys are the rowids of units and the ids of
+        questions.
 
-        The result is empty if all weights are equal, or if the reference is gold.
+        A question has a weight only if all its units have the same weight. The result is empty if all weights
+        are equal, or if the reference is gold.
         """
         # How gold units were chosen is not recorded.
         if self.word == GOLD or not (by_unit := weights(self.store, self.batch, field)):

@@ -40,8 +40,9 @@ def values(
 
 
 def codes(conn: sqlite3.Connection, annotator: str, field: str) -> tuple[IntArray, IntArray, list[str]]:
-    """Return one annotator's labels as the rowids of the units (ascending), the codes, and the list of labels
-    that the codes index.
+    """Return one annotator's labels as (rowids of the units, codes, labels).
+
+    The rowids are in ascending order. The code of a label is its position in the list of labels.
     """
     query = f"SELECT u.rowid, l.value FROM labels AS l JOIN units AS u USING (unit_id) WHERE {ONE}"
     code_of: dict[str, int] = {}
@@ -143,8 +144,8 @@ def counts(conn: sqlite3.Connection, annotator: str, field: str) -> Counter[str]
 
 
 def read_conflicts(conn: sqlite3.Connection, annotator: str, field: str) -> set[str]:
-    """Return the units for which different sources have different labels from this person. None of these labels
-    counts until a lead resolves the conflict.
+    """Return the units for which this person's label differs between sources, such as two imported files.
+    None of these labels counts until a lead resolves the conflict.
     """
     query = "SELECT unit_id FROM label_conflicts WHERE annotator_id = ? AND field = ? AND repeat = 0"
     return {unit for (unit,) in conn.execute(query, [annotator, field])}
@@ -204,7 +205,9 @@ def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
 
 
 def newest_fields(conn: sqlite3.Connection) -> set[str]:
-    """Return the fields for which the study's newest units have labels from annotators other than judges."""
+    """Return the fields with a human, gold or adjudicated label on any of the 50 most recently imported
+    units.
+    """
     # The advice after an import is about the units that it brought, not about older data.
     newest = "SELECT unit_id FROM units ORDER BY rowid DESC LIMIT 50"
     query = (
@@ -261,8 +264,11 @@ def read_revised(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, st
 def repeats(
     conn: sqlite3.Connection, annotator: str, field: str, is_judge: bool
 ) -> tuple[int, list[tuple[str, int, str | None, str]]]:
-    """Return the highest repeat number, and a row (unit, repeat, label or None, question) for each attempt on a
-    repeated unit.
+    """Return the highest repeat number, and rows (unit, repeat, label or None, question) for units with
+    repeats.
+
+    A unit has one row for each repeat, including the first one (0). If a judge's repeat failed, the label is
+    None.
     """
     most = conn.execute(
         "SELECT max(repeat) FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first'",

@@ -92,16 +92,16 @@ def read_panel(
 ) -> Panel:
     """Return all annotators' labels for the field.
 
-    Each row is a unit that at least one of the annotators labelled or was asked to label.
-
-    People without a label that counts are left out. `distributions=False` skips the distributions and saves a
-    third of the time. With `text=True`, a text field is also accepted; its domain consists of the labels that
-    occur. A batch restricts the human labels to the batch's annotators and units, but does not restrict the
-    judges' labels.
+    Each row is a unit that at least one of the annotators labelled or was asked to label. People who have no
+    usable label for the field are left out. A batch restricts the human labels to the batch's annotators and
+    units, but does not restrict the judges' labels.
 
     If human labels are also read, a run's labels on the task's sealed test are left out until a look at the
     test is logged for that run. `opened=True` keeps these labels, for callers that log a look themselves or
     mask the test.
+
+    `distributions=False` skips the distributions and saves a third of the time. With `text=True`, a text
+    field is also accepted. Its domain consists of the labels that occur.
 
     Raises UsageError for unknown names, for a text field and for a field without labels. Raises BadInput if a
     label of a numeric field is not a number.

@@ -1,12 +1,13 @@
 """The split of a task's questions into three parts: learn, tune and the sealed test.
 
-A judge is fitted on learn, selected on tune, and tested on the sealed test.
+A judge is fitted on learn, selected on tune, and tested on the sealed test. Each use of the sealed test is
+called a look. It must be logged before the units of the test can be read.
 
-split = draw(store, task)                 # once; frozen in the study (judge split TASK)
-split = find(store, task)                 # None if there is none; `require_split` raises an error
-split.units("learn"), split.units("tune") # unit ids, without limit
-look = split.open("improve", [run, ...], reference="decided")   # logged, and then:
-split.units("test", look)                 # test at look.level
+    split = draw(store, task)                  # draw a split once and store it (judge split TASK)
+    split = find(store, task)                  # None if there is no split; `require_split` raises an error
+    split.units("learn"), split.units("tune")  # unit ids; may be read at any time
+    look = split.open("improve", [run, ...], reference="decided")   # log a look
+    split.units("test", look)                  # results on these units are tested at the level look.level
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class Split:
     def parts(self) -> Mapping[str, str]:
         """The part of each question: learn, tune or test.
 
-        A question that was imported after the split has a part only if it has the same text as a question with
-        a part.
+        A question that was imported after the split was drawn is missing here, unless its text is the same as
+        that of a question in the split.
         """
         return splits.questions(self.store, self.task_id) if self.planned is None else self.planned
 
@@ -168,13 +169,13 @@ def draw(
     *,
     keep: bool = True,
 ) -> Split:
-    """Split the questions that have units of the task, stratified by the reference labels, and freeze the
-    split.
+    """Split the questions that have units of the task into parts. With `keep`, store the split permanently.
 
-    `panel` is the panel of the task's field from `judge.labels.scope.read_panel`. Questions without a label
-    form a separate stratum, and questions with an item of the same text stay together. Raises UsageError if
-    the task has already been split, if there is no reference, or if there are fewer than 10 labelled
-    questions.
+    The split is stratified by the reference labels. `panel` is the panel of the task's field from
+    `judge.labels.scope.read_panel`. Questions without a label form a separate stratum. Questions with the
+    same text (question and claim, as far as the task shows them) are put into the same part. Raises
+    UsageError if the task has already been split, if there is no reference, or if there are fewer than 10
+    labelled questions.
     """
     if find(store, task) is not None:
         raise UsageError(
@@ -218,7 +219,10 @@ def draw(
 def _count_codes(
     split: Split, panel: Panel, name: str, group_of: Mapping[str, str], groups: Sequence[str]
 ) -> IntArray:
-    """Return how often the column `name` contains each code in each group of questions [groups, codes]."""
+    """Count how often each label occurs in each group of questions, in the column `name`.
+
+    The result is an array of groups x labels.
+    """
     table, codes, k = panel.table, panel.labels_of(name), len(panel.domain)
     place = {group: at for at, group in enumerate(groups)}
     group_number = np.array(
@@ -293,10 +297,11 @@ class Power:
 
 
 def power(split: Split, panel: Panel) -> Power:
-    """Compute from the open parts alone the difference that the next look at the sealed test can detect.
+    """Compute the smallest difference that the next look at the sealed test can detect, without reading the
+    test's results.
 
-    The spread of a paired difference is measured on the runs' labels in learn and tune. If they have fewer than
-    10 questions, a spread is assumed.
+    The standard deviation of a paired difference is measured on the runs' labels in learn and tune. If they
+    have fewer than 10 questions, a standard deviation is assumed.
     """
     parts = {c.part: c for c in content(split, panel)}
     test = parts["test"]
@@ -322,8 +327,10 @@ def power(split: Split, panel: Panel) -> Power:
 
 
 def _measure_spread(split: Split, panel: Panel) -> tuple[float, int, int] | None:
-    """Return the largest spread of the difference between two runs on the open parts. Also return the number of
-    questions of that pair, and the number of pairs.
+    """Return the largest standard deviation of the difference between two runs on learn and tune.
+
+    Also return the number of questions on which it was measured, and the number of pairs of runs that were
+    compared. Return None if it cannot be measured for any pair.
     """
     chosen_reference = resolve(panel, split.drawn.reference)
     assert chosen_reference is not None

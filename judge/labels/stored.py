@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 class StoredColumn:
     """One annotator's labels, as stored.
 
-    Units are identified by their rowids in the study, in ascending order. `codes[i]` is the position in
-    `values` of the label of the unit `labelled[i]`. `requested` contains all units that the annotator was asked
-    to label.
+    Units are identified by their rowids in the study, in ascending order. The unit `labelled[i]` has the
+    label `values[codes[i]]`. `requested` contains all units that the annotator was asked to label.
     """
 
     annotator: str
@@ -96,7 +95,7 @@ class UnitRows:
 
     @classmethod
     def from_columns(cls, store: Store, columns: Sequence[StoredColumn]) -> UnitRows:
-        """Return all units that the annotator of at least one column labelled or was asked to label."""
+        """Return all units that the annotator of any of these columns labelled or was asked to label."""
         rowids = np.unique(np.concatenate([np.empty(0, np.int64), *(column.requested for column in columns)]))
         units: list[str] = []
         question_numbers = array("q")
@@ -123,9 +122,10 @@ class UnitRows:
 def tabulate(
     columns: Sequence[StoredColumn], rows: UnitRows, domain: Sequence[str], name: str | None
 ) -> tuple[IntArray, BoolArray, list[Counter[str]]]:
-    """Return each label's code in the domain, whether each label was requested, and the labels outside the domain.
+    """Return two arrays of units x columns, and the labels outside the domain for each column.
 
-    `name` is given for a numeric field, whose labels are numbers.
+    The first array has the code of each label in the domain, and the second states whether each label was
+    requested. `name` is the field's name if its labels are numbers, and None otherwise.
     """
     code_of = {label: code for code, label in enumerate(domain)}
     codes = np.full((len(rows.units), len(columns)), MISSING, dtype=np.int64)

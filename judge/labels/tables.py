@@ -75,11 +75,12 @@ def read_table(
     order: Sequence[str] | None = None,
     judges: Sequence[str] = (),
 ) -> Panel:
-    """Read a table of labels. `order` declares the labels in order; it is required if the level is ordinal.
+    """Read a table of labels. `order` lists the labels in order; it is required if the level is ordinal.
 
-    An annotator called `gold` or `adjudicated` is a reference. In a long table, an empty label counts as
-    requested; in a wide table, only a judge's empty cell counts as requested. For rows that cannot be used,
-    raises BadInput with the file and the line. Raises UsageError for incompatible arguments.
+    An annotator called `gold` or `adjudicated` is a reference. An empty cell is a missing label if it is in a
+    long table, or in a judge's column of a wide table. A person's empty cell in a wide table means that the
+    person was not asked. For rows that cannot be used, raises BadInput with the file and the line. Raises
+    UsageError for incompatible arguments.
     """
     if level == "ordinal" and not order:
         raise UsageError("--level ordinal must list the labels in order, as in ordinal:LOW,...,HIGH")

@@ -104,7 +104,8 @@ def list_applied(conn: sqlite3.Connection, of: str = "judge") -> list[str]:
 def migrate(conn: sqlite3.Connection) -> list[str]:
     """Apply the missing migrations in both sets. One transaction ensures that no study is migrated partially.
 
-    Returns messages for the user: one for each label in a study from 0.2.0 whose status changes.
+    Returns messages for the user. After the migration of a study from 0.2.0, they list the labels that
+    changed.
     """
     from sqlite_utils import Database, Migrations
 
