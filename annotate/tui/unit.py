@@ -64,8 +64,8 @@ class Picker:
 class Markable(NamedTuple):
     """A text in which evidence can be marked.
 
-    `name` is the name of the input, or the id of a passage in a list. `at` is the text's offset in its pane, which is
-    the body or, if `beside` is true, the pane beside it.
+    `name` is the name of an input or, in a list of passages, the id of a passage. If `beside` is true, the text is in
+    the pane beside the body; otherwise it is in the body. `at` is the offset of the text in its pane.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Markable(NamedTuple):
 
 @dataclass(slots=True)
 class UnitText:
-    """A unit that is ready to be drawn. `aside` is None if everything is in the body."""
+    """A unit that is ready to be drawn. `aside` is the content beside the body, or None if there is only the body."""
 
     head: Content
     body: Content
@@ -108,10 +108,10 @@ def unit_text(
     picker: Picker | None = None,
     searched: str = "",
 ) -> UnitText:
-    """Return the unit's texts in the form in which they are drawn: the head, the body and the text beside the body.
+    """Return the unit's texts as they are drawn: the head, the body, and the pane beside the body.
 
-    `columns(two)` returns the width of a line in columns, where `two` tells whether there are two panes. If `columns` returns
-    0, texts are shown as stored.
+    `columns` returns the width of a line in columns. Its argument tells whether there are two panes. If the width is 0,
+    texts are shown as stored.
     """
     inputs, in_body = sheet.inputs, []
     # If there is an answer, the passages with which it is compared are beside it; otherwise passages are the body.
@@ -323,7 +323,7 @@ def head(task: Task, sheet: Sheet) -> Content:
 
 
 def _steps(task: Task, sheet: Sheet) -> Content:
-    """Return the parts of the answer with their labels. A click on a part opens this part."""
+    """Return the parts of the answer with their labels. A click on a part goes to that part."""
     keys = {value: key for labels in label_keys(task).values() for key, value in labels.items()}
     at = next(i for i, p in enumerate(sheet.parts) if p.position == sheet.position)
     kind = task.spec.unit.capitalize()

@@ -1,4 +1,4 @@
-"""Untrusted text in a form that is safe to show on a terminal, with a map between its offsets and the original's."""
+"""Show untrusted text safely on a terminal, and convert offsets between the original and the displayed text."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -19,9 +19,10 @@ Replacement = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """A text as it is displayed, with a map between its offsets and the original's.
+    """A text as it is displayed, with methods that convert offsets between the original and the displayed `text`.
 
-    `find_offset` and `end` convert an offset in the original to an offset in `text`. `raw` is the inverse of `find_offset`.
+    `find_offset` and `end` convert from the original to `text`; `end` is for the end of a range. `raw` is the inverse
+    of `find_offset`.
     """
 
     text: str
@@ -41,12 +42,15 @@ class ShownText:
         return self._ends[i] - len(new) if offset < end else self._ends[i] + offset - end
 
     def end(self, offset: int) -> int:
-        """Return the offset in `text` where the part of the original before `offset` ends. Insertions at `offset` come later."""
+        """Return the offset in `text` of the end of a range that ends at `offset` in the original.
+
+        Text that is inserted at `offset` is not part of the range.
+        """
         i = bisect_left(self._starts, offset) - 1
         return offset if i < 0 else self._ends[i] + max(offset - self._replaced[i][1], 0)
 
     def raw(self, offset: int, length: int) -> int:
-        """Return the offset, in the original, of the first character that is displayed at `offset` in `text` or later.
+        """Return the offset in the original of the first character that is displayed at or after `offset` in `text`.
 
         `length` is the length of the original.
         """
@@ -54,7 +58,7 @@ class ShownText:
 
 
 def make_visible(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
-    """Return a text as it is displayed, with the replacements in `layout`, which must not overlap.
+    """Return a text as it is displayed. The replacements in `layout` must not overlap.
 
     Control, direction and invisible characters become escapes, and tabs become spaces.
     """

@@ -94,7 +94,7 @@ class UnitView:
         self.paint()
 
     def paint(self) -> None:
-        """Arrange that the time when the new content appears on the screen is recorded."""
+        """Record the time at which the new content appears on the screen, which is after the next refresh."""
         self._painted = None
         self._paints += 1
         self.texts.screen.call_after_refresh(self._is_painted, self._paints)
@@ -131,7 +131,7 @@ class UnitView:
             self.texts.turn_to(*self.text.first)
 
     def unveil(self) -> None:
-        """Draw the labels, and scroll to their top, where the answer key or the judge's label has appeared."""
+        """Draw the labels, and scroll up to the answer key or the judge's label, which has just appeared at the top."""
         self.draw_labels()
         self.paint()
         self.scrolls["labels"].scroll_to(y=0, animate=False)
@@ -152,7 +152,11 @@ class UnitView:
         draw_if_changed(self._parts[part], content)
 
     def _labels_of_others(self) -> Content | None:
-        """Return the labels of others: the answer key of a training unit, the judge's labels, or those of disagreeing people."""
+        """Return the labels of others, or None if there are none to show.
+
+        They are the answer key of a training unit, the judge's labels or, in an adjudication, the labels of people who
+        disagree.
+        """
         hand, desk, unit = self._hand, self._hand.desk, self._hand.unit
         if hand.phase == "key":
             reasons = None if hand.trying else desk.reasons(unit.position)
@@ -165,14 +169,14 @@ class UnitView:
         return None
 
     def _label_columns(self, two: bool) -> int:
-        """Return the number of columns for the labels beside one text or, if `two` is true, beside two texts."""
+        """Return the width of the label pane in columns. `two` tells whether the text has two panes."""
         # Lines of text are at most READABLE_COLUMNS long, so a wide terminal has columns left for the labels.
         return max(BESIDE, self._size.width - (2 if two else 1) * (READABLE_COLUMNS + 5))
 
     def _text_columns(self, two: bool) -> int:
-        """Return the number of columns for tables and code. It is 0 if texts are shown as stored.
+        """Return the number of columns for tables and code, or 0 if texts are shown as stored.
 
-        If there are two panes, it is the number for the narrower pane.
+        If `two` is true, there are two panes, and the number is that of the narrower pane.
         """
         if self.raw:
             return 0
@@ -244,7 +248,7 @@ class UnitView:
             pane.set_class(self.pane == name, "chosen")
 
     def turn_pane(self) -> bool:
-        """Select the next pane as the one that the arrows scroll. Return whether there is another pane."""
+        """Select the next pane for scrolling with the arrow keys. Return whether there is another pane."""
         before = (self.pane, self.texts.aside)
         self.pane, self.texts.aside = self._next_pane()
         self.draw_labels()
@@ -261,7 +265,10 @@ class UnitView:
         return ways[(at + 1) % len(ways)]
 
     def scroll(self, lines: int) -> None:
-        """Scroll the chosen pane by one line, by a page (10 lines), or to its beginning or end (more lines)."""
+        """Scroll the chosen pane, down if `lines` is positive and up if it is negative.
+
+        1 scrolls by one line, 2 to 10 scroll by a page, and larger numbers scroll to the end or the beginning.
+        """
         box = self.texts.box if self.pane == "text" else self.scrolls[self.pane]
         if abs(lines) > 10:
             # Scroll immediately, because the next key in the queue starts from the new position.
@@ -323,7 +330,7 @@ class UnitView:
         draw_if_changed(line, Content(self._message), layout=False)
 
     def add(self, text: str) -> None:
-        """Append a text to the message at the bottom. It replaces a text that was appended earlier."""
+        """Append a text to the message at the bottom, in place of any text that was appended earlier."""
         before = self._message.partition(" · ")[0]
         draw_if_changed(self._parts["message"], Content(f"{before} · {text}"), layout=False)
         self._message = before

@@ -1,4 +1,4 @@
-"""The labelling screen in a browser. textual-serve listens on the loopback address; its address has a one-time token."""
+"""The labelling screen in a browser. textual-serve serves it on the loopback address, and its URL has a one-time token."""
 
 import asyncio
 import secrets
@@ -39,11 +39,11 @@ async def _require_local(request: Any, response: Any) -> None:
 
 
 def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any, str]:
-    """Return a server that runs `command` in the browser, and the address to open, which contains a token.
+    """Return a server that runs `command` in the browser, and the URL to open. The URL contains a one-time token.
 
-    The first request with the token gets a cookie. After that, the token no longer works, and every request needs the
-    cookie, because textual-serve has no login of its own. `check` must raise an AdjudgeError if the command cannot start
-    now. The page then shows the error. Raises MissingExtra if textual-serve is not installed.
+    The first request with the token is answered with a cookie. From then on, the token is invalid and every request
+    needs the cookie, because textual-serve has no login of its own. If the command cannot start now, `check` must raise
+    an AdjudgeError, and the page shows this error. Raises MissingExtra if textual-serve is not installed.
     """
     try:
         from aiohttp import web
@@ -104,7 +104,7 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
                 self.is_labelling = False
 
         async def handle_busy(self, request: web.Request) -> web.Response:
-            """Return a page that shows why a tab got no labelling screen."""
+            """Return a page that explains why the labelling screen cannot be opened in this tab."""
             page = (FOLDER / "busy.html").read_text(encoding="utf-8")
             return web.Response(text=page.format(reason=escape(self.reason)), content_type="text/html")
 

@@ -43,9 +43,9 @@ class Workplace:
         await self.view.app.push_screen(screen)
 
     async def ask(self, title: str, draft: str, before: str, **options: Any) -> None:
-        """Show an `Ask` dialog for a text on the current unit.
+        """Show an `Ask` dialog for entering a text about the current unit.
 
-        A text that is not stored is kept as the draft with the name `draft`, which also survives a restart.
+        Text that was typed but not stored is kept as the draft named `draft`, even if the program is restarted.
         """
         desk, position = self.desk, self.hand.unit.position
 
@@ -63,9 +63,10 @@ class Workplace:
         self.view.draw_top()
 
     async def commit(self, at: float, change: Callable[..., State], *values: object) -> bool:
-        """Commit `change(position, *values, times)` for the current unit, for a key typed at `at`.
+        """Commit a change to the current unit, for a key that was typed at the time `at`.
 
-        Return whether the change was stored. If it was not, show the reason.
+        The change is made by calling `change(position, *values, times)`. Return whether it was stored. If it was not,
+        show the reason.
         """
         unit, seen = self.hand.unit, self.view.since_paint(at)
         spent = self.hand.take_time()._replace(shown_ms=0 if seen is None else round(seen * 1000))

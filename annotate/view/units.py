@@ -117,7 +117,10 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
 
 
 def _find_undrawn(store: Store) -> set[str]:
-    """Return the ids of units, and of their items, that an open batch will draw unless its verdict is decided earlier."""
+    """Return the ids of all units, and of their items, that open batches may draw.
+
+    Only batches that draw units until a verdict is decided are considered.
+    """
     # The seed fixes the order of such a draw, so its next block is known. The people who get these units label them blind.
     query = "SELECT batch FROM batches WHERE closed IS NULL AND json_extract(options, '$.until') IS NOT NULL"
     names: set[str] = set()
@@ -134,7 +137,7 @@ def _find_undrawn(store: Store) -> set[str]:
 
 
 def _runs(store: Store) -> dict[str, str]:
-    """Return a map from run ids to models, without runs that were made by a search or a drift check."""
+    """Return a map from run ids to models. Runs that were made by a search or a drift check are excluded."""
     only_tried = read_tried(store.conn)
     rows = store.conn.execute("SELECT run_id, model FROM runs")
     return {run: model for run, model in rows if run not in only_tried}
@@ -173,7 +176,10 @@ Remarks = list[tuple[str, str]]
 
 
 def _evidence(store: Store) -> dict[str, tuple[list[Span], Remarks]]:
-    """Return two maps: from each unit to the spans that people marked in its texts, and to people's flags and notes."""
+    """Return the evidence and the remarks for each unit.
+
+    The evidence consists of the spans that people marked in the unit's texts. The remarks are people's flags and notes.
+    """
     query = (
         "SELECT a.unit_id, a.annotator_id, a.spans, a.flag, a.note FROM assignments AS a "
         "JOIN units AS u USING (unit_id) JOIN temp.selection AS s ON s.n = u.rowid "
@@ -229,7 +235,7 @@ def _format_value(value: Any) -> str:
 
 
 def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
-    """Split a text into pieces at the ends of marks. Where evidence and a highlight overlap, the piece is evidence."""
+    """Split a text where marks begin and end. Where evidence and a highlight overlap, the piece is evidence."""
     marks = [(max(0, start), min(end, len(text)), kind) for start, end, kind in marked]
     cuts = sorted({0, len(text), *(at for start, end, _ in marks for at in (start, end))})
     out: list[Segment] = []
@@ -268,7 +274,7 @@ def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: 
 
 
 def _names(store: Store, units: Iterable[ShownUnit], runs: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return a map from each run and person with labels on the page to the pair (name, kind).
+    """Return a map from the runs and people on the page to pairs (name, kind).
 
     If several runs have the same model, their names include the end of the run id.
     """
