@@ -52,9 +52,9 @@ def command(words: str, *values: object, study: Path | str | None = None) -> str
 
 @contextmanager
 def use_writer(writer: Writer) -> Iterator[None]:
-    """Let a function format the commands while the block runs.
+    """Format commands with `writer` while the block runs.
 
-    The Python API uses this function to show method calls instead.
+    The Python API sets a writer that shows method calls instead of commands.
     """
     token = _writer.set(writer)
     try:

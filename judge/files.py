@@ -66,7 +66,8 @@ def open_input(path: Path) -> Iterator[IO[bytes]]:
 def whole_file(path: Path, of: str = "") -> Iterator[Path]:
     """Yield a temporary path, which is renamed to `path` if the block ends without an error.
 
-    `of` is part of the temporary name, so that two processes can write the same file at once.
+    `of` is inserted into the temporary name. Two processes with different values can write the same file at
+    the same time.
     """
     partial = path.with_name(f"{path.name}{of}.part")
     try:
@@ -88,11 +89,11 @@ RECIPE = {".yaml": "yaml", ".yml": "yaml"}
 
 
 def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, option: str = "") -> str:
-    """Return the format in which to write a file: the format of its extension, or `given`.
+    """Return the format in which to write a file.
 
-    `given` is the value of `option`. `endings` maps extensions, including the dot, to formats. Raises
-    UsageError, which lists the extensions, if neither the extension nor the option names a format, or if they
-    name different formats.
+    The format is that of the file extension, or `given`, which is the value of the option named `option`.
+    `endings` maps extensions, including the dot, to formats. Raises UsageError if neither the extension nor
+    the option specifies a format, or if they specify different formats.
     """
     ending = path.suffix.lower()
     named = endings.get(ending)
@@ -115,8 +116,9 @@ def skip_byte_order_mark(handle: IO[bytes]) -> None:
 def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
     """Return the delimiter of a table. The position of the handle does not change.
 
-    If the file extension means tab-separated values, the delimiter is a tab. Otherwise it is the delimiter
-    that yields the most columns of `hint` or, in a tie, the most columns.
+    If the extension is that of a tab-separated file, the delimiter is a tab. Otherwise it is the one for
+    which the header contains the most column names from `hint`. If several are equal in this respect, it is
+    the one with the most columns.
     """
     # The header of a .tsv file may contain more commas than tabs.
     if Path(path.name.removesuffix(".gz")).suffix.lower() in TABS:
@@ -193,7 +195,7 @@ def is_list(handle: IO[bytes]) -> bool:
 
 
 def refuse_list(handle: IO[bytes], path: Path, wanted: str) -> None:
-    """Raise BadInput if the file contains a JSON list of objects, although its extension means `wanted`."""
+    """Raise BadInput if the file contains a JSON list of objects instead of the format `wanted`."""
     # A table may also begin with a bracket, in the name of its first column.
     if b"".join(start_of(handle).split()).startswith(b"[{"):
         raise BadInput(

@@ -1,6 +1,6 @@
 """Find the label in a free-text reply to a raw task.
 
-The prompt of a raw task does not request one of our formats.
+A raw task is sent exactly as written in its file, so its prompt does not request one of our reply formats.
 
 A pattern is literal text around the label. Only white space and a bounded number of punctuation marks can
 repeat, so matching takes linear time for every task file.

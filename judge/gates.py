@@ -50,12 +50,12 @@ class Files:
 def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F], F]:
     """Return the option `-o/--output FILE`, which may be repeated.
 
-    The command receives a `Files` object as `output`.
+    The command receives a `Files` object as `output`. `endings` are the extensions (such as ".html") of files
+    that the command itself writes.
 
-    `endings` (".html") are the extensions of files that the command itself writes. With `gates`, two more
-    kinds of files are accepted. A .xml file is a JUnit file. A .md file, or a file without an extension, is a
-    Markdown file to which the results of the gates are appended. If the command itself writes a Markdown
-    page, the results are appended to that page.
+    If `gates` is true, two more kinds of files are accepted. A .xml file becomes a JUnit file. A .md file, or
+    a file without an extension, is a Markdown file, to which the results of the gates are appended. If the
+    command itself writes a Markdown page, the results are appended to that page.
     """
 
     def sorted_out(context: click.Context, option: click.Parameter, paths: tuple[Path, ...]) -> Files:

@@ -49,7 +49,11 @@ _FAILED = "failed"
 
 @dataclass(frozen=True, slots=True)
 class AnchorDraw:
-    """A set of anchors with their first replies. `power` is the probability of detecting that a share `CHANGED` of them changed."""
+    """A set of anchors with their first replies.
+
+    `power` is the probability that a check detects a change, if the replies to a share `CHANGED` of the anchors have
+    changed.
+    """
 
     number: int
     report: RunReport
@@ -104,7 +108,7 @@ def draw(
 
 
 def sets_of(store: Store, plan: Plan) -> list[int]:
-    """Return the numbers of all sets for a task and model, including incomplete ones."""
+    """Return the numbers that identify the anchor sets of a task and model, including incomplete sets."""
     query = (
         f"SELECT DISTINCT json_extract(options, '$.{SET}') FROM runs WHERE task = ? AND model = ? "
         f"AND json_extract(options, '$.{SET}') IS NOT NULL ORDER BY 1"
@@ -132,7 +136,7 @@ def mark(number: int, place: int) -> dict[str, Json]:
 
 
 def opening_run(store: Store, asking: Asking, number: int) -> str | None:
-    """Return the complete opening run of a set that has the settings of this plan, or None."""
+    """Return the opening run of a set, or None if it is unfinished or its settings differ from this plan."""
     plan = replace(asking.plan, extra={**asking.plan.extra, **mark(number, 0)})
     runs = matching_runs(store, plan, asking.provider)
     marks = ",".join("?" * len(runs))
@@ -230,7 +234,7 @@ def _n_labels(plan: Plan, field: str) -> int:
 def replies_of(store: Store, run: str, field: str) -> dict[str, list[str]]:
     """Return the replies for each unit, except for units with a failed call.
 
-    A reply is its label or, without a label, its status in brackets.
+    A reply is represented by its label. A reply without a label is represented by its status in parentheses.
     """
     # A refused or malformed reply is the judge's behaviour, but a failed call says nothing about the judge.
     statuses: dict[str, dict[int, str]] = {}

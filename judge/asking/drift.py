@@ -200,9 +200,9 @@ def _agreements(
     truth: Mapping[str, str],
     word: str | None,
 ) -> tuple[Measure, Measure, Measure]:
-    """Return the share of replies that agree with the reference at the start and now, and the difference.
+    """Return the agreement at the start, the agreement now, and their difference.
 
-    The intervals are clustered by question.
+    Agreement is the share of replies that agree with the reference. The interval of the difference is clustered by question.
     """
     units = [unit for unit in before if unit in truth]
     base = Measure("agreement", None, len(units), field=field)

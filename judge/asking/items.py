@@ -220,8 +220,8 @@ def _tasks_with(labels: Iterable[str]) -> list[str]:
 def find_suitable_tasks(store: Store) -> list[str]:
     """Return the names, without versions, of the shipped labelling tasks that fit the newest units, best first.
 
-    If these units have human or gold labels, only tasks with the labelled fields are returned. Otherwise, tasks that show more
-    inputs come first.
+    If these units have human or gold labels for fields of such tasks, only the tasks with these fields are returned.
+    Tasks for passages come first, then tasks that require more inputs.
     """
     from judge.labels.relation import newest_fields
     from judge.prompts import find_tasks, load_task

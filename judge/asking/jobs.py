@@ -44,7 +44,10 @@ def run_in_batches(
 
 
 def write_files(store: Store, asking: Asking, options: RunOptions, folder: Path) -> Written:
-    """Write the pending requests of a run to files, for a program of the user. Raises the same errors as `run_in_batches`."""
+    """Write the pending requests of a run to files, which the user's own program processes.
+
+    Raises the same errors as `run_in_batches`.
+    """
     from judge.jobs.offline import Offline
     from judge.jobs.write import write_job
     from judge.store.selection import check_any

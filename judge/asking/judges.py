@@ -47,11 +47,9 @@ def field_of(task: Task, name: str | None) -> str:
 
 
 def panel_of(store: Store, task: Task, field: str, runs: Sequence[str] = ()) -> Panel:
-    """Return all labels for the field from people and from these runs, including labels in sealed tests.
+    """Return the labels for the field from people and from the named runs, or from all runs if none is named.
 
-    If no run is named, the labels from all runs are returned.
-
-    The caller must exclude the sealed test or log a look at it.
+    Labels in sealed tests are included. The caller must exclude the sealed test or log a look at it.
     """
     from judge.labels.scope import Scope, read_panel
 
@@ -109,7 +107,7 @@ def route(
 ) -> tuple[Route, str | None]:
     """Find a route for these runs (`judge route`). Return the route, and the id of the derived run that stores it.
 
-    The id is None if the guarantee holds at no threshold, or if `keep` is False. Raises the same errors as
+    The id is None if no threshold meets the guarantee, or if `keep` is False. Raises the same errors as
     `suites.route.route`.
     """
     from judge.suites import route as routing
@@ -125,7 +123,8 @@ def route(
 class CalibrationOutcome:
     """The result of `calibrate`. `reference` is the name of the reference labels.
 
-    If no run was stored, `run_id` is None and `why` gives the reason. `known` is True if the study already had this run.
+    `run_id` is the id of the stored run. If no run was stored, it is None, and `why` gives the reason. `known` is True
+    if the study already had this run.
     """
 
     result: Calibrated
@@ -191,8 +190,9 @@ def calibrate(
 ) -> CalibrationOutcome:
     """Calibrate a judge's label probabilities (`judge calibrate`).
 
-    `method` is batch, bias, temperature or isotonic (None: bias if there are labels, otherwise batch). `prior` is used by
-    batch and is uniform, gold, or LABEL=SHARE,... Raises the same errors as `derive.calibrate.calibrate`.
+    `method` is batch, bias, temperature or isotonic. The default is bias if there are reference labels, and batch
+    otherwise. `prior` is only used by batch; it is uniform, gold, or LABEL=SHARE,... Raises the same errors as
+    `derive.calibrate.calibrate`.
     """
     from judge import derive
     from judge.derive.calibrate import calibrate as put_right
@@ -320,10 +320,11 @@ def improve(
 
 
 def rewriter_of(model: str, asking: Asking, options: RunOptions) -> Rewriter:
-    """Return the model that rewrites instructions. It shares the judge's --base-url and options if it has the same vendor.
+    """Return the model that rewrites instructions.
 
-    Raises UsageError if the vendor is unknown, if the model reads no prompt, or if a cost limit is set but the price is
-    unknown.
+    If this model has the same vendor as the judge, it uses the judge's --base-url and options. Raises UsageError if the
+    vendor is unknown or the model only scores pairs of texts. Also raises UsageError if there is a cost limit, but the
+    price is unknown.
     """
     from judge.improve.rewrite import Rewriter
     from judge.runner.prices import find, require_price

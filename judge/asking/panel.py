@@ -81,10 +81,10 @@ def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOption
 def run(
     store: Store, panel: PanelRecipe, askings: Sequence[Asking], ask: Callable[[Asking], Ran]
 ) -> tuple[list[Ran], PanelOutcome | None]:
-    """Run the members one after the other with `ask` and a shared budget, and pool their labels.
+    """Run the members one after the other with a shared budget, and pool their labels. `ask` executes each run.
 
-    Return the result of each run, and the panel. If a run ended before its last unit, the panel is None; to resume the run,
-    repeat the call. If a member fails on a unit, that label is missing, and the run continues.
+    Return the result of each run, and the panel. If a run ended before its last unit, the panel is None; to resume the
+    run, repeat the call. If a member fails on a unit, its label for the unit is missing, and the run continues.
     """
     done: list[Ran] = []
     for asking in askings:

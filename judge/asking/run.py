@@ -121,7 +121,7 @@ def use_settings_of(
 
 
 def task_of(store: Store | None, name: str, folder: Path | None) -> Task:
-    """Return the named task. If `store` is given, return the version in that study (`find_task`).
+    """Return the named task. If `store` is given, the version in the study is preferred, as in `find_task`.
 
     Raises UsageError or TaskError.
     """
@@ -235,7 +235,10 @@ def complete_asking(store: Store, asking: Asking, options: RunOptions) -> Asking
 
 
 def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
-    """Return the plan of a separate run that shows these relevant passages. Raises UsageError if the task does not show any."""
+    """Add these relevant passages to the plan, which then describes a separate run.
+
+    Raises UsageError if the task does not show relevant passages.
+    """
     from judge.runner.contexts import relevant
 
     if "relevant_passages" not in plan.task.input_names:
@@ -312,7 +315,8 @@ async def _execute(store: Store, asking: Asking, progress: RunDisplay | None, st
 def suggest_command(store: Store, ran: Ran) -> str:
     """Return the command to suggest after a run.
 
-    The command writes a report if there are other labels, and draws a batch for people if there are none.
+    If the task's field has labels that are not from a judge, the command writes a report. Otherwise, it draws a batch
+    for people.
     """
     from judge.store.label_rows import labellers
 

@@ -37,7 +37,7 @@ def request_of(store: Store, paper: Paper, options: Mapping[str, Any]) -> ScoreR
 
 
 def request_from(given: Mapping[str, Any], **changes: Any) -> ScoreRequest:
-    """Build a request from the given options and `changes`. Other fields have their defaults."""
+    """Build a request from the given options. `changes` override these options, and other fields have their defaults."""
     known = {option.name: given[option.name] for option in fields(ScoreRequest) if option.name in given}
     return ScoreRequest(**{**known, **changes})
 
@@ -45,8 +45,8 @@ def request_from(given: Mapping[str, Any], **changes: Any) -> ScoreRequest:
 class ScoreArguments(TypedDict, total=False):
     """The arguments of a score in Python, named like the options of `judge score`.
 
-    `runs` names the judges, each by a model, a run or a panel. `readings` maps names of the paper's own options to values.
-    `interval` is "bca", "percentile", or None for no intervals ("none" is also accepted).
+    `runs` names the judges; each name is that of a model, a run or a panel. `readings` maps the names of the paper's
+    own options to values. `interval` is "bca", "percentile", or None for no intervals ("none" is also accepted).
     """
 
     runs: str | Sequence[str]

@@ -35,7 +35,10 @@ The paper determines the units and the examples. A suite has no recipe, because 
 
 @dataclass(frozen=True, slots=True)
 class SuiteDone:
-    """The performed steps, the score of each system, and the request. If a run stopped early, there are no scores."""
+    """The result of `suite`: the steps that were performed, the score of each system, and the request.
+
+    If a run stopped early, there are no scores.
+    """
 
     performed: Performed
     results: Sequence[Result]
@@ -62,11 +65,11 @@ def suite(
     stop: Stop | None = None,
     **score: Any,
 ) -> SuiteDone:
-    """Create the missing data for the scores of these systems, with the model as the judge, and compute the scores.
+    """Create the missing data for the scores of these systems, and compute the scores. The model is the judge.
 
-    If no system is named, the model is also the system. `given` lists the options that the user set. Runs with different
-    values of these options are not resumed; other runs are resumed with their own settings. `score` contains keyword arguments
-    for `judge.suites.result.score`. Raises the errors of `Provider.open`.
+    If no system is named, the model is also the system that is scored. `given` lists the options that the user set. A
+    run with different values of these options is not resumed. A run that is resumed keeps its own values of all other
+    options. `score` contains keyword arguments for `judge.suites.result.score`. Raises the errors of `Provider.open`.
     """
     from judge.runner.generate import check_origin
     from judge.suites.result import score as scored
@@ -113,7 +116,10 @@ def suite(
 
 
 def _settings(options: RunOptions, given: Collection[str], provider: Provider) -> Mapping[str, Any]:
-    """Return the settings that a run must have to be resumed: the settings in its identity that the user set."""
+    """Return the settings that a run must have so that it can be resumed.
+
+    They are the settings that the user set and that are part of a run's identity.
+    """
     apart = ("asked_as", "prompts", "settings", *OF_TASK)
     settings = {name: getattr(options, name) for name in IDENTITY if name in given and name not in apart}
     if "settings" in given:

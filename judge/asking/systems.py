@@ -27,7 +27,10 @@ _TREC = re.compile(r"\S+\s+Q0\s+\S+\s+\S+\s+\S+\s+\S+\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The user's description of files: the system, condition and paper of outputs, and the stage of rankings."""
+    """The user's description of the imported files.
+
+    Outputs have a system, a condition and a paper, and rankings have a stage.
+    """
 
     system: str | None = None
     condition: str | None = None
@@ -39,7 +42,10 @@ class Outputs:
 
 @dataclass(slots=True)
 class FilesImported:
-    """The imported files with the numbers of new rows, and sentences that name what the paper's protocol still lacks."""
+    """The imported files with the numbers of new rows.
+
+    `lacks` contains sentences that name the data that the paper's protocol requires but the study does not have yet.
+    """
 
     reports: list[tuple[Path, ImportReport]] = field(default_factory=list)
     lacks: list[str] = field(default_factory=list)
@@ -72,7 +78,7 @@ def is_ranking(path: Path) -> bool:
 def import_files(store: Store, paths: Sequence[Path], options: Options, outputs: Outputs) -> FilesImported:
     """Import files of answers, verdicts and rankings, one transaction per file.
 
-    Raises UsageError for invalid options, and BadInput, which names the line, for an invalid file.
+    Raises UsageError for invalid options. Raises BadInput for an invalid file, with the line in the message.
     """
     from judge.importers import answers
     from judge.importers.importing import import_each
@@ -154,7 +160,7 @@ def _add(
     bad: Bad,
     paper: str | None,
 ) -> ImportReport:
-    """Store outputs: answers as answers of the system, and verdicts on single documents as runs of the system."""
+    """Store outputs. Answers become answers of the system, and verdicts on single documents become runs of the system."""
     from judge.importers.verdicts import Verdicts
     from judge.store.answers import add_answers
 

@@ -43,11 +43,12 @@ async def run_in_chain(
     options: RunOptions,
     work: Callable[[Flow, Flow], Awaitable[T]],
 ) -> T | int:
-    """Run `work` with a writing flow and a checking flow.
+    """Call `work` with two flows: one for the model that writes and one for the model that checks.
 
-    If both models are the same, one flow is used for both.
+    A flow is a sequence of runs. If both models are the same, one flow is used for both.
 
-    Returns the result of `work`, or the exit code of the run that ended the chain.
+    Returns the result of `work`. If a run ended before its last unit, returns the exit code of this run
+    instead.
     """
     from judge.runner import open_patiently
     from judge.runner.flow import Flow, Halted

@@ -26,7 +26,10 @@ Units = Callable[[dict[str, Any]], tuple[str, set[str] | None]]
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """The file to join, and its data set (None: the data set into which the file was imported)."""
+    """The file to join, and its data set.
+
+    If the data set is None, it is the one into which the file was imported.
+    """
 
     path: Path
     dataset: str | None = None
@@ -42,9 +45,10 @@ def join_file(store: Store, run: dict[str, Any], task: Task, join: Join) -> Iter
 
     A row with one judged unit gets `adjudge.FIELD` and `adjudge.status`. A row with several judged units gets
     `adjudge.units`, a list with the id, status and labels of each unit. In rows without a judged unit, these
-    columns are empty. A run that was fitted on labels also has `adjudge.fitted_on`. Raises BadInput for a row
-    that cannot be read or has no id, and UsageError if the data set is unknown or if the file already has
-    these columns.
+    columns are empty. If the run was fitted on labels, the column `adjudge.fitted_on` is also added.
+
+    Raises BadInput for a row that cannot be read or has no id. Raises UsageError if the data set is unknown,
+    or if the file already has these columns.
     """
     units = _units(store, join)
     judged: dict[str, list[dict[str, Any]]] = {}
@@ -177,8 +181,9 @@ def _cell(value: Any) -> Any:
 
 
 def _units(store: Store, join: Join) -> Units:
-    """Return a function that finds the item and the units of a row, by the rules that the import of the file
-    or data set used.
+    """Return a function that finds the item and the units of a row.
+
+    It uses the same rules as the import of the file or, if the file was not imported, of the data set.
     """
     with join.path.open("rb") as file:
         sha = hashlib.file_digest(file, "sha256").hexdigest()

@@ -150,7 +150,7 @@ def _print_differences(board: Board, stratified: bool) -> None:
 def _sort_cells(board: Board, row: BoardRow) -> list[Cell]:
     """Return the cells, best first.
 
-    If neither high nor low values are better, the cells keep their order.
+    The cells keep their order if the measure does not rank them, as with coverage.
     """
     # For coverage, for example, neither high nor low values are better, so no system is first.
     if not row.better:

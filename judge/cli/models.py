@@ -27,7 +27,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A model as vendor/model. If it is missing, the error gives the command that lists the vendors."""
+    """The name of a model, in the form vendor/model.
+
+    If it is missing, the error gives the command that lists the vendors.
+    """
 
     name = "vendor/model"
 
@@ -36,7 +39,10 @@ class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         return str(value)
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
-        """Return a message that gives the command to list the vendors, and a model that is always available."""
+        """Return the message for a missing model.
+
+        It names a model that is always available, and the command that lists the vendors.
+        """
         return f"to try the command without a model, use -m scripted/hash; to list the vendors: {command('judge models show')}"
 
 

@@ -33,7 +33,7 @@ class Sectioned(click.Command):
         )
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters and --help-all.
+        """Return the command's parameters, followed by --help-all.
 
         Like --help, --help-all is not one of the command's own options.
         """

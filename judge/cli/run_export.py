@@ -97,12 +97,15 @@ def _flatten(row: Mapping[str, Any], masses: Mapping[str, list[str]]) -> dict[st
 def qrels(
     rows: Iterator[dict[str, Any]], task: Task, field: str | None, given: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield one line for each passage with a label. Then print the field and the number of passages without a label.
+    """Yield one line for each passage with a label.
 
-    The second column, which no program reads, is 0, or `fitted_on` if the judge was fitted on labels for the
-    question.
+    After the last line, print a note with the field and the number of passages without a label.
 
-    Raises UsageError if the field has no grades, and BadInput if a unit is not a passage or an id contains white space.
+    The second column is 0, or `fitted_on` if the judge was fitted on labels for the question. No program
+    reads this column.
+
+    Raises UsageError if the field has no grades, and BadInput if a unit is not a passage or an id contains
+    white space.
     """
     field = field or find_graded_field(task, given)
     grades = grades_of(task, field, given)

@@ -144,9 +144,10 @@ def _command(paper: Paper) -> click.Command:
 
 
 def _contenders(store: Store, options: dict[str, Any]) -> tuple[tuple[str, ...], Axis]:
-    """Return the contenders and the axis. There are no contenders if one judge scores one system.
+    """Return the names of the contenders to compare, and whether they are systems or judges.
 
-    If there is only one system, sets `options.system` to it. Raises UsageError for options that cannot be combined.
+    If one judge scores one system, there are no contenders. If there is only one system, sets
+    `options["system"]` to it. Raises UsageError for options that cannot be combined.
     """
     systems, each = options["systems"], options["judges"] == "each"
     options["system"] = systems[0] if len(systems) == 1 and systems != ("all",) else None

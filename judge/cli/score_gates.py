@@ -102,11 +102,11 @@ def worse_gates(
 ) -> list[Gate]:
     """Return a gate for each measure.
 
-    It fails if a paired test, clustered by question, shows that B is worse than A.
+    The gate fails if a paired test, clustered by question, shows that B is worse than A. Holm's method
+    corrects the p values for the number of measures. The gate does not require proof that B is as good as
+    A, because a small number of questions cannot prove this.
 
-    Holm's method divides the level among the named measures. The gate does not require proof that B is as
-    good as A, because a small number of questions cannot prove this. Raises UsageError if a measure is not
-    compared, or if neither higher nor lower values of it are better.
+    Raises UsageError if a measure is not compared, or if neither higher nor lower values of it are better.
     """
     from judge.stats.multiple import holm
 

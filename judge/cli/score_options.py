@@ -77,7 +77,7 @@ by_option = click.option(
 
 
 def _join_values(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str:
-    """Return the values of an option as one string, the form that a request uses."""
+    """Join the values of an option with commas, as a request requires."""
     return ",".join(given)
 
 

@@ -125,7 +125,11 @@ def print_lacking(lacking: Sequence[Lacking]) -> None:
 
 
 def _print_correction(correction: Correction) -> None:
-    """Print three estimates of each mean over units: from the judge only, from people only, and corrected."""
+    """Print three estimates of each mean over units.
+
+    They are based on the judge's labels only, on people's labels only, and on the judge's labels corrected
+    with people's labels.
+    """
     print_lines(f"\ncorrected with {correction.reference} (PPI++):")
     rows = [
         [

@@ -48,10 +48,9 @@ reference_option = click.option(
 
 
 def check_files(page: Path | None, table: Path | None = None) -> None:
-    """Check that the page has an HTML extension, that the table has a CSV extension, and that both can be
-    written.
+    """Check the extensions of the page (HTML) and the table (CSV), and that both files can be written.
 
-    Raises UsageError if this is not the case.
+    Raises UsageError if a check fails.
     """
     # Called before anything is computed. Otherwise a look at a sealed test could be used up without any
     # result.

@@ -10,13 +10,14 @@ probabilities), and call `keep`. The function `keep` stores the judgements and l
 parents, the parameters, and the labels that were used in the fit. Agreement, report, score and export then treat the result
 like any other run.
 
-Two rules keep results unbiased. First, a judge that was fitted on labels must pass `fitted=` (`judge.store.derived.Fitted`,
-from `reference(...).describe_fit(folds)`). It records, for each question, the fold in which the question was left out
-(cross-fitting), or None if the fit used the question. Labels for questions that the fit used are excluded from agreement.
-Second, if the parents have no label for a unit, the derived judge has no label either, because a judge's failure is missing
-data.
+Two rules keep results unbiased. First, a judge that was fitted on labels must pass a record of the fit as `fitted=`
+(`judge.store.derived.Fitted`, from `reference(...).describe_fit(folds)`). With cross-fitting, each question is
+labelled by a fit that left out the question's fold. The record maps each question to this fold, or to None if the fit
+used the question. Labels for questions that the fit used are excluded from agreement. Second, if the parents have no
+label for a unit, the derived judge has no label either, because a judge's failure is missing data.
 
-`only=` restricts the run to some units, such as the units that a routed judge accepts. Other units count as never requested.
+`only=` restricts the run to some units, such as the units that a routed judge accepts. The run has no judgements for
+other units, as if they had never been requested.
 """
 
 from judge.derive.make import Made, keep, name_of

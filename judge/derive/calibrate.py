@@ -47,9 +47,10 @@ class Prior:
 class Calibrated:
     """The result of a calibration: labels, the fit, and a comparison on questions that the fit left out.
 
-    `measures` has (before, after, after - before) for each measure, and is empty without reference labels. `signal` is the
-    information, in nats, that the probabilities carry about the labels beyond the label shares. `shares` maps each label to
-    its share before and after. `n_plain` units have labels without probabilities, which are not changed.
+    `measures` contains (before, after, after - before) for each measure. It is empty without reference labels. `signal`
+    is the information about the labels, in nats, that the probabilities contain in addition to the label shares.
+    `shares` maps each label to its shares before and after calibration. `n_plain` is the number of units that have
+    labels but no probabilities; these labels are not changed.
     """
 
     method: str
@@ -278,9 +279,9 @@ def _signal(
     field: str,
     **options: Unpack[IntervalOptions],
 ) -> Measure | None:
-    """Return the information, in nats, that cross-fitted probabilities carry about the labels.
+    """Return the information, in nats, that cross-fitted probabilities contain about the labels.
 
-    The probabilities are from a bias fit, whatever the method.
+    The probabilities are from bias calibration, even if another method was chosen.
     """
     if usable.sum() < FEWEST or len(np.unique(fold[fold >= 0])) < 2:
         return None

@@ -24,8 +24,8 @@ SHARED = ("context", "system", "relevant", "examples", "shown", "rationale")
 class Made:
     """Labels of one field on the units of a table.
 
-    `codes[u]` is -1 if unit u has no label, and `probabilities[u]` is nan if it has no probabilities. `why` maps rows to the
-    reason for a missing label, if the statuses of the parents do not give the reason.
+    `codes[u]` is -1 if unit u has no label, and `probabilities[u]` is nan if it has no probabilities. `why` maps a row
+    to the reason why its label is missing, unless the statuses of the parents already give the reason.
     """
 
     codes: IntArray
@@ -102,7 +102,10 @@ def _choose_status(table: RunTable, row: int, reason: Mapping[int, str]) -> tupl
 def _derive_columns(
     store: Store, table: RunTable, judged_columns: list[FieldLabels], units: list[str]
 ) -> list[FieldLabels]:
-    """Return the labels for the fields that the task derives with its tables, for the same units."""
+    """Return the labels for derived fields, which the task computes from other labels with lookup tables.
+
+    The labels are for the same units as `judged_columns`.
+    """
     values = {column.field: column.values for column in judged_columns}
     columns = []
     for name, rule in table.task.spec.derive.items():

@@ -23,10 +23,12 @@ from judge.types import GOLD, Json
 
 @dataclass(frozen=True, eq=False)
 class ParentLabels:
-    """Labels of one field: `codes[u, r]` over `domain`, and `probabilities[r][u, k]`.
+    """Labels of one field in several runs.
 
-    A code is -1 if there is no label. The probabilities of a run are None if it has none; otherwise they sum to 1 over the
-    domain, because mass on anything else is left out. The row of a unit without stored probabilities is nan.
+    `codes[u, r]` is the index in `domain` of the label that run r gave to unit u, or -1 if there is none.
+    `probabilities[r][u, k]` is the probability of label k. It is nan for a unit without probabilities, and
+    `probabilities[r]` is None for a run without probabilities. The probabilities of a unit are scaled to the sum 1,
+    because a model can also assign probability to other outputs.
     """
 
     domain: tuple[str, ...]
@@ -178,7 +180,10 @@ class Truth:
     codes: IntArray
 
     def describe_fit(self, folds: Mapping[str, int | None], used: BoolArray | None = None) -> Fitted:
-        """Return the record of a fit on these labels, restricted to the `used` units (see `judge.store.derived.Fitted`)."""
+        """Return a record of the labels that a fit used (see `judge.store.derived.Fitted`).
+
+        If `used` is given, only the labels of these units are recorded.
+        """
         selected = self.codes != MISSING if used is None else used & (self.codes != MISSING)
         ends = [f"\t{label}\n" for label in self.domain]
         rows = np.flatnonzero(selected)
@@ -213,8 +218,8 @@ class Truth:
 def reference(store: Store, table: RunTable, field: str, word: str | None = None) -> Truth | None:
     """Return the reference labels on the table's units, or None if there are none.
 
-    Without `word`, the first of decided, gold and majority that has labels is used. Raises UsageError if `word` is given and
-    this reference has no labels.
+    `word` names the reference. By default, it is the first of decided, gold and majority that has labels. Raises
+    UsageError if `word` is given and this reference has no labels.
     """
     domain = tuple(table.task.domain(field))
     for name in [word] if word else (DECIDED, GOLD, MAJORITY):

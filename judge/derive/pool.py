@@ -151,7 +151,7 @@ def agreement(
 
 
 def _mean(table: RunTable, each: tuple[FloatArray | None, ...]) -> tuple[FloatArray, list[str]]:
-    """Return the mean probabilities of each unit, and a note on members that are not calibrated."""
+    """Return the mean probabilities of each unit. If some members are not calibrated, also return a note about them."""
     lacking = [run for run, p in zip(table.run_ids, each, strict=True) if p is None]
     if lacking:
         raise UsageError(

@@ -188,10 +188,10 @@ class Labels:
         return self._maps[field].get(got, got)
 
     def read_one_of(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> str | None:
-        """Return a label in a format that has a fixed set of labels. `known` maps the file's labels to ours.
+        """Return a label that must be one of the fixed labels of a format, or None if the value is missing.
 
-        Our own labels are also accepted, both in the file and in --map-label. Raises BadInput if the label is
-        unknown.
+        `known` maps the file's labels to ours. Our own labels are also accepted, both in the file and in
+        --map-label. Raises BadInput if the label is unknown.
         """
         got = word(raw, where)
         if got is None or got in self._maps.get(field, {}):
@@ -202,7 +202,7 @@ class Labels:
         return self.value(field, ours, where)
 
     def read_fixed(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> Iterator[Vote]:
-        """Yield the label that `read_one_of` returns as a gold vote, or nothing if the value is missing."""
+        """Yield a gold vote with the label that `read_one_of` returns, or nothing if there is no label."""
         value = self.read_one_of(field, raw, where, known)
         if value is not None:
             yield Vote(field, value)

@@ -1,8 +1,8 @@
 """Read a span's attributes, which follow OpenInference (Phoenix) or OpenTelemetry's GenAI conventions.
 
 A span's kind is read from `openinference.span.kind` or, if that is missing, derived from
-`gen_ai.operation.name`. Both conventions are tried for every span, because the exporting program does not
-show which convention the tracer used.
+`gen_ai.operation.name`. Both conventions are tried for every span, because an export does not say which
+convention the tracer used.
 """
 
 from __future__ import annotations

@@ -43,12 +43,11 @@ LONGEST_ENTRY = 4096
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The functions that recognise and read the files of one format. Each reader passes errors to its `bad`
-    callback.
+    """The functions that recognise and read the files of one format. Readers call `bad` for each error.
 
-    `topics` is the format's name for its file of queries. `kind_of` returns this name, "corpus", "qrels" or
-    "run". `documents` reads only the requested documents. `example` lists one file of each kind, in the form
-    used in a command.
+    `kind_of` returns the kind of a file: "corpus", "qrels", "run", or `topics`, the format's word for
+    queries. `documents` reads only the requested documents. `example` lists one file of each kind, in the
+    form used in a command.
     """
 
     name: str
@@ -126,7 +125,7 @@ class Named:
 
 @dataclass(slots=True)
 class Topic:
-    """A query: its text, the other keys of its record, and its place."""
+    """A query: its text, the other keys of its record, and its file and line."""
 
     text: str
     meta: dict[str, Any]
@@ -208,8 +207,9 @@ def first_line(path: Path) -> str:
 
 
 def entries(path: Path, parse: Callable[[str], NamedEntry | None], collection: Collection, bad: Bad) -> None:
-    """Parse each line, and add the result unless it is None. Pass errors in a line to `bad`, with the line's
-    place.
+    """Parse each line, and add the result unless it is None.
+
+    Each error is passed to `bad` with its file and line.
     """
     some = False
     for number, text in lines(path):

@@ -174,7 +174,7 @@ class _Builder:
         return [fields.check_item(item)]
 
     def report_unused(self) -> None:
-        """Report each document whose claim is missing to `bad`."""
+        """Call `bad` for each document whose claim is missing from the claims file."""
         for claim, entries in self._shelf.items():
             for where, *_ in entries:
                 self._bad(error_at(where, f"the claims file has no claim {claim}", "Claim ID"))
