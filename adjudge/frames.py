@@ -54,9 +54,9 @@ def measures(rows: Iterable[Measure], **attributes: Any) -> pd.DataFrame:
 
 
 def rows_of(data: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
-    """Return the rows and columns of a frame, of a mapping {column: values}, or of an iterable of mappings.
+    """Return the rows and the column names of a DataFrame or of a mapping {column: values}.
 
-    Missing cells are None. For an iterable of mappings, the columns are None. Raises UsageError for other
+    For an iterable of mappings, return the rows and None. Missing cells are None. Raises UsageError for other
     types.
     """
     # A frame is recognised by its methods, so that rows of dictionaries do not require pandas.
@@ -110,7 +110,10 @@ def _cells(column: Any) -> list[Any]:
 
 
 def to_plain(value: Any) -> Any:
-    """Convert a value to JSON types: numpy scalars and arrays to Python's, times to ISO 8601, missing values to None."""
+    """Convert a value to JSON types.
+
+    Arrays become lists, times become ISO 8601 strings, and missing values become None.
+    """
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):

@@ -1,4 +1,7 @@
-"""Import items for `Study.items` from a file, a table or rows. For unknown column names, errors suggest maps."""
+"""Import items for `Study.items` from a file, a table or rows.
+
+For unknown column names, the error suggests a value for `maps`.
+"""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
@@ -21,10 +24,10 @@ def import_items(
     label_maps: Mapping[str, Mapping[str, str]],
     **more: Any,
 ) -> Outcome:
-    """Import items. `more` contains other fields of `judge.importers.base.Options`.
+    """Import items. `more` sets other fields of `judge.importers.base.Options`.
 
-    Raises UsageError if an argument is invalid, and BadInput if the data is invalid. If the column names are unknown, the
-    message of BadInput suggests maps.
+    Raises UsageError if an argument is invalid, and BadInput if the data is invalid. For unknown column
+    names, the error suggests a value for `maps`.
     """
     from judge.asking.items import from_files, from_rows
     from judge.importers.base import Options

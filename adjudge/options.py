@@ -90,7 +90,7 @@ def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOpt
 
 
 def _convert(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the values in the same way as the command. Raises UsageError if a value is outside its range or choices."""
+    """Convert option values as the command line does. Raises UsageError for an invalid value."""
     import click
 
     from judge.cli.options import LimitText, NumberOrNone, option_of

@@ -1,4 +1,4 @@
-"""The result of a method: sentences, a table, the document that `--json` prints, and the HTML page if there is one."""
+"""The result of a method of `Study`: a title, notes, a table, a JSON document and, if there is one, an HTML page."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Outcome:
         return f"<{type(self).__name__}: {visible(self.title)}>"
 
     def _repr_html_(self) -> str:
-        """Return the title, the table and the notes as HTML, with all texts escaped."""
+        """Return the title, the table and the notes as HTML, with all text escaped."""
         parts = [f"<p><b>{_text(self.title)}</b></p>"]
         if self.rows:
             columns = list(dict.fromkeys(name for row in self.rows for name in row))

@@ -1,4 +1,4 @@
-"""Convert the results of the commands' functions to an `Outcome` with title, table, document and notes."""
+"""Convert the results that the commands compute to `Outcome` objects."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def ran(done: Ran) -> Outcome:
 
 
 def panel(done: Sequence[Ran], made: PanelOutcome | None) -> Outcome:
-    """Return the panel with one row for each member. If a member did not finish, the panel has no run."""
+    """Return the outcome of a panel (several judges combined into one), with one row per judge.
+
+    If a judge did not finish, no panel is stored, and `run_id` is None.
+    """
     from judge.cli.panel import document
 
     if made is None:
@@ -100,7 +103,10 @@ def calibrated(done: CalibrationOutcome) -> Outcome:
 
 
 def routed(routing: Route, kept: str | None) -> Outcome:
-    """Return the thresholds that were tested for a route, and the derived run with the accepted units."""
+    """Return the outcome of a route, with one row per step of the test of its thresholds.
+
+    `kept` is the id of the run with the accepted units, or None if no run was stored.
+    """
     from judge.suites.route import as_json
     from judge.suites.route_page import as_html
 

@@ -1,4 +1,4 @@
-"""The papers' protocols in Python: import systems' outputs, create missing labels, return scores and leaderboards."""
+"""Use the protocols of papers: import outputs, create missing labels, and return scores and leaderboards."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def systems_asked(system: Any, systems: Any) -> list[str] | None:
 def scores(store: Store, paper_name: str, systems: list[str] | None, given: ScoreArguments) -> pd.DataFrame:
     """Return scores as one frame with one row per system and measure.
 
-    Raises Incomplete if data is missing; the error contains the calls that create it.
+    Raises Incomplete if data is missing. The error contains the calls that create the missing data.
     """
     from judge.suites.result import score
 
@@ -152,11 +152,9 @@ def suite(
     watched: RunDisplay,
     stop: Stop,
 ) -> pd.DataFrame:
-    """Create the data that is missing for the scores of each system, and return the scores in the form of `scores`.
+    """Create the data that is missing for the scores of each system, and return the same frame as `scores`.
 
-    The model is the judge.
-
-    Raises the error that ended a run, and LimitReached if a limit ended it.
+    `model` is the judge. Raises the error that ended a run, and LimitReached if a limit ended it.
     """
     from judge.asking.suite import ASKING
     from judge.asking.suite import suite as make

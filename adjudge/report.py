@@ -76,7 +76,7 @@ class Report:
         return f"<Report: {visible(decisions or self.document.no_ruling)}>"
 
     def _repr_html_(self) -> str:
-        """Return the verdicts and the figures as HTML without scripts, with all texts escaped."""
+        """Return the verdicts and the figures as HTML without scripts, with all text escaped."""
 
         from annotate.report.render.html import piece
 

@@ -221,7 +221,8 @@ class Start:
     def _label(self, task: str) -> list[str]:
         """Draw a simple random sample for this person, and open the labelling screen.
 
-        The sample contains only units from which no earlier batch of this person could be drawn.
+        If the person already has a batch, the sample contains only units that were added after that batch was
+        drawn.
 
         Returns the batches of this person for the task, oldest first.
         """
@@ -323,8 +324,8 @@ class Start:
     def _type(self, program: str, *words: str) -> int:
         """Print a command and run it in this process exactly as printed.
 
-        Returns the exit code if it means done or incomplete. Raises click's Exit for any other exit code, and the command's
-        own errors.
+        Returns the exit code if it is DONE or INCOMPLETE, and raises click's Exit for any other exit code.
+        Errors of the command are raised unchanged.
         """
         from annotate.cli import main as annotate
 

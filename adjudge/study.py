@@ -162,7 +162,10 @@ class Study:
         replicates: int = 1000,
         seed: int = 0,
     ) -> Outcome:
-        """Calibrate a judge's label probabilities (`judge calibrate`). `run_id` is the new run, or None if none was stored."""
+        """Calibrate a judge's label probabilities (`judge calibrate`).
+
+        The outcome's `run_id` is the calibrated run, or None if no run was stored.
+        """
         from judge.asking import judges
 
         intervals: Any = {"interval": None if interval == "none" else interval, "confidence": confidence}
@@ -185,9 +188,10 @@ class Study:
         reference: str | None = None,
         keep: bool = True,
     ) -> Outcome:
-        """Find units that a run can label alone, with a guarantee (`judge route`). `run_id` is None if no threshold passes.
+        """Find the units that a run can label without people at the promised agreement (`judge route`).
 
-        If the task is split, the guarantee is tested on the sealed test, and this use is logged.
+        The outcome's `run_id` is the run with these units. It is None if no threshold passes or `keep` is
+        False. If the task is split, the promise is tested on the sealed test, and this use is logged.
         """
         from judge.asking import judges
 
@@ -215,7 +219,10 @@ class Study:
         field: str | None = None,
         reference: str | None = None,
     ) -> Outcome:
-        """Compare runs of a task on the same units with one reference (`judge compare`). Differences are second minus first."""
+        """Compare runs of a task on the same units with one reference (`judge compare`).
+
+        A difference is the value of the second run minus the value of the first run.
+        """
         from judge.asking import judges
 
         # A string is a sequence of letters. An outcome that stored no run has None.
@@ -456,11 +463,11 @@ class Study:
         progress: bool | RunDisplay = True,
         **options: Unpack[SuiteArguments],
     ) -> pd.DataFrame:
-        """Create the data that a paper's scores lack, with `model` as the judge, and return the scores (`judge suite
-        PAPER`).
+        """Create the data that is missing for a paper's scores, and return the scores (`judge suite PAPER`).
 
-        Without a system, the model is also the system under test. If a named system lacks outputs, no other model generates
-        them; they are listed in `.attrs["lacking"]`. To resume, repeat the call. Raises the error that ended a run.
+        `model` is the judge. If no system is named, the model is also the system that is scored. If a named
+        system lacks outputs, they are generated only if the system is this model. Otherwise,
+        `.attrs["lacking"]` lists them. To resume, repeat the call. Raises the error that ended a run.
         """
         from adjudge.protocols import suite, systems_asked
         from judge.asking.run import Stop

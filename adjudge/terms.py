@@ -1,9 +1,9 @@
 """Translate messages for Python: a command-line option becomes the corresponding argument of a method.
 
-Commands and methods use the same functions. A command in a message is built by `judge.commands.command`. When the message
-reaches Python, the command is replaced with a call of the method that does the same, if there is one. Options elsewhere in
-the message are recognised by their two dashes. They are replaced with arguments if a method of `Study` declares an argument
-of that name. Commands and options without a counterpart stay as they are typed in a terminal.
+Commands and methods share functions, whose messages mention commands and options. Each command in a message
+comes from `judge.commands.command` and is replaced with the corresponding method call. Elsewhere in the
+message, an option such as --field is replaced with `field=` if a method of `Study` has this argument.
+Commands and options that have no counterpart in Python are not changed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,10 @@ def _argument_of(match: re.Match[str]) -> str:
 
 
 def _argument(flag: str) -> str | None:
-    """Return the argument for an option, or None if no method has it. For a paper's own option, return a key of `readings`."""
+    """Return the argument for an option, or None if no method of `Study` has such an argument.
+
+    For an option that belongs to a single paper, return text such as "readings['name']".
+    """
     if flag == "--system-column":
         return "maps['system']"
     declared = _read_declared()
@@ -185,7 +188,7 @@ def _translate_errors(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _result(returned: Any, calls: Calls) -> Any:
-    """Return the result of a method, with arguments instead of options in its notes."""
+    """Return the result of a method after replacing the options in its notes with arguments."""
     if isinstance(returned, Outcome):
         return replace(returned, notes=[calls.translate(text) for text in returned.notes])
     attrs = getattr(returned, "attrs", None)
