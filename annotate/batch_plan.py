@@ -42,9 +42,9 @@ probability.
 
 
 def plan_draw(draw: str | None, run: str | None) -> dict[str, Any]:
-    """Return the fields of a plan that follow from a value of --draw, and from the run that this value needs.
+    """Return the fields of a `BatchPlan` that --draw and --run determine.
 
-    Raises UsageError if the value is unknown, or a route is needed but not specified.
+    Raises UsageError if the value of --draw is unknown, or if --draw route is given without --run.
     """
     if draw is not None and draw not in DRAWS:
         raise UsageError(f"--draw {draw}: must be one of {', '.join(DRAWS)}")
@@ -64,9 +64,9 @@ def plan_draw(draw: str | None, run: str | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """The options that `annotate batches new` was called with, and facts about the batch that were recorded later.
+    """The options of `annotate batches new`, and facts about the batch that were recorded later.
 
-    A packed batch has only its pass mark.
+    In a batch that was packed for one person to label elsewhere, only `pass_mark` is set.
     """
 
     name: str = ""
@@ -147,13 +147,13 @@ class BatchPlan:
 
     @property
     def is_even(self) -> bool:
-        """Whether the draw could give all units the same probability."""
+        """Whether this kind of draw can give all units the same probability."""
         return not (self.equal_parts or self.queue or self.from_route or self.purpose)
 
     def to_blocks(self) -> BatchPlan:
-        """Return the plan for a draw in blocks until the verdict is decided. `n` is the maximum number of units.
+        """Return a plan that draws blocks of units until the verdict is decided, but at most `n` units.
 
-        The units of the first look come first.
+        The first block contains the units for the first computation of the verdict.
         """
         # The import loads numpy, which no other use of a plan needs.
         from judge.stats.looks import PLACES

@@ -70,7 +70,11 @@ def query_terms(texts: Iterable[str]) -> list[str]:
 
 
 def _sequences(run: re.Match[str]) -> Iterator[tuple[int, str]]:
-    """Yield each sequence of two characters (four in Thai and similar scripts) in a run, with its offset."""
+    """Yield each sequence of two characters (four in Thai and similar scripts) in the matched text, with its
+    offset.
+
+    Sequences of hiragana only are left out.
+    """
     size = 4 if run["long"] else 2
     for start in range(len(run[0]) - size + 1):
         sequence = run[0][start : start + size]

@@ -37,7 +37,7 @@ PAIR = {
 
 @dataclass(frozen=True)
 class Block:
-    """A heading with its measures. If the measures are for several pairs, those for the same pair are adjacent."""
+    """A heading and the measures below it. If there are several pairs, the measures of each pair are adjacent."""
 
     title: str
     annotators: Sequence[str]
@@ -130,7 +130,7 @@ def panels_of(
 
 
 def _note_unlabelled(store: Store, wanted: set[str], named: str | None) -> list[str]:
-    """Return a note on each field whose labels are all in conflict. Without a note, the field would be silently missing."""
+    """Return a note on each field whose labels are all in conflict. Such a field has no results."""
     if named:
         return []
     fields = sorted(relation.conflict_counts(store.conn).keys() - wanted)
@@ -166,7 +166,7 @@ class Agreement:
 
     @property
     def many(self) -> list[Many]:
-        """The lists of pairs that are summarised."""
+        """The headings whose pairs are summarised instead of listed."""
         return [block for block in self.pairs if isinstance(block, Many)]
 
 
@@ -238,7 +238,11 @@ def _groups(panel: Panel) -> list[tuple[str, list[str]]]:
 
 
 def _lists(panel: Panel) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the pairs to report, grouped under headings. Pairs of people come first: they are the ceiling for the judge."""
+    """Return the pairs to report, grouped under headings.
+
+    Pairs of people come first, because a judge cannot be expected to agree better with people than they agree
+    with each other.
+    """
     vote = [panel.majority.name] if panel.majority is not None else []
     fixed = vote + panel.known
     lists: list[tuple[str, list[tuple[str, str]]]] = []

@@ -1,5 +1,5 @@
-"""annotate plan --verdict: compute the labels that a verdict on each judge still needs, and the probability
-that it is decided.
+"""annotate plan --verdict: compute how many more labels the verdict on each judge needs, and the probability
+that they decide it.
 """
 
 from __future__ import annotations
@@ -86,8 +86,9 @@ def text(plan: VerdictPlan) -> str:
 
 
 def describe_needs(plan: VerdictPlan) -> str:
-    """Return a sentence that says how many more units are needed, who must label them, and in which range this
-    number lies.
+    """Return a sentence that says how many more units are needed and who must label them.
+
+    The sentence also has the numbers for probabilities of 50 % and 90 %.
     """
     if plan.decision != "undecided":
         return "Decided: no more labels are needed for a verdict."

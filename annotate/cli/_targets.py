@@ -17,11 +17,10 @@ ENDINGS = {**{f".{form}": form for form in FORMATS}, ".htm": "html", ".markdown"
 
 
 def check_targets(files: Files, source: Path) -> None:
-    """Raise UsageError for a path to which no report can be written. The paths are checked before anything is
-    computed.
+    """Raise UsageError if a report cannot be written to one of the paths.
 
-    These are paths without write permission, files that are named twice, and the file from which the labels are
-    read.
+    The paths are checked before anything is computed. A path is refused if it is not writable, if it is given
+    twice, or if the labels are read from it.
     """
     named: dict[Path, Path] = {}
     for path in (*files.pages, *files.junit, *files.summaries):
@@ -42,7 +41,7 @@ def write(texts: Mapping[Path, str]) -> None:
     """Write every text to its path. The files appear only when all of them have been written to disk.
 
     Links are followed. An existing path that is not a regular file (a pipe, /dev/stdout) is written to, but
-    never replaced. Raises WriteFailed if a file cannot be written. No file is changed then.
+    never replaced. If a regular file cannot be written, raises WriteFailed and changes no file.
     """
     with ExitStack() as files:
         for path, text in texts.items():
@@ -57,8 +56,9 @@ def write(texts: Mapping[Path, str]) -> None:
 
 @contextmanager
 def _replace_at_end(path: Path, text: str) -> Iterator[None]:
-    """Write the text to a temporary file in the same folder. At the end, it replaces the file, unless an error
-    has occurred.
+    """Replace the target with the text when the `with` block ends. Until then, a temporary file contains it.
+
+    If the block raises an error, the target is not changed.
     """
     target = path.resolve()
     # A random name, because two reports may be written into one folder at once.

@@ -33,8 +33,10 @@ class Limit:
 
 @dataclass(frozen=True)
 class LimitCheck:
-    """The comparison of a measure with its limit. `seen` is the compared number, or None if the measure is
-    undefined.
+    """The comparison of a measure with its limit.
+
+    `seen` is the number that was compared: the measure's value or, if `on` is "lower", the lower end of its
+    interval. It is None if the measure is undefined.
     """
 
     limit: Limit
@@ -78,11 +80,11 @@ def check(
     named: bool,
     **options: Unpack[IntervalOptions],
 ) -> tuple[list[LimitCheck], list[str]]:
-    """Compare each limit with the measures for the fields to which it applies. A limit that names annotators is
-    checked once per field, and any other limit once per judge.
+    """Compare each limit with the measures for the fields to which it applies. A limit that names annotators
+    is checked once per field, and any other limit once per judge.
 
-    Judges without any label on the units that others labelled are skipped, unless the user `named` the judges
-    or no judge has labels.
+    A judge is skipped if it labelled none of the units that others labelled. No judge is skipped if the user
+    `named` the judges, or if none of them has labels.
 
     Returns the comparisons, and the reasons why fields were skipped, e.g. because A and B did not label them.
     Raises UsageError if a limit applies to no field.

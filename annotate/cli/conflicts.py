@@ -1,4 +1,4 @@
-"""annotate conflicts and annotate verify: resolve labels with contradicting sources, and check a study's consistency."""
+"""annotate conflicts and annotate verify: resolve conflicting labels, and check a study's consistency."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class PlanAsked:
 
     @property
     def measure(self) -> str:
-        """The measure for which the command plans the labels."""
+        """The measure for which the plan is computed."""
         return self.name or "cohen_kappa"
 
 
@@ -187,7 +187,10 @@ def _read_panel(options: PlanAsked) -> Panel:
 
 
 def _make_design(options: PlanAsked, value: float) -> tuple[Design, list[str] | None, list[str]]:
-    """Return the design that follows from --expect and --shares, and the assumptions of this design."""
+    """Return a design for planning, computed from --expect and --shares, and the assumptions that it makes.
+
+    The second of the three values is None, because there are no annotators yet.
+    """
     from judge.stats.planning import expected_kappa, expected_rate
 
     source = options.source
@@ -222,8 +225,9 @@ def _make_design(options: PlanAsked, value: float) -> tuple[Design, list[str] | 
 
 
 def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
-    """Return the design that follows from existing labels, the annotators of these labels, and the assumptions
-    of the design.
+    """Return a design for planning that is estimated from existing labels.
+
+    Also return the annotators who gave these labels, and the assumptions of the design.
     """
     from judge.labels.reference import resolve
     from judge.stats import METRICS

@@ -185,7 +185,10 @@ def _limits(typed: tuple[str, ...]) -> tuple[str, list[tuple[str, float]]]:
 
 
 def _gates(document: Document, limits: list[tuple[str, float]], verdict: str, *, named: bool) -> list[Gate]:
-    """Return one gate for each judge and condition. `named` is true if the user named the judges."""
+    """Return one gate, a condition that passes or fails, for each judge and limit.
+
+    `named` is true if the user named the judges.
+    """
     # A run without any label, such as a failed attempt, must not fail the build of another judge. If there is no other
     # judge, or the user named the run, the build depends on it.
     rulings = [r for r in document.rulings if named or not r.no_labels] or document.rulings

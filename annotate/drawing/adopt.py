@@ -1,6 +1,6 @@
 """Adopt labels that a person gave before a batch was drawn.
 
-They are stored as events in the batch's log, and stay blind, assisted or undeclared.
+They are stored as events in the batch's log. Each label remains marked as blind, assisted or undeclared.
 """
 
 import sqlite3
@@ -22,8 +22,9 @@ LAYERS = ("first", "assisted", "undeclared")
 
 
 def adopt(conn: sqlite3.Connection, task: Task, batch: str, person: str, units: Collection[str]) -> set[str]:
-    """Adopt a person's earlier labels for units that were drawn for this person. Return the units that these
-    labels finish.
+    """Adopt a person's earlier labels for units that were drawn for this person.
+
+    Return the units for which the earlier labels answer every question.
     """
     # Leaving such units out of the draw would make it unrepresentative, and a second answer would be influenced by the
     # first. A label in conflict is not adopted: the person labels the unit, and a lead decides.
@@ -67,7 +68,10 @@ def read_labelled_before(conn: sqlite3.Connection, task: Task, people: Collectio
 
 
 def _read_labels(conn: sqlite3.Connection, task: Task, person: str, field: str) -> dict[str, tuple[str, str]]:
-    """Return a map from units to (label, layer), with the person's labels that the question allows."""
+    """Return a person's labels for a field, as a map from units to (label, layer).
+
+    The layer states whether the label is blind. Labels that the task does not allow are left out.
+    """
     domain = task.domain(field)
     return {
         unit: (value, layer)

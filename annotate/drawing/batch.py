@@ -124,7 +124,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
 def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[str, list[str]]) -> list[str]:
     """Adopt the annotators' earlier labels, and return notes for the user.
 
-    Units that these labels finish are removed from `units`.
+    Units that need no further labels are removed from `units`.
     """
     notes = []
     if plan.left_out:

@@ -27,8 +27,9 @@ BINS = ((0.5, "below 0.5"), (0.8, "0.5 to 0.8"), (0.95, "0.8 to 0.95"), (math.in
 
 
 def run_of(store: Store, task: Task, plan: BatchPlan) -> str | None:
-    """Return the judge run that a plan requires for its strata, its draw or its reveal. Return None if no run
-    is required.
+    """Return the judge run that a plan needs, or None if it needs no run.
+
+    A run is needed to form the strata, to draw the units, or to show the judge's labels after each answer.
     """
     if not (plan.by in ("label", "confidence") or plan.queue or plan.reveal or plan.run or plan.purpose):
         return None
@@ -62,12 +63,12 @@ def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
 
 
 def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None) -> Frame:
-    """Return the frame of a draw, in study order.
+    """Return the units from which a batch can be drawn, as a frame in study order.
 
-    The frame contains the units that have all required inputs and that no batch drew with equal probabilities.
+    The units have all required inputs. Earlier batches did not draw them with equal probabilities or use them
+    as checks. Only batches of tasks that share a question with this task count.
 
-    Only batches with the same questions count. If `of` names a stored batch, the result is the frame from which
-    that batch was drawn.
+    If `of` names a stored batch, return the frame from which that batch was drawn.
     """
     # Units that were labelled in another way (imported, from a queue, drawn by label) stay in the frame: without them
     # the draw would not be representative.
@@ -162,7 +163,9 @@ def _candidates(store: Store, task: Task, plan: BatchPlan, rows: sqlite3.Cursor)
 
 
 def read_unaccepted(store: Store, task: Task, name: str) -> set[str]:
-    """Return the units that the judges in a routed run judged, but whose labels the route did not accept.
+    """Return the units that a route left to people.
+
+    These are the units that the original run judged, but that are missing from the routed run.
 
     Raises UsageError if the run is not a routed run, or answers other questions.
     """

@@ -1,5 +1,7 @@
-"""Find the units on which the verdict on each judge rests, and the interim looks at these units. Also find the
-judges that share a significance level.
+"""Find the units that determine the verdict on each judge, and the looks at them.
+
+A look is a computation of the verdict after a planned number of units. Also find the judges that share a
+significance level.
 """
 
 import json
@@ -53,8 +55,9 @@ class StudyDraws:
 
     @cached_property
     def sequence(self) -> DrawnSequence | None:
-        """The sequence on which the verdict rests. It is the sequence of the requested batch or, if no batch
-        was requested, of the newest frame.
+        """The sequence that is used for the verdict.
+
+        It contains the requested batch. If no batch was requested, it is the sequence of the newest frame.
         """
         candidates = sequences(self.store, self.panel.field) if self.batches else []
         if self.batch is not None:
@@ -78,8 +81,9 @@ class StudyDraws:
         return [person for person in labelled_by if person in self._given] or list(labelled_by)
 
     def reference(self, name: str | None, people: Sequence[str]) -> str | None:
-        """Return the name of the reference to use with these people, or None if the reference is imported or
-        is a majority that includes imported votes.
+        """Return the reference to use with these people: `name`, or None if it may contain imported labels.
+
+        If there is no sequence, imported labels are allowed.
         """
         # Imported labels are not drawn with known probabilities, so no verdict may rest on them if there is a
         # batch.
@@ -112,8 +116,9 @@ class StudyDraws:
         return replace(ratings, codes=codes) if self._given else ratings
 
     def find_draw(self, judge: str, ratings: Ratings, people: Sequence[str]) -> Draw:
-        """Return how the units in a judge's table were drawn, and the looks at these units. `people` are the
-        annotators with whom the judge is compared.
+        """Return how the units in a judge's table were drawn, and the looks (computations of the verdict).
+
+        `people` are the annotators with whom the judge is compared.
         """
         draw = self._find_draw(judge, ratings)
         closed = self._read_closed(judge, self.run_of(judge))
@@ -222,8 +227,9 @@ class StudyDraws:
 
     @cached_property
     def _beside_imported(self) -> tuple[str, ...]:
-        """The judges that share the significance level if the human labels were imported. These are all judges
-        with labels on at least half of the units that others labelled.
+        """The judges that share the significance level if the human labels were imported.
+
+        A judge belongs to them if it labelled at least half of the units that others labelled.
         """
         table = self.panel.table
         labelled = np.zeros(len(table.units), dtype=np.bool_)
@@ -298,10 +304,11 @@ class StudyDraws:
         return next((run for run, name in self.panel.shown.items() if name == judge), None)
 
     def _find_sealed_draw(self, judge: str, ratings: Ratings, sequence: DrawnSequence) -> Draw:
-        """Return the draw for a judge that was added after labels had been compared, but for which the sealed
-        test was opened.
+        """Return the draw of a sealed test for a judge that was added after labels had been compared with
+        judges.
 
-        The draw has a single look. For the k-th look at the test, its significance level is .05 / 2^k.
+        The verdict is computed once, on the labels that existed when the test was opened for the judge. If
+        this was the k-th time that the test was opened, the significance level is .05 / 2^k.
         """
         # The look counts only labels that existed when it was logged.
         words, look, task = (
@@ -337,8 +344,9 @@ class StudyDraws:
         return Draw(words, looks=Looks((used,), (n,), (), (look.level / 2,), n))
 
     def _looks(self, words: str, ratings: Ratings, sequence: DrawnSequence, first: int, judge: str) -> Draw:
-        """Return the draw with its interim looks. They begin with the units of the batch that has the index
-        `first`.
+        """Return the draw with its looks, the planned computations of the verdict.
+
+        Only the units of the batch with the index `first` and of later batches are used.
         """
         start = sequence.since(first)
         size = len(sequence.units) - start
@@ -397,8 +405,9 @@ class StudyDraws:
 
 
 def _has_unequal_import(store: Store, field: str) -> bool:
-    """Return whether labels of this field were imported without a batch from a file whose units have
-    different design weights.
+    """Return whether labels of this field were imported from a file with unequal design weights.
+
+    Only imports that do not belong to a batch count.
     """
     query = "SELECT 1 FROM label_imports AS i, json_each(i.counts, '$.unequal') AS f WHERE i.batch IS NULL AND f.value = ?"
     return store.conn.execute(query, [field]).fetchone() is not None
@@ -441,6 +450,6 @@ def _missing_labels(panel: Panel, judge: str, judged: BoolArray) -> str:
 
 
 def _among(ratings: Ratings, units: Sequence[str] | set[str]) -> BoolArray:
-    """Return a boolean mask over the table's units. It is true for those that are among the given units."""
+    """Return a boolean mask over the table's units that is true for each of the given units."""
     chosen = set(units)
     return np.array([unit in chosen for unit in ratings.units], dtype=np.bool_)

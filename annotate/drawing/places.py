@@ -18,8 +18,9 @@ class Place:
 def assign(
     drawn: Sequence[DrawnUnit], annotators: Sequence[str], overlap: int, seed: int, *, together: bool
 ) -> dict[str, list[list[str]]]:
-    """Return the blocks of units for each annotator. Each block has `overlap` annotators, and the annotators
-    have equal shares.
+    """Assign blocks of units to annotators, and return the blocks of each annotator.
+
+    Each block is assigned to `overlap` annotators, who take turns so that their shares are about equal.
 
     With `together`, the units of a question are in one block, which the same annotators label consecutively.
     The parts of an answer are always in one block.
@@ -77,7 +78,7 @@ def _inner(block: Sequence[str], answer_of: Mapping[str, str], seed: int, annota
 
 
 def _mix(chain: list[list[Place]], extra: list[list[Place]], seed: int, purpose: str) -> list[list[Place]]:
-    """Insert the blocks of `extra` into `chain` at seeded places, but never before its first block."""
+    """Insert the blocks of `extra` at seeded places, always after the first block of `chain`."""
     gaps: dict[int, list[list[Place]]] = {}
     for block in extra:
         spot = int.from_bytes(rank(seed, purpose, block[0].unit_id), "big") % max(len(chain), 1)

@@ -89,11 +89,13 @@ def allocate(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int]]:
 
 
 def stratify(drawn: Mapping[str, Sequence[str]], sizes: Mapping[str, int], seed: int) -> list[str]:
-    """Return the order of a proportional stratified draw. It consists of blocks, and the names in each block
-    are shuffled.
+    """Return the names in the order of a proportional stratified draw.
 
-    For every n, the first n names are a sample with equal probabilities. `drawn` has the first names from each
-    stratum, in order. `sizes` has the size of each whole stratum.
+    The order consists of blocks, and the names in each block are shuffled. For every n, the first n names are
+    a sample in which all names had the same probability.
+
+    `drawn` maps each stratum to the names that were drawn from it, in order. `sizes` maps each stratum to its
+    total number of names.
     """
     if len(sizes) <= 1:
         return [name for names in drawn.values() for name in names]
@@ -181,10 +183,10 @@ class _First:
 def draw_questions(
     frame: Frame, questions: int, seed: int, *, n: int | None = None, equal: bool = False
 ) -> list[DrawnUnit]:
-    """Return the units of whole questions, which are drawn within their strata. With `n`, return n / questions
-    units from each question.
+    """Draw whole questions at random within their strata, and return their units.
 
-    Raises UsageError if there are not enough questions with that many units.
+    With `n`, return only n / questions randomly chosen units from each question. Raises UsageError if there
+    are not enough questions with that many units.
     """
     each = None
     if n is not None:

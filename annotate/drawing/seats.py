@@ -89,9 +89,10 @@ def blocks_of(conn: sqlite3.Connection, info: BatchInfo, units: Sequence[str]) -
 def seat(
     conn: sqlite3.Connection, info: BatchInfo, person: str, blocks: Sequence[Sequence[str]], *, checks: bool
 ) -> list[str]:
-    """Append blocks to a person's queue. A new person also gets the batch's checks. Return the units to label.
+    """Append blocks to a person's queue, and return the appended units that the person must still label.
 
-    Earlier labels of the person on these units are adopted.
+    With `checks`, the batch's training and attention units are appended too, but training units are not
+    returned. The person's earlier labels on these units are adopted.
     """
     name = info.batch
     query = "SELECT unit_id FROM batch_units WHERE batch = ? AND role = ? ORDER BY unit_id"
@@ -161,7 +162,10 @@ def _position_before(conn: sqlite3.Connection, name: str, person: str, place: Pl
 def finish(
     store: Store, info: BatchInfo, given: Mapping[str, Sequence[str]], done: Changed, allow: bool
 ) -> None:
-    """Add the units given to each person to the result of a change. Raises the same errors as `check_exposed`."""
+    """Store in `done` how many units each person received, and notes on units that people saw elsewhere.
+
+    Raises the same errors as `check_exposed`.
+    """
     done.positions = {person: len(units) for person, units in given.items()}
     done.notes += check_exposed(store, info.task, info.batch, given, allow=allow)
 
@@ -169,9 +173,10 @@ def finish(
 def check_exposed(
     store: Store, task: Task, batch: str, units: Mapping[str, Sequence[str]], *, allow: bool
 ) -> list[str]:
-    """Return notes on annotators who were shown some of their units elsewhere. `units` maps each person to units.
+    """Return notes on annotators who saw some of their units outside this batch.
 
-    Raises UsageError if annotators have seen, or will see, the answers, unless `allow` is true.
+    `units` maps each annotator to the units in the annotator's queue. Raises UsageError if an annotator has
+    seen, or will see, the answers. With `allow`, this is only a note.
     """
     exposed = [
         entry

@@ -1,9 +1,10 @@
-"""Sequences of units on which a verdict may rest.
+"""Sequences of units that can be used for a verdict.
 
 A sequence has the units of all batches that were drawn with equal probability from one frame.
 
-Batches with unequal probabilities (equal parts of strata, draws by uncertainty, queues and routes) do not
-belong to a sequence.
+Batches with unequal probabilities are not part of a sequence. These are batches with the same number of units
+from each stratum, draws by uncertainty, queues of the least certain units, and units that a route left to
+people.
 """
 
 from collections.abc import Sequence as Rows
@@ -44,12 +45,15 @@ class DrawnBatch:
 class DrawnSequence:
     """Units that were drawn with equal probability from one frame, in the order of the draw.
 
-    `frame` describes the frame in words. `ends` are the places where a block may end: every unit or, with whole
-    questions, the last unit of each question. `complete` is the number of consecutive units, from the first,
-    that all their annotators have labelled or skipped. `end` is the largest number of units that the sequence
-    can have. `covered` states for each unit whether it has at least two labels that count and were given after
-    the draw. One label is enough if the unit has one annotator. `closed` is the batch that was closed before
-    the next unit was complete. `later` is the first batch of a newer frame that shares units with this one.
+    `frame` describes the frame in words. `ends` lists the numbers of units after which a block may end: every
+    number or, with whole questions, only the numbers that complete a question.
+
+    The first `complete` units need no more labels, because their annotators have labelled or skipped them.
+    `end` is the largest number of units that the sequence can have. `covered` is true for each unit that has
+    at least two labels given after the draw, or one if only one annotator has the unit.
+
+    `closed` names the batch of the first incomplete unit, if that batch is closed. `later` names the first
+    batch of a newer frame that shares units with this one.
     """
 
     frame: str
@@ -64,8 +68,10 @@ class DrawnSequence:
 
     @property
     def level(self) -> float:
-        """The share of the significance level for the looks at this sequence. It is less than 1 if there were
-        looks at another frame that shares units with this one.
+        """The share of the significance level that is available for this sequence.
+
+        It is less than 1 if verdicts on another frame with some of the same units have used a part of the
+        level.
         """
         return self.batches[0].plan.level
 
@@ -83,19 +89,21 @@ class DrawnSequence:
         return self.level * done[-1] / LEVEL if done else 0.0
 
     def is_complete(self, place: int) -> bool:
-        """Return whether the block that reaches this number of units exists, and its annotators have labelled
-        or skipped all of its units.
+        """Return whether this many units were drawn and need no more labels.
+
+        With whole questions, the last question must be complete too.
         """
         return place <= self.place(place) <= self.complete
 
     @property
     def one_look(self) -> bool:
-        """Whether the first batch was declared with a single look at its end."""
+        """Whether the verdict is computed only once, at the end of the first batch."""
         return self.batches[0].plan.looks == 1
 
     def place(self, n: int) -> int:
-        """Return the place at which the block that reaches n units ends, or the last unit if there is no such
-        block.
+        """Return the first number of units, not less than n, after which a block may end.
+
+        If fewer than n units were drawn, return the number of all units.
         """
         return next((end for end in self.ends if end >= n), len(self.units))
 
@@ -167,10 +175,10 @@ def sequences(store: Store, field: str) -> list[DrawnSequence]:
 def compute_shared_level(store: Store, field: str, frame: Frame) -> tuple[str, tuple[str, ...], float]:
     """Return (hash, batches, share) for a draw from this frame.
 
-    `hash` identifies the frame, `batches` are the batches of other frames that share units with this one, and
-    `share` is the share of the significance level that is left.
+    `hash` identifies the frame, and `batches` are the batches of other frames that share units with it.
+    `share` is the share of the significance level that verdicts on these batches have not used.
 
-    `frame` includes the units that earlier batches drew from it.
+    `frame` must include the units that earlier batches drew from it.
     """
     # Without a shared level, a frame that differs by one unit would start the looks again, each time at 5 %.
     frame_id = frame.fingerprint()

@@ -85,7 +85,7 @@ class _Compared:
 
 
 def _replace_judges(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
-    """Return the same draws, but with these runs as the panel's judges. Return None if there are no runs."""
+    """Return the draws of the same study and batch for these runs, or None if there are no runs."""
     if not runs:
         return None
     panel = drawn.panel

@@ -1,8 +1,8 @@
 """Choose the size of a simple random draw for `judge start`: a number of units, or of whole questions.
 
-Units that were imported after a batch was drawn, such as the units of another system or of a longer export, are
-not in the batch's frame. They form a frame with its own verdict, and get a batch of their own. This batch is a
-simple random draw with the same share of units.
+Units that were imported after a batch was drawn, such as the units of another system or of a longer export,
+are not in the batch's frame. They form a new frame, and the draw from it is a separate batch with a separate
+verdict. This batch is a simple random draw with the same share of units.
 """
 
 import math
@@ -62,8 +62,9 @@ def find_plain_draw(store: Store, task: Task, person: str, most: int, since: str
 
 
 def enough(sizes: Iterable[int], most: int) -> int:
-    """Return the number of questions to draw to get at least `most` units almost surely. If there are too few
-    questions, return the number of all questions.
+    """Return how many questions to draw so that together they almost certainly have at least `most` units.
+
+    If there are too few questions, return the number of all questions.
     """
     # The number must not depend on the drawn questions: stopping at the question that completes the sample would prefer
     # large questions.

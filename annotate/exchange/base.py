@@ -71,8 +71,8 @@ class ReadOptions:
     """The arguments of a format's reader, except the path.
 
     `task` is the task of the batch or the requested task, or None if neither is known. `inputs` returns the
-    inputs of a unit by name, or None for an unknown unit. `as_person` and `field` apply to rows without an
-    annotator or a question.
+    inputs of a unit by name, or None for an unknown unit. `as_person` is the annotator of rows that name no
+    annotator, and `field` is the question of rows that name no question.
     """
 
     bad: Bad

@@ -186,8 +186,9 @@ class DirectImport:
         return closed_batches
 
     def _declare(self, key: tuple[str, str, str, int], kind: str, same: Sequence[SourceLabel]) -> None:
-        """Store the declaration that known labels were blind or assisted. Raises BadInput for a label that
-        belongs to a batch.
+        """Store whether undeclared labels were blind or assisted.
+
+        Raises BadInput for a label that belongs to a batch.
         """
         unit, name, who, repeat = key
         same = [s for s in same if s.layer == UNDECLARED]
@@ -207,7 +208,7 @@ class DirectImport:
         self._done.blind[kind] += 1
 
     def retract(self, withdrawn: result.Retracted) -> int:
-        """Do nothing: only a batch's log stores from which record a label came."""
+        """Do nothing. Without a batch, the study does not store which record a label came from."""
         return 0
 
     def finish(self) -> None:

@@ -26,9 +26,10 @@ MARK = ".adjudge-export"
 class Out:
     """An output file or folder that appears only when it is complete.
 
-    with Out(path, "folder") as out, out.open("tasks.jsonl") as file: ...
+        with Out(path, "folder") as out, out.open("tasks.jsonl") as file: ...
 
-    Until then, the output has a temporary name next to `path`. No partial output remains after an error.
+    While it is being written, the output has a temporary name next to `path`. No partial output remains after
+    an error.
 
     Raises UsageError if something else exists at the path, and WriteFailed if the disk is full.
     """

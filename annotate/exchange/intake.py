@@ -42,15 +42,17 @@ def store_responses(
     decided: bool = False,
     retracted: Sequence[Retracted] = (),
 ) -> ImportResult:
-    """Store either all responses or none.
+    """Store responses in one transaction. If an error is raised, none of them is stored.
 
-    `bad` is called with the error for each unusable response. It either raises the error, or returns, and the
-    response is skipped.
+    `bad` is called with the error for each unusable response. If it raises the error, the import ends. If it
+    returns, the response is quarantined. A response with a different text or without a status is quarantined
+    without this call.
 
-    Records that are skipped or lack proof are quarantined. The records in `unread`, which the reader could not
-    parse, are quarantined too. The reader may append to `unread` while the responses are consumed. `decided` is
-    true if a lead has accepted the responses from the quarantine. `retracted` records were withdrawn at their
-    source; their events are undone before the responses are stored.
+    `unread` contains the errors for records that the reader could not parse. These records are quarantined
+    too. The reader may append to `unread` while the responses are consumed.
+
+    `decided` is true if a lead has accepted the responses from the quarantine. `retracted` records were
+    withdrawn at their source, and their events are undone first.
 
     Raises StudyError if the batch is closed, or if one of its annotators is currently labelling in it.
     """
@@ -123,8 +125,8 @@ def accept(
 ) -> ImportResult:
     """Store quarantined records, either unchanged or with a different `person` or declared blindness.
 
-    Raises UsageError for a record that is not open or could not be parsed, and BadInput for a record that does
-    not fit the study. `merged` is called to store a record of a conflict between two packs.
+    A record of a conflict between two packs is passed to `merged`, which stores it. Raises UsageError for a
+    record that is not open or could not be parsed, and BadInput for a record that does not fit the study.
     """
     done = ImportResult()
     for number in numbers:

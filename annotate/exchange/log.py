@@ -96,7 +96,11 @@ class BatchLog:
             )
 
     def _correct_blindness(self, response: Response, place: _Place, kinds: dict[str, str]) -> dict[str, str]:
-        """Return whether each answer is blind, assisted or undeclared, corrected by the table of exposures."""
+        """Return "blind", "assisted" or "undeclared" for each answer.
+
+        New answers to a unit whose solution the person had already seen are assisted. Other values are those
+        in `kinds`.
+        """
         # An answer after its solution was shown is not blind, whatever was declared.
         fresh = [name for name, value in response.answers.items() if place.state.answers.get(name) != value]
         key = (self._info.task, response.annotator, response.unit, response.at)

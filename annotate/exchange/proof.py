@@ -15,8 +15,8 @@ SHA_KEY = "text_sha256"
 class Unproven(BadInput):
     """A record that may refer to a different text, unit or person, and is therefore quarantined.
 
-    `code` is text, person, status, unit, time or conflict. `who` is the person named in the record, if this
-    person is not in the study.
+    `code` names what is in doubt: "text", "person", "status", "unit", "time" or "conflict". `who` is the
+    person named in the record, if this person is not in the study.
     """
 
     def __init__(
@@ -86,9 +86,10 @@ def compare_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | None:
 def _difference(
     inputs: Mapping[str, Any] | None, fits: Callable[[Mapping[str, Any]], bool], reason: str
 ) -> str | None:
-    """Return "" if the unit's inputs under at least one possible task match the record, otherwise `reason`.
+    """Compare a record with a unit's inputs. Return "" if they match, and `reason` if they do not.
 
-    Return None if the unit has no inputs.
+    If the task is unknown, a match with the inputs under any possible task is enough. Return None if the unit has no
+    inputs.
     """
     difference = None
     for texts in (

@@ -82,8 +82,10 @@ def add_row(
 
 
 def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> str | None:
-    """Return the status of a response's record if a lead has decided it, or if only a lead can decide it.
-    Otherwise, return None.
+    """Return the quarantine status of a response's record, or None if the response must be checked.
+
+    The status is returned if a lead has accepted or dropped the record, or if only a lead can resolve its
+    problem.
     """
     # The id of a server's record (`source`) and its time also identify it, in case its content is now read
     # differently.
@@ -98,7 +100,7 @@ def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: 
 
 
 def close_proved(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> None:
-    """Close the quarantined record of a response that a later import has proved and stored."""
+    """Close the open quarantine record of a response, because a later import has stored the response."""
     conn.execute(
         "UPDATE quarantine SET status = 'settled', decided_at = ? WHERE status = 'open' AND batch IS ? AND format = ? "
         "AND (record = ? OR (place = ? AND ? <> '') OR (json_extract(response, '$.source') = ? AND ? <> ''))",

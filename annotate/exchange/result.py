@@ -27,13 +27,14 @@ hundreds of annotators.
 class ImportOptions:
     """The options of an import.
 
-    `blind` declares whether the annotators worked without suggestions from a judge or anybody else, which the
-    file cannot state. In a batch, only labels that are known to be blind count in headline numbers.
+    `blind` declares whether the annotators worked without suggestions from a judge or anybody else, for
+    files that do not say this. In a batch, only labels that are known to be blind count in headline numbers.
 
     With `latest`, a later answer by the same person replaces the earlier answer, and the log keeps both.
     Without `latest`, different answers are a conflict.
 
-    `people` maps names in the file to annotators. `labels` maps, for each field, values in the file to labels.
+    `people` maps names in the file to annotators. `labels` maps, for each field, values in the file to
+    labels.
     """
 
     format: str
@@ -60,9 +61,9 @@ class ImportResult:
     """The result of an import, in counts.
 
     `new` counts labels by annotator, and `replaced` counts the new labels that replaced an earlier one.
-    `declared` counts stored labels whose blindness is now known. `older` counts answers that a later answer had
-    already replaced. `confirmed` counts labels that were already stored for the same person from another
-    source. `left_out` counts parts of responses that only a batch can store.
+    `declared` counts stored labels that the import newly declares as blind or assisted. `older` counts
+    answers that a later answer had already replaced. `confirmed` counts labels that were already stored for
+    the same person from another source. `left_out` counts parts of responses that only a batch can store.
     """
 
     new: Counter[str] = field(default_factory=Counter)
@@ -179,7 +180,8 @@ def format_briefly(counts: Counter[str]) -> str:
 def kind_of(response: Response, name: str, how: ImportOptions) -> str:
     """Return whether the answer to a field is blind, assisted or undeclared.
 
-    The file decides or, if it does not contain this information, the declaration in the import's options.
+    It is assisted if the file or the import's options say so. Otherwise, it is blind if either of them says
+    so, and undeclared if both say nothing.
     """
     blind_in_file = response.is_blind(name)
     # --blind only fills a gap: it cannot undo what the file itself says.

@@ -14,10 +14,10 @@ EVIDENCE = "evidence"
 
 
 class InputsOfAnyTask(Mapping[str, Any]):
-    """The inputs of a unit whose task is unknown. The inputs are computed under each task that labels units of
-    this kind.
+    """The inputs of a unit whose task is unknown, computed under each task that labels units of this kind.
 
-    The mapping contains the inputs of all these tasks. `iterate` yields one task's inputs after the other.
+    The mapping merges the inputs under all these tasks. `iterate` yields the inputs under one task after the
+    other.
     """
 
     def __init__(self, each: Callable[[], Iterator[Mapping[str, Any]]]) -> None:

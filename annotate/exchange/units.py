@@ -35,10 +35,10 @@ class ExchangeUnit:
 
 
 class ExchangeUnits:
-    """The units of a batch, or of one person in a batch, without duplicates. Their order is seeded, and
-    independent of their roles.
+    """The units of a batch, or of one person in a batch, without duplicates.
 
-    Hidden repeats are left out. Raises UsageError if the person is not an annotator of the batch.
+    The order is seeded and does not show which units are checks. Hidden repeats are left out. Raises
+    UsageError if the person is not an annotator of the batch.
     """
 
     def __init__(self, store: Store, info: BatchInfo, person: str | None = None) -> None:

@@ -82,11 +82,13 @@ def for_the_lead(store: Store, batch: str) -> dict[str, int]:
 
 
 def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) -> int:
-    """Queue new disagreements and stuck units, and return how many queued units `lead` may decide.
+    """Queue the units that the lead must decide, and return how many of them `lead` may decide.
 
-    A unit is a disagreement if two people who finished it differ in any answer, and stuck if everybody skipped
-    or flagged it. The batch's policy decides first. Units that the lead has labelled count only with
-    `allow_own`. Without it, the session hides them, because nobody may adjudicate their own label.
+    These are the units on which two people who finished differ in any answer, and the units that everybody
+    skipped or flagged. The batch's policy decides first, and the units that it decides are left out.
+
+    Nobody may adjudicate their own label, so units that `lead` has labelled are counted only with
+    `allow_own`.
     """
     info = batch_info(store, batch)
     # 0 would mean that nothing is left to decide. With this number, the session reports that the batch is closed.
@@ -214,7 +216,7 @@ def predecide(store: Store, batch: str) -> int:
 
 
 def _read_decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> set[str]:
-    """Return the units for which an event was logged: by the policy with `by_policy`, by a lead without it."""
+    """Return the units with an event that the policy logged or, if `by_policy` is false, that a lead logged."""
     query = (
         "SELECT DISTINCT a.unit_id FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
         "ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position "

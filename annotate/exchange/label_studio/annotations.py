@@ -140,7 +140,11 @@ def _offset(value: Any) -> int | None:
 
 
 def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, int] | None:
-    """Return the span in code points, or None if `text` does not contain `said` at this place."""
+    """Return the span in code points, or None if the text of the span differs from `said`.
+
+    `start` and `end` may count code points or UTF-16 units. Without `said`, they must be code points within
+    `text`.
+    """
     if said is None:
         return (start, end) if 0 <= start < end <= len(text) else None
     wanted = said.split()
