@@ -300,7 +300,10 @@ def read_attempts(conn: sqlite3.Connection, run_id: str, units: Iterable[str]) -
 def close_requests(
     conn: sqlite3.Connection, job_id: str, state: str, ended: Iterable[tuple[str, str | None]]
 ) -> None:
-    """Store the state of finished lines, inside the caller's transaction. `ended` lists (custom id, reason)."""
+    """Set the state of requests that have ended, inside the caller's transaction.
+
+    `ended` contains pairs (custom id, reason).
+    """
     conn.executemany(
         "UPDATE job_requests SET state = ?, reason = ? WHERE job_id = ? AND custom_id = ?",
         [(state, reason, job_id, custom_id) for custom_id, reason in ended],
@@ -308,7 +311,10 @@ def close_requests(
 
 
 def release(conn: sqlite3.Connection, job_id: str, reason: str, part: int | None = None) -> int:
-    """Release the open requests in a file or, without `part`, in the whole job. Return the number of units."""
+    """Mark a job's open requests as released, and return their number.
+
+    If `part` is given, only the requests in this file of the job are released.
+    """
     condition, values = ("", []) if part is None else ("AND part = ?", [part])
     return conn.execute(
         f"UPDATE job_requests SET state = 'released', reason = ? WHERE job_id = ? AND state = 'open' {condition}",

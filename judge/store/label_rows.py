@@ -45,7 +45,10 @@ then read all labels from the run for each unit.
 
 
 def single_label(annotator: str, field: str, unit: str, column: str = "value") -> str:
-    """Return the SQL expression for a single label. The arguments are SQL expressions."""
+    """Return an SQL subquery that looks up one label of an annotator (layer `first`, repeat 0).
+
+    `annotator`, `field` and `unit` are SQL expressions. `column` is the column of the label to return.
+    """
     return (
         f"(SELECT l.{column} FROM labels AS l WHERE l.annotator_id = {annotator} AND l.field = {field} "
         f"AND l.unit_id = {unit} AND l.layer = 'first' AND l.repeat = 0)"
@@ -64,7 +67,11 @@ def quote(text: str) -> str:
 
 
 def objects(run: str, unit: str, content: str, repeat: str = "0") -> str:
-    """Return the SQL expression for a JSON object {field: `content`} of a run's first labels for a unit."""
+    """Return an SQL expression for a JSON object that contains a run's labels for a unit, by field.
+
+    `content` is the SQL expression for the values of the object. Only labels in the layer `first` are
+    included.
+    """
     return (
         f"(SELECT json_group_object(l.field, {content}) FROM labels AS l WHERE {OF_UNIT.format(run=run, unit=unit)} "
         f"AND l.layer = 'first' AND l.repeat = {repeat})"
@@ -80,7 +87,9 @@ def add_column(
     values: Sequence[str | None],
     distributions: Sequence[str | None] | None,
 ) -> None:
-    """Add a run's first labels for one field. `values` is aligned with `units`, and None means no label.
+    """Add a run's labels for one field.
+
+    `values` has one value for each unit. If the value is None, the unit gets no label.
 
     Values that all rows share are literals in the statement. Binding these values for each row would take
     twice as long.
@@ -98,8 +107,9 @@ def add_column(
 
 
 def judge_labelled(conn: sqlite3.Connection, run: str, field: str, status: str, at: str) -> None:
-    """Add a judgement with this status for every unit for which the run has a label in this field but no
-    judgement.
+    """Add judgements with this status for units of the run.
+
+    A judgement is added for every unit that the run has labelled in this field but that has no judgement.
     """
     conn.execute(
         "INSERT OR IGNORE INTO judgements (run_id, unit_id, repeat, attempt, status, judged_at) "

@@ -181,7 +181,10 @@ def pick_by_time(keep: Keep) -> Callable[[Conflict], str]:
 
 
 def pick_by_value(value: str) -> Callable[[Conflict], str]:
-    """Return a function that picks this value. That function raises UsageError if no source has the value."""
+    """Return a function that resolves a conflict in favour of `value`.
+
+    The function raises UsageError if no source in the conflict has this value.
+    """
 
     def keep(conflict: Conflict) -> str:
         values = list(dict.fromkeys(s.value for s in conflict.said))

@@ -41,7 +41,10 @@ def list_imports(store: Store) -> list[dict[str, Json]]:
 
 
 def names_of_content(store: Store, sha: str) -> list[tuple[str, str]]:
-    """Return each (data set, system) with answers from an imported file that has this sha256, oldest first."""
+    """Return the (data set, system) pairs whose answers were imported from a file with this sha256.
+
+    The pair with the oldest answer comes first.
+    """
     query = """
         SELECT i.dataset, a.system FROM imports AS m JOIN json_each(m.files) AS f ON f.value = ?
         JOIN answers AS a ON a.origin = m.import_id JOIN items AS i USING (item_id)

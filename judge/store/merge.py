@@ -33,7 +33,8 @@ MOST_NAMED = 100
 class Merged:
     """The result of a merge.
 
-    It contains a row for each study that counts what was added, the notes, and the conflicts.
+    `rows` has one row for each study, with the counts of what was added from it. `conflicts` lists the first
+    conflicts, and `n_conflicts` counts all of them.
     """
 
     path: str
@@ -43,7 +44,10 @@ class Merged:
     n_conflicts: int = 0
 
     def add_conflicts(self, conflicts: Iterable[str], where: str) -> None:
-        """Count these conflicts, and list the first ones. `where` names the studies."""
+        """Count all of these conflicts, but list only the first ones.
+
+        `where` names the studies, and is appended to each listed conflict.
+        """
         for conflict in conflicts:
             self.n_conflicts += 1
             if len(self.conflicts) < MOST_NAMED:

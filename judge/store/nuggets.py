@@ -27,10 +27,10 @@ _BLANK = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class NuggetRow:
-    """A nugget of an item, and its assignment, if there is one.
+    """A nugget of an item and, optionally, its assignment.
 
-    The assignment is for the answer from `system`. `answer` is the text of this answer, or None if it is
-    unknown.
+    The assignment says whether the answer from `system` supports the nugget. `answer` is the text of this
+    answer, or None if the text is unknown.
     """
 
     item: str

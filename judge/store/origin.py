@@ -27,7 +27,7 @@ def origin(run: Mapping[str, Json]) -> str | None:
 
 
 def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str]:
-    """Return {run: its `origin`} for those of the given runs that were imported or derived."""
+    """Return {run: description of its origin}, only for runs that were imported or derived."""
     # `LIKE` on the stored text selects the few candidates, so that the JSON of other runs need not be
     # decoded.
     rows = conn.execute(

@@ -25,7 +25,7 @@ CONSENSUS = 0.73
 class NewPair:
     """A counterclaim that the run `run_id` has written for an item.
 
-    `changed` names the relation in which the two claims differ.
+    `changed` is the relation that the counterclaim changes, written as "old -> new".
     """
 
     item_id: str

@@ -38,7 +38,7 @@ def add_rankings(
 ) -> ImportReport:
     """Store the lists in `rows` in one transaction.
 
-    If the study has a different list with the same name, stage and item, the row is bad.
+    A list is rejected as bad input if the study has a different list with the same name, stage and item.
     """
     return add_rows(store, _RankingAdder(store.conn), rows, info, skipped, bad)
 
@@ -109,11 +109,11 @@ class Ids:
         return item
 
     def passage(self, name: str, item: str) -> str:
-        """Return the id of a passage.
+        """Return the id of the passage that `name` refers to in the list of this item.
 
-        `name` is a full id, an id within the item, or an id within other items that has the same text in all
-        of them. Raises BadInput if there is no such passage, or if passages with this id have different
-        texts.
+        `name` can be a full id, or the id of a passage within this item. It can also be the id of a passage
+        within other items, if the passage has the same text in all of them. Raises BadInput if there is no
+        such passage, or if the texts differ.
         """
         query = "SELECT passage_id FROM passages WHERE passage_id IN (?1, ?2 || '/' || ?1) ORDER BY passage_id <> ?1"
         direct = self._conn.execute(query, [name, item]).fetchone()
@@ -189,10 +189,10 @@ LISTED = (
 
 
 def attach(store: Store, ranking: tuple[str, str], k: int, dataset: str | None = None) -> ImportReport:
-    """Copy the first k passages in every item's list to the item, except those that it already has.
+    """Copy the first k passages in every item's list to the item.
 
-    All copies are made in one transaction. Gold labels are about the passage and its original item, so they
-    are not copied.
+    Passages that the item already has are not copied. All copies are made in one transaction. Gold labels are
+    about the passage and its original item, so they are not copied.
     """
     info = ImportInfo("rankings attach", {}, dataset, {"ranking": " ".join(ranking), "k": str(k)})
     return add_rows(store, _CopyAdder(store.conn), _missing(store, ranking, k, dataset), info, [])
@@ -244,6 +244,6 @@ class _CopyAdder(Adder[tuple[str, str]]):
 
 
 def describe_ranking_commands() -> str:
-    """Return the part of a message that names the commands for creating or importing a ranking."""
+    """Return a text for messages that names the commands for creating or importing a ranking."""
     bm25, imported = command("judge retrieve"), command("judge systems import FILE --stage retrieve")
     return f"{bm25} creates a ranking with BM25, and {imported} imports your own ranking"

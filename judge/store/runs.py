@@ -155,10 +155,7 @@ class KnownServer:
 
 
 def read_known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[str, KnownServer]:
-    """Return {address: server} for all servers that runs with the same vendor and model have used.
-
-    The vendor and the model are those in these facts.
-    """
+    """Return {address: server} for all servers that were used with the vendor and model in `facts`."""
     query = (
         f"SELECT json_extract(provider, '$.{SERVERS}') FROM runs WHERE json_extract(provider, '$.vendor') = ? "
         f"AND json_extract(provider, '$.model') = ? AND json_type(provider, '$.{SERVERS}') = 'object'"
@@ -222,7 +219,7 @@ def adopt(conn: sqlite3.Connection, run_id: str) -> None:
 
 
 def mark_added(store: Store, run_id: str) -> None:
-    """Mark a run whose labels are the outputs of a model that a user has added to a system."""
+    """Mark a run as outputs that a model added to the outputs of a system (--also-generate)."""
     with store.transaction() as conn:
         query = f"UPDATE runs SET options = json_set(options, '$.{ADDED}', json('true')) WHERE run_id = ?"
         conn.execute(query, [run_id])
@@ -257,11 +254,13 @@ def add_run(
     judgements: Sequence[Judgement],
     fitted: Collection[str] = (),
 ) -> tuple[str, bool]:
-    """Store a complete run that was not executed here, inside the caller's transaction.
+    """Store a complete run, such as an imported or derived one, inside the caller's transaction.
 
-    The `run_id` in its judgements is ignored. `fitted` contains the units whose questions the judge was
-    fitted on. Returns (the run's id, whether the study already has a run with this task, model and identity).
-    A stored run is not changed.
+    Returns (the run's id, whether the run was already stored). A stored run with the same task, model and
+    identity is not changed.
+
+    The judgements are stored with the new run's id, whatever their `run_id` is. `fitted` contains units: the
+    judge was fitted on the questions of these units.
     """
     if earlier := find_begun(conn, task.name, model, [identity(options)]):
         return earlier[0].run_id, True
@@ -376,8 +375,8 @@ def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
 def read_use(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
     """Return the tokens and US dollars that all invocations of a run used.
 
-    The amounts are summed over the run's judgements and start-up probes. If some calls were lost or had no
-    token counts, more may have been charged. The charged amount is then returned instead.
+    Each number is the sum over the run's judgements and start-up probes or, if it is larger, the amount that
+    was charged. The charge is larger if calls were lost or had no token counts.
     """
     query = (
         "SELECT coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0), coalesce(sum(cost), 0.0) "
@@ -392,9 +391,9 @@ def read_use(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
 
 
 def add_charge(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> dict[str, Json]:
-    """Return the new value of the fact `SPENT`.
+    """Return a run's total charge, including the charge for this invocation.
 
-    It is the amount that was charged before, plus the amount for this invocation.
+    The total is the new value of the key `SPENT` in the run's facts.
     """
     before = _facts(conn, run_id).get(SPENT) or {}
     return {

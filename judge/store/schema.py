@@ -128,11 +128,11 @@ def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[s
 # A program may open many studies, and almost all of their definitions are equal.
 @lru_cache(maxsize=1024)
 def _definition(kind: str, sql: str) -> tuple[str, ...]:
-    """Return the tokens in a definition, without the quotes that SQLite adds to names when it renames a
-    table.
+    """Return the tokens in a definition, in a form in which two definitions can be compared.
 
-    In studies from adjudge 0.2.0, a migration has added some columns after a table's constraints. Therefore,
-    the constraints are sorted and put last. Columns keep their order, because rows are inserted by position.
+    Quotes are removed, because SQLite adds them to names when it renames a table. A table's constraints are
+    sorted and put last, because a migration added columns after the constraints in studies from adjudge
+    0.2.0. Columns keep their order, because rows are inserted by position.
     """
     words = _WORD.findall(sql.replace('"', " "))
     if kind != "table":

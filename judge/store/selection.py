@@ -49,14 +49,14 @@ class Selection:
 
     @property
     def is_all(self) -> bool:
-        """Whether all units that the task can show are selected, in study order."""
+        """Whether the selection contains all units that can be judged, in study order."""
         return self == Selection()
 
 
 def select_all(store: Store, task: Task) -> None:
-    """Select all units that the task can show, without reading them yet.
+    """Select all units that can be judged in this task, without reading them yet.
 
-    This creates a temporary view, where `select` creates a table. `count_all` counts the rows in the view.
+    This creates a temporary view, whereas `select` creates a table. `count_all` counts the rows in the view.
     """
     conn = store.conn
     _keep_inputs(conn, Selection())
@@ -70,9 +70,9 @@ def get_upper_bound(store: Store) -> int:
 
 
 def count_all(store: Store, task: Task) -> tuple[int, int]:
-    """Return the number of units that `select_all` selects, and the number that it does not select.
+    """Return (number of units that `select_all` selects, number of units that it leaves out).
 
-    Both numbers count units of the task's kind. All units are read.
+    Only units of the task's kind are counted. All units are read.
     """
     fit = store.conn.execute(f"SELECT count(*) FROM {_build_query(task)}").fetchone()[0]
     of_kind = store.conn.execute("SELECT count(*) FROM units WHERE kind = ?", [task.spec.unit]).fetchone()[0]
@@ -105,10 +105,11 @@ def choose(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
 
 
 def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
-    """Store the selected units, in order, in a temporary table on this connection.
+    """Write the selected units, in order, to a temporary table on this connection.
 
-    Returns (number of selected units, number of units of the same kind that lack an input or are examples).
-    Raises UsageError if the condition is not valid SQL over the columns of `unit_texts`.
+    Returns (number of selected units, number of units that cannot be judged). A unit of the task's kind
+    cannot be judged if it lacks an input or is an example in the task. Raises UsageError if the condition is
+    not valid SQL over the columns of `unit_texts`.
     """
     conn = store.conn
     offer_shuffle(conn)
@@ -216,7 +217,10 @@ _RELEVANT = "(SELECT r.passages FROM temp.relevant AS r WHERE r.item_id = t.item
 
 
 def _keep_inputs(conn: sqlite3.Connection, selection: Selection) -> None:
-    """Store a selection's inputs in temporary tables, so that SQL over `unit_texts` can use the inputs."""
+    """Write the inputs that a selection supplies, such as contexts, to temporary tables.
+
+    Queries on `unit_texts` then use these inputs.
+    """
     options, shown = selection.options or {}, selection.shown or {}
     conn.execute("DROP TABLE IF EXISTS temp.contexts")
     conn.execute(
@@ -331,9 +335,10 @@ _NEXT_AGAIN = f"SELECT place, n, attempt FROM temp.again WHERE place > ? ORDER B
 
 
 def _store_retries(conn: sqlite3.Connection, run_id: str, repeat: int, statuses: Collection[str]) -> None:
-    """Store the selected units whose latest attempt has one of these statuses in a temporary table.
+    """Write the units that must be retried to a temporary table, in selection order.
 
-    The units are in selection order. Units that fail later, during the run, are not in the table.
+    These are the selected units whose latest attempt has one of these statuses. Units that fail later, during
+    the run, are not in the table.
     """
     conn.execute("DROP TABLE IF EXISTS temp.again")
     conn.execute(

@@ -24,8 +24,8 @@ COLUMNS = (
 def span_labels(store: Store, run_id: str, fields: Sequence[str]) -> Iterator[dict[str, Json]]:
     """Yield the labels for units that were imported from traces, in study order.
 
-    They are the run's labels, and the human and gold labels for the same fields. Raises BadInput if there is
-    no such label.
+    Labels from the run, from people and from gold are included, but only for the given fields. Raises
+    BadInput if there are no labels to yield.
     """
     marks = ",".join("?" * len(fields))
     query = f"""

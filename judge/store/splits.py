@@ -1,8 +1,9 @@
-"""Store the split of a task's questions into learn, tune and sealed test parts, and the log of looks at the
+"""Store the split of a task's questions into learn, tune and sealed test parts, and log every look at the
 test.
 
-Triggers ensure that rows can only be added. If a split could be drawn again, or a look could be removed from
-the log, the error rate of the tests could not be guaranteed.
+A look is one use of the test's labels. Each look is tested at a stricter level than the one before. Triggers
+ensure that rows can only be added. If a split could be drawn again, or a look could be removed from the log,
+the error rate of the tests could not be guaranteed.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ Look k is tested at LEVEL / 2^k, so the levels of all looks sum to LEVEL.
 class Look:
     """One look at a sealed test.
 
-    `look` is its number from 1, `level` is the level at which it is tested, and `runs` lists the tested runs.
-    `question` is a hash of the comparison and its labels. It is empty if every look counts as a new look.
+    `look` is its number from 1, `level` is its significance level, and `runs` lists the tested runs.
+    `question` is a hash of the comparison and its labels: repeating the same comparison is not a new look. If
+    `question` is empty, every look is a new look.
     """
 
     look: int
@@ -45,7 +47,7 @@ class Look:
 
     @property
     def confidence(self) -> float:
-        """The confidence level of intervals that correspond to a test at this level."""
+        """The confidence level of intervals that correspond to the significance level of this look."""
         return 1 - self.level
 
 
@@ -81,9 +83,9 @@ def read_split(store: Store, task_id: str) -> Drawn | None:
 def home(store: Store, task: Task) -> str:
     """Return the id of the task whose split applies to this task.
 
-    It is the task itself, or another task that has a split and whose field has the same labels. The split
-    seals how well the labels for these units agree with the reference, and this does not depend on the task's
-    name.
+    If the task has no split, it is another task that has a split and whose field has the same labels, if
+    there is one. Otherwise it is the task itself. Tasks with the same field and labels share a split, because
+    a result that is sealed in one task must not be readable in the other.
     """
     split_tasks = splits(store)
     if task.task_id in split_tasks:
@@ -110,9 +112,9 @@ def _task(store: Store, task_id: str) -> Task:
 def questions(store: Store, task_id: str) -> dict[str, str]:
     """Return {question: its part}.
 
-    A question that was imported after the split is in the same part as the questions with the same text
-    (`kin`). If these questions are in several parts, test takes precedence over tune, and tune over learn.
-    Sealed texts could otherwise be read under another id.
+    A question that was imported after the split gets the part of the questions with the same text (see
+    `kin`). Otherwise, sealed texts could be read under a new id. If these questions are in several parts,
+    test takes precedence over tune, and tune over learn.
     """
     query = "SELECT question_id, part FROM split_questions WHERE task_id = ?"
     part_by_question: dict[str, str] = dict(store.conn.execute(query, [task_id]).fetchall())
@@ -169,7 +171,7 @@ _LABELS = " (labels "
 
 
 def describe_looks(store: Store, task_id: str) -> str:
-    """Return the end of a sentence in a report. It says how often the test has been looked at."""
+    """Describe how often the test has been looked at. The text is the end of a sentence in a report."""
     n = len(looks(store, task_id))
     times = "never been looked at" if not n else f"been looked at {n} time{'s' if n > 1 else ''}"
     return f"has {times}; the next look is tested at {level_of(n + 1):.4g}"
@@ -247,12 +249,15 @@ def splits(store: Store) -> list[str]:
 
 
 def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
-    """Return {question: (group of equal questions, number of units of the task's kind)}.
+    """Group the questions that share a text, and count their units.
 
-    All questions with such units are included. Items with the same question and claim are kept in the same
-    part, because a judge that was fitted on one of them has seen the answer to the other. Texts that the task
-    does not show are ignored. A group is named after its first question. If A shares a text with B, and B
-    shares a text with C, all three are in one group.
+    Returns {question: (group, number of units of the task's kind)}. Questions without such units are omitted.
+    A group is named after its first question.
+
+    Two questions are in one group if they have items with the same question and claim. If A shares a text
+    with B, and B shares a text with C, all three are in one group. Texts that the task does not show are
+    ignored. A split never divides a group, because a judge that was fitted on one of its questions has seen
+    the answer to the others.
     """
     query = "SELECT question_id, count(*) FROM units WHERE kind = ? GROUP BY 1 ORDER BY 1"
     group = _group_questions(store, task)

@@ -57,7 +57,7 @@ def canonical(value: Json) -> str:
 
 
 def content_sha(parts: Json) -> str:
-    """Return the hash of a row's content, which is compared with that of a stored row with the same id.
+    """Return a hash of a row's content, to compare the row with a stored row that has the same id.
 
     Equal hashes mean that it is the same row. Different hashes are an error.
     """
@@ -149,7 +149,7 @@ class Store:
 
     @contextmanager
     def reading_once(self) -> Iterator[None]:
-        """Use a small page cache while much of the study is read once.
+        """Use a small page cache in this context, which is for code that reads much of the study only once.
 
         A larger cache would not help, because no page is read twice.
         """

@@ -1,9 +1,8 @@
-"""Store the scores from another tool as runs of that tool.
+"""Store the scores from another tool (RAGAS, or an evaluator in Langfuse or Phoenix) as runs of that tool.
 
-Such a tool is RAGAS, or an evaluator in Langfuse or Phoenix. Every label belongs to an annotator. For a
-score, the annotator is a run. The run's model is the tool, and its task is created for the score. The task's
-field has the score's name. The field is a number or, if some of the scores are words, text. The tool can then
-be compared with judges like any other judge.
+Every label belongs to an annotator, and the annotator of these scores is a run whose model is the tool. The
+run's task is created for the score, and the task's field has the score's name. The field is a number or, if
+some of the scores are words, text. The tool can then be compared with judges like any other judge.
 """
 
 import re
